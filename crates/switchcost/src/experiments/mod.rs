@@ -1,9 +1,16 @@
-//! The registry: each experiment's command, and what this program makes of the runs of each.
+//! What this program makes of a run, whatever was measured: the registry above the experiments, a folder each. In one `mod` is
+//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown.
+
+pub(crate) mod clock;
+pub(crate) mod cost;
+pub(crate) mod interference;
+pub(crate) mod links;
+pub(crate) mod response;
+pub(crate) mod ring;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::ExitCode;
 
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
@@ -13,68 +20,17 @@ use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
 use model::summary::{CaseSummary, worst_precision};
-use model::{record, response, words};
+use model::{record, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::clock::ClockCommand;
-use crate::cost::CostArgs;
-use crate::execute::{self, Taken};
-use crate::failure::say;
-use crate::figures::rounds;
-use crate::output::{
+use crate::base::failure::say;
+use crate::base::values::Destination;
+use crate::present::figures::rounds;
+use crate::present::output::{
     self, ExportFormat, Output, csv, exports, print, put, put_by, put_json, summary, to_json,
 };
-use crate::response::ResponseArgs;
-use crate::ring::{RingArgs, launches};
-use crate::setting::{Here, Planned};
-use crate::terminal::{self, Common, Text, View};
-use crate::values::Destination;
-use crate::{clock, cost, interference, ring, watch};
-
-pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
-    match args.launches {
-        1 => measured(&args.output, |here| ring::plan::plan(args, here)),
-        _ => launches::take(args),
-    }
-}
-
-pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
-    let (of, output) = (&args.interference, &args.output);
-    if args.program.is_asked_for() {
-        output.check()?;
-        return watch::run(&args.program, output);
-    }
-    measured(output, |here| match of.interference {
-        true => interference::plan::plan(of, args.laps, &args.effort, here),
-        false => cost::plan::plan(args, here),
-    })
-}
-
-pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
-    measured(&args.common.output, |here| crate::response::plan::plan(args, here))
-}
-
-pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
-    measured(&command.common().output, |here| clock::plan::plan(command, here))
-}
-
-/// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
-fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Result<ExitCode> {
-    output.check()?;
-    let here = Here::detect()?;
-    let planned = plan(&here)?;
-    tell(execute::new_run(planned, here, output)?, output)
-}
-
-/// Writes the outputs and the report of a run that has just been measured.
-pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
-    let record = Record::of(&taken.run);
-    record.result().into_iter().for_each(|result| taken.keep_result(result));
-    record.write(&taken.run, taken.path.as_deref(), output)?;
-    // Asked for last: a report takes seconds, in which somebody may lose patience.
-    Ok(taken.exit_code())
-}
+use crate::present::terminal::{self, Common, Text, View};
 
 /// What `--json` writes of a run, and what `runs export` does.
 #[derive(Serialize, JsonSchema)]
@@ -86,7 +42,7 @@ pub(crate) enum Record {
     /// Of `clock` and `cost --interference`.
     Trials(Box<findings::Record>),
     /// Of `response`.
-    Response(Box<response::Record>),
+    Response(Box<model::response::Record>),
 }
 
 impl Record {
@@ -94,7 +50,7 @@ impl Record {
         match run.header.plan.experiment.takes() {
             Takes::Rings => Self::Rings(Box::new(record::Record::of(run))),
             Takes::Trials => Self::Trials(Box::new(findings::Record::of(run))),
-            Takes::Both => Self::Response(Box::new(response::Record::of(run))),
+            Takes::Both => Self::Response(Box::new(model::response::Record::of(run))),
         }
     }
 
@@ -133,7 +89,7 @@ impl Record {
                 Some(found) => cost::table::text(of, found, view),
                 None => ring::table::text(of, view),
             },
-            Self::Response(of) => crate::response::table::text(of, view),
+            Self::Response(of) => crate::experiments::response::table::text(of, view),
             Self::Trials(of) => {
                 let text = match &of.findings {
                     Findings::Overhead(found) => clock::table::overhead(of, found, view),
@@ -156,7 +112,7 @@ impl Record {
                 Some(found) => cost::figures::figures(of, found, index),
                 None => ring::figures::figures(run, of, index),
             },
-            Self::Response(of) => crate::response::figures::figures(of, index),
+            Self::Response(of) => crate::experiments::response::figures::figures(of, index),
             Self::Trials(of) => {
                 let found = match &of.findings {
                     Findings::Overhead(found) => clock::figures::calls(of, found, index),
@@ -176,7 +132,7 @@ impl Record {
 
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
     /// that belongs to a machine-readable format.
-    fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
+    pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
         let mut errors = Vec::new();
         if !output.quiet {
             let is_taken = [&output.json, &output.csv].contains(&&Some(Destination::Stdout));

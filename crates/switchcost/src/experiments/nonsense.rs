@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::tests::{GAPS, RUNS, Random};
 use super::*;
-use crate::output::summary;
+use crate::present::output::summary;
 
 /// Records that are tried if SWITCHCOST_RECORDS says no other number.
 const RECORDS: u64 = 300;
@@ -150,7 +150,7 @@ fn check_laws(record: &record::Record, run: &Run) {
     }
 }
 
-fn check_sums(record: &response::Record) {
+fn check_sums(record: &model::response::Record) {
     let Some(budget) = &record.budget else { return };
     let parts = budget.entry_and_handler_ns.zip(budget.switch_ns);
     let ends = |of: &Estimate| of.quote_cost().map(|of| [of.value(), of.low(), of.high()]);

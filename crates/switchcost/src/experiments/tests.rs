@@ -8,7 +8,7 @@ use model::run::Run;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::output::{exports, summary};
+use crate::present::output::{exports, summary};
 
 /// A small run of each experiment, as they were written.
 pub(super) const RUNS: [&str; 9] = [

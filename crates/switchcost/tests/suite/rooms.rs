@@ -1,4 +1,4 @@
-//! The house: which crate may use which, and no circle between the rooms (first-level modules) of any.
+//! The house: which crate and which room of the program may use which, and no circle between the files of any crate.
 
 // Also the functions that walk the folders are tests.
 #![allow(clippy::unwrap_used)]
@@ -34,8 +34,47 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("threadclock", &[]),
 ];
 
-/// Rooms that still stand in a circle. None may join them, and one that left it leaves this list.
-const IN_A_CIRCLE: &[&str] = &[];
+/// The rooms of the program, each of which may use those behind it (docs/architecture.md).
+const ROOMS: [&str; 7] =
+    ["program", "usage", "experiments", "observe", "engine", "present", "base"];
+
+/// Files that still stand in a circle. None may join them, and one that left it leaves this list.
+const IN_A_CIRCLE: &[&str] = &[
+    "model::comparison::answer",
+    "model::comparison::clock",
+    "model::comparison::pair",
+    "model::speed::clock",
+    "model::speed::triples",
+    "preload::interpose::named",
+    "preload::interpose::next",
+    "preload::interpose::shared",
+    "preload::interpose::thread",
+    "probe::sys::page",
+    "probe::sys::pieces",
+    "probe::sys::walk",
+    "switchcost::experiments::clock::answer",
+    "switchcost::experiments::clock::table",
+    "switchcost::experiments::cost::answer",
+    "switchcost::experiments::cost::figures",
+    "switchcost::experiments::cost::table",
+    "switchcost::experiments::cost::tables",
+    "switchcost::experiments::response::details",
+    "switchcost::experiments::response::table",
+    "switchcost::observe::live::labels",
+    "switchcost::observe::live::rows",
+    "switchcost::observe::watch::answer",
+    "switchcost::observe::watch::choice",
+    "switchcost::observe::watch::findings",
+    "switchcost::observe::watch::profile",
+    "switchcost::observe::watch::refill",
+    "switchcost::usage::run::answer",
+    "switchcost::usage::run::findings",
+    "switchcost::usage::run::gate",
+    "switchcost::usage::run::record",
+];
+
+/// Where a module is: the names on the way from the root of its crate.
+type Module = Vec<String>;
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -59,8 +98,8 @@ fn crates_use_what_lies_below_them() {
     }
 }
 
-/// All source files below `folder`, with their modules' paths.
-fn sources(folder: &Path, path: &[String], found: &mut Vec<(Vec<String>, String)>) {
+/// All source files below `folder`, by their modules, without comments and tests.
+fn sources(folder: &Path, path: &[String], found: &mut BTreeMap<Module, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let file = entry.unwrap().path();
         let name = file.file_stem().unwrap().to_str().unwrap().to_string();
@@ -75,63 +114,98 @@ fn sources(folder: &Path, path: &[String], found: &mut Vec<(Vec<String>, String)
             let text = fs::read_to_string(&file).unwrap();
             // Tests may look at everything.
             let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let text = text.split("#[cfg(test)]\npub(crate) mod tests {").next().unwrap();
             let is_code = |line: &&str| !line.trim_start().starts_with("//");
             let code: Vec<&str> = text.lines().filter(is_code).collect();
-            found.push((module, code.join("\n")));
+            found.insert(module, code.join("\n"));
         }
     }
 }
 
-/// The first-level modules that a module names by `crate::` or by `super::` up to the root.
-fn named_rooms(module: &[String], code: &str) -> BTreeSet<String> {
-    let up = "super::".repeat(module.len());
-    let starts = ["crate::".to_string(), up];
-    let mut rooms = BTreeSet::new();
-    for start in starts.iter().filter(|start| !start.is_empty()) {
-        for (at, _) in code.match_indices(start.as_str()) {
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The paths that a text begins with: of `a::{b, c::d}; ...` a::b and a::c::d.
+fn paths(text: &str) -> Vec<Module> {
+    let text = text.trim_start();
+    if let Some(list) = text.strip_prefix('{') {
+        return items(list).into_iter().flat_map(paths).collect();
+    }
+    let (word, rest) = text.split_at(text.find(|c| !is_of_word(c)).unwrap_or(text.len()));
+    let further = match rest.strip_prefix("::") {
+        Some(rest) => paths(rest),
+        None => vec![Vec::new()],
+    };
+    further.into_iter().map(|rest| [vec![word.to_string()], rest].concat()).collect()
+}
+
+/// The items of a list in braces, up to the brace that ends it.
+fn items(list: &str) -> Vec<&str> {
+    let (mut all, mut depth, mut from) = (Vec::new(), 0, 0);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                all.push(&list[from..at]);
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                all.push(&list[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The files that the code of a module names: by `crate`, `self`, `super`, or by a module within it.
+fn named(files: &BTreeMap<Module, String>, module: &[String], code: &str) -> BTreeSet<Module> {
+    let is_within = |of: &&Module| of.len() == module.len() + 1 && of.starts_with(module);
+    let within = files.keys().filter(is_within).filter_map(|of| of.last().cloned());
+    let starts: Vec<String> =
+        ["crate", "self", "super"].map(String::from).into_iter().chain(within).collect();
+    let mut found = BTreeSet::new();
+    for start in &starts {
+        for (at, _) in code.match_indices(&format!("{start}::")) {
             let before = code[..at].chars().next_back();
-            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            if before.is_some_and(|c| is_of_word(c) || c == ':' || c == '.') {
                 continue;
             }
-            let rest = &code[at + start.len()..];
-            match rest.strip_prefix('{') {
-                // `use crate::{build, known};`: names at the first level of the braces.
-                Some(list) => {
-                    let mut depth = 0;
-                    let mut name = String::new();
-                    for c in list.chars() {
-                        match c {
-                            '{' => depth += 1,
-                            '}' if depth == 0 => break,
-                            '}' => depth -= 1,
-                            ',' if depth == 0 => {
-                                rooms.insert(std::mem::take(&mut name));
-                                continue;
-                            }
-                            _ => {}
-                        }
-                        if depth == 0 && !c.is_whitespace() {
-                            name.push(c);
-                        }
+            for path in paths(&code[at..]) {
+                let mut full = module.to_vec();
+                for step in path {
+                    match &*step {
+                        "crate" => full.clear(),
+                        "self" => {}
+                        "super" => full.truncate(full.len().saturating_sub(1)),
+                        _ => full.push(step),
                     }
-                    rooms.insert(name);
                 }
-                None => {
-                    rooms.insert(
-                        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect(),
-                    );
-                }
+                let file = (0..=full.len()).rev().find(|end| files.contains_key(&full[..*end]));
+                found.extend(file.map(|end| full[..end].to_vec()));
             }
         }
     }
-    let first = |name: &String| name.split(':').next().unwrap_or_default().to_string();
-    rooms.iter().map(first).collect()
+    found
 }
 
-/// Rooms from which one comes back to `room`.
-fn reached(uses: &BTreeMap<String, BTreeSet<String>>, room: &str) -> BTreeSet<String> {
+/// Of each file those that it names. A module and what lies in it are one thing.
+fn uses(files: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let of = |(module, code): (&Module, &String)| {
+        let mut all = named(files, module, code);
+        all.retain(|other| !other.starts_with(module) && !module.starts_with(other));
+        (module.clone(), all)
+    };
+    files.iter().map(of).collect()
+}
+
+/// Files from which one comes back to `file`.
+fn reached(uses: &BTreeMap<Module, BTreeSet<Module>>, file: &Module) -> BTreeSet<Module> {
     let mut all = BTreeSet::new();
-    let mut open: Vec<&String> = uses[room].iter().collect();
+    let mut open: Vec<&Module> = uses[file].iter().collect();
     while let Some(next) = open.pop() {
         if all.insert(next.clone()) {
             open.extend(uses.get(next).into_iter().flatten());
@@ -140,36 +214,51 @@ fn reached(uses: &BTreeMap<String, BTreeSet<String>>, room: &str) -> BTreeSet<St
     all
 }
 
+fn files_of(name: &str) -> BTreeMap<Module, String> {
+    let mut files = BTreeMap::new();
+    sources(&crates().join(name).join("src"), &[], &mut files);
+    assert!(files.len() > 3, "{name}: {files:?}");
+    files
+}
+
 #[test]
-fn no_rooms_use_each_other_in_a_circle() {
+fn no_files_use_each_other_in_a_circle() {
     let mut circles = Vec::new();
     for (name, _) in MAY_USE {
-        let mut all = Vec::new();
-        sources(&crates().join(name).join("src"), &[], &mut all);
-        let rooms: BTreeSet<String> =
-            all.iter().filter_map(|(module, _)| module.first().cloned()).collect();
-        assert!(rooms.len() > 3, "{name}: {rooms:?}");
-        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (module, code) in all.iter().filter(|(module, _)| !module.is_empty()) {
-            let named = named_rooms(module, code).into_iter();
-            let others = named.filter(|room| rooms.contains(room) && *room != module[0]);
-            uses.entry(module[0].clone()).or_default().extend(others);
-        }
-        let in_circle = uses.keys().filter(|room| reached(&uses, room).contains(*room));
-        circles.extend(in_circle.map(|room| format!("{name}::{room}")));
+        let uses = uses(&files_of(name));
+        let in_circle = uses.keys().filter(|file| reached(&uses, file).contains(*file));
+        circles.extend(in_circle.map(|file| format!("{name}::{}", file.join("::"))));
     }
-    let known: Vec<&str> = IN_A_CIRCLE.to_vec();
-    assert_eq!(circles, known, "rooms in a circle: now, and known");
+    assert_eq!(circles, IN_A_CIRCLE, "files in a circle: now, and known");
+}
+
+#[test]
+fn rooms_of_the_program_use_what_lies_below_them() {
+    let place = |module: &Module| ROOMS.iter().position(|room| *room == module[0]).unwrap();
+    for (module, used) in uses(&files_of("switchcost")).iter().filter(|(of, _)| !of.is_empty()) {
+        let above = used.iter().find(|other| place(other) < place(module));
+        assert_eq!(above, None, "{} may not use it", module.join("::"));
+    }
 }
 
 #[test]
 fn a_circle_is_seen() {
-    let module = |path: &[&str]| path.iter().map(|part| part.to_string()).collect::<Vec<_>>();
-    let named = |path: &[&str], code: &str| named_rooms(&module(path), code);
-    let all = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<BTreeSet<_>>();
-    assert_eq!(named(&["a"], "use super::b::c; fn f() { crate::d::g() }"), all(&["b", "d"]));
-    assert_eq!(named(&["a", "x"], "use super::y; use super::super::b;"), all(&["b"]));
-    assert_eq!(named(&["a"], "use crate::{b, c::{d, e}, f};"), all(&["b", "c", "f"]));
-    let uses = BTreeMap::from([("a".into(), all(&["b"])), ("b".into(), all(&["a"]))]);
-    assert!(reached(&uses, "a").contains("a"));
+    let module = |path: &str| path.split("::").map(String::from).collect::<Module>();
+    let files: BTreeMap<Module, String> = [
+        ("a", "use super::b::c; fn f() { crate::d::g() }"),
+        ("a::x", "use super::y; use super::super::b; use super::Z;"),
+        ("a::y", "fn f(b: B) { b.x::<T>() }"),
+        ("b", "use crate::{a::{x::X, y}, d};"),
+        ("d", ""),
+    ]
+    .map(|(path, code)| (module(path), code.to_string()))
+    .into();
+    let uses = uses(&files);
+    let of = |path: &str| uses[&module(path)].iter().map(|of| of.join("::")).collect::<Vec<_>>();
+    assert_eq!(of("a"), ["b", "d"]);
+    assert_eq!(of("a::x"), ["a::y", "b"]);
+    assert_eq!(of("a::y"), [""; 0]);
+    assert_eq!(of("b"), ["a::x", "a::y", "d"]);
+    let circle = |path: &str| reached(&uses, &module(path)).contains(&module(path));
+    assert_eq!(["a", "a::x", "a::y", "b", "d"].map(circle), [false, true, false, true, false]);
 }

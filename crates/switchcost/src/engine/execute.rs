@@ -1,0 +1,451 @@
+//! A plan from its first case to its report: every experiment ends here.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use clap::Args;
+use model::case::Sample;
+use model::experiment::Experiment;
+use model::machine::Machine;
+use model::plan::{Plan, Stopping};
+use model::reading::Reading;
+use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::trial::{self, Trial};
+use probe::assignment::Assignment;
+use probe::competing::Watcher;
+use probe::placement;
+
+use crate::base::failure::{Interrupted, say, usage};
+use crate::base::secrets::masked;
+use crate::base::values::{above_zero, duration, nanoseconds, share};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::launch::{LaunchError, Workers};
+use crate::engine::progress::Progress;
+use crate::engine::schedule::{self, Course, Event, Outcome};
+use crate::engine::setting::{Here, Planned};
+use crate::engine::store::{Folder, RunFile, speed};
+use crate::present::output::Output;
+
+/// Measures a plan and stores it.
+pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
+    let progress = Progress::new(&planned.0, output.quiet);
+    Ok(take(planned, here, &Interrupt::watch()?, progress, None, About::of(output)))
+}
+
+/// What a run's header says of it because somebody asked for it.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// The run's name.
+    pub(crate) name: Option<String>,
+    /// Whether to leave out what identifies the machine.
+    pub(crate) anonymous: bool,
+}
+
+impl About {
+    pub(crate) fn of(output: &Output) -> Self {
+        Self { name: output.name.clone(), anonymous: output.anonymous }
+    }
+
+    /// The header with it.
+    pub(crate) fn mark(self, header: Header) -> Header {
+        let named = Header { name: self.name, ..header };
+        if !self.anonymous {
+            return Header { host: Some(host()), ..named };
+        }
+        let machine = anonymous(named.machine);
+        Header { machine, invocation: Vec::new(), host: None, ..named }
+    }
+}
+
+/// The machine's name (uname(2)).
+pub(crate) fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A machine without what identifies it.
+pub(crate) fn anonymous(mut machine: Machine) -> Machine {
+    let left_out = || Reading::unknown("left out (--anonymous)");
+    machine.kernel.boot_id = left_out();
+    machine.kernel.command_line = left_out();
+    machine
+}
+
+/// Measures a plan and stores it, maybe as one of several launches.
+pub(crate) fn take(
+    (plan, notices): Planned,
+    here: Here,
+    interrupt: &Interrupt,
+    progress: Progress,
+    launch: Option<run::Launch>,
+    about: About,
+) -> Taken {
+    let started = SystemTime::now();
+    let plan = speed::with_reference(plan, &here.machine);
+    let name = match &launch {
+        None => run_name(plan.experiment, started),
+        Some(launch) => format!("{}-{}", launch.set, launch.number),
+    };
+    let notices = [notices, move_controller(&plan, &here)].concat();
+    let header = about.mark(header(name, started, plan, &here.machine, notices));
+    let header = Header { launch, ..header };
+    finish(Stored::create(header), &here, interrupt, progress)
+}
+
+/// The header of a run of its own.
+pub(crate) fn header(
+    run: String,
+    started: SystemTime,
+    plan: Plan,
+    machine: &Machine,
+    notices: Vec<String>,
+) -> Header {
+    Header {
+        schema: SCHEMA,
+        run,
+        started: humantime::format_rfc3339_seconds(started).to_string(),
+        invocation: invocation(),
+        name: None,
+        host: None,
+        build: build_info(),
+        plan,
+        machine: machine.clone(),
+        notices,
+        session: None,
+        launch: None,
+    }
+}
+
+/// The command line, without secrets.
+pub(crate) fn invocation() -> Vec<String> {
+    let words = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    masked(&words.collect::<Vec<String>>())
+}
+
+/// A run that has come to its end.
+pub(crate) struct Taken {
+    pub(crate) run: Run,
+    /// Where all of it is stored.
+    pub(crate) path: Option<PathBuf>,
+    file: Option<RunFile>,
+    interrupt: Interrupt,
+}
+
+impl Taken {
+    /// By it a script knows whether all was measured and stored, or who asked to stop.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        self.interrupt.exit_code().unwrap_or(u8::from(!self.is_whole())).into()
+    }
+
+    /// Adds to its file what it says in a few words.
+    pub(crate) fn keep_result(&mut self, result: String) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = file.write(&Line::Result(result)) {
+            say(&format!("error: the run is stored without its result: {error:#}"));
+        }
+    }
+
+    /// Whether all cases were measured and all samples are stored.
+    pub(crate) fn is_whole(&self) -> bool {
+        let failed = self.run.end.as_ref().is_none_or(|end| end.reason == StopReason::Failed);
+        self.path.is_some() && self.run.failures.is_empty() && !failed
+    }
+}
+
+/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept.
+pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
+    let interrupt = Interrupt::watch()?;
+    let mut samples = Vec::new();
+    match Workers::new(interrupt.clone()).launch(assignment, &mut |sample| samples.push(sample)) {
+        Err(LaunchError::Interrupted) => {
+            Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
+        }
+        Err(LaunchError::Case(error)) => Err(error.into()),
+        Ok(()) => Ok(samples),
+    }
+}
+
+/// Goes on with a stored run.
+pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
+    let (mut file, mut run) = RunFile::reopen(path)?;
+    if run.header.session.is_some() {
+        return Err(usage(format!(
+            "{} is one half of a session that measured two settings: it cannot go on alone (compare --ab \
+             measures both anew)",
+            run.header.run
+        )));
+    }
+    more.check_preload(&run.header.plan)?;
+    let here = Here::detect()?;
+    run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
+    let spent_ns = run.spent_ns();
+    let stopping = more.stopping(&run, spent_ns)?;
+    let differences = run.header.machine.differences(&here.machine);
+    let differences: Vec<String> = differences
+        .iter()
+        .map(|d| format!("{}: {} then, {} now", d.field, d.base, d.other))
+        .collect();
+    for difference in &differences {
+        say(&format!("warning: the machine differs from the run's: {difference}"));
+    }
+    move_controller(&run.header.plan, &here);
+    let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let reference = Some(speed::known_now(&run));
+    let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
+    file.write(&resumed)?;
+    run.push(resumed);
+    let progress = Progress::new(&run.header.plan, quiet);
+    let interrupt = Interrupt::watch()?;
+    Ok(finish(Stored { run, file: Some(file) }, &here, &interrupt, progress))
+}
+
+/// What a resumed run may have beyond its own plan.
+#[derive(Debug, Args)]
+pub(crate) struct More {
+    /// More time than the run's own budget has left
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// Another precision than the run's own
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    precision: Option<f64>,
+    /// Rounds on top of those done, instead of the run's own limit
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+    rounds: Option<u32>,
+    /// A library that the run file names to be loaded into what is measured (LD_PRELOAD); may be given several times
+    ///
+    /// A run file is data: what it names is loaded only if it is named here too.
+    #[arg(long, value_name = "LIBRARY")]
+    preload: Vec<String>,
+}
+
+impl More {
+    fn check_preload(&self, plan: &Plan) -> Result<()> {
+        let library = |case: &trial::Case| match &case.trial {
+            Trial::Malloc { preload, .. } => preload.clone(),
+            _ => None,
+        };
+        let mut libraries = plan.trials().filter_map(|(_, case)| library(case));
+        let Some(library) = libraries.find(|library| !self.preload.contains(library)) else {
+            return Ok(());
+        };
+        Err(usage(format!(
+            "the run file names a library to be loaded into what is measured, '{library}': if you trust it, resume \
+             with --preload {}",
+            shell_words::quote(&library)
+        )))
+    }
+
+    /// The stopping rule from here on, or what is missing for anything to be left to do.
+    fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
+        let done = run.rounds();
+        let own = run.header.plan.stopping.clone();
+        let budget_ns = self.budget.map(|more| spent_ns.saturating_add(nanoseconds(more)));
+        let stopping = Stopping {
+            precision: self.precision.unwrap_or(own.precision),
+            budget_ns: budget_ns.unwrap_or(own.budget_ns),
+            rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
+            ..own
+        };
+        if spent_ns >= stopping.budget_ns {
+            return Err(usage(format!(
+                "the run's budget of {} is spent: give it more with --budget",
+                humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
+            )));
+        }
+        if stopping.rounds.is_some_and(|most| done >= most) {
+            return Err(usage(format!("all {done} rounds are done: ask for more with --rounds")));
+        }
+        Ok(stopping)
+    }
+}
+
+/// Names sort by time; the process id distinguishes two runs of one moment.
+pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
+    let time = humantime::format_rfc3339_millis(started).to_string();
+    let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    format!("{time}-{experiment}-{}", std::process::id())
+}
+
+/// Moves this process with all its threads off the CPUs that are measured. Gives what was not possible.
+pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
+    let measured = plan.cpus();
+    let mut notices = Vec::new();
+    if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
+        notices.push(
+            "what is measured may use every CPU that this program may, which wakes up there to take \
+             each sample; for a CPU of its own measure on fewer (--placement, --cpu) or allow it one \
+             more (taskset, cpuset)"
+                .to_string(),
+        );
+    }
+    let away = placement::for_controller(&here.allowed, &measured, &here.machine);
+    if let Err(errno) = placement::pin_process(&away) {
+        notices
+            .push(format!("this program could not move off the CPUs that are measured: {errno}"));
+    }
+    notices
+}
+
+/// A run that is measured, and its file: none where it is not stored, or not as a whole.
+pub(crate) struct Stored {
+    pub(crate) run: Run,
+    file: Option<RunFile>,
+}
+
+impl Stored {
+    /// Makes the file; without one measuring continues.
+    pub(crate) fn create(header: Header) -> Self {
+        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
+        let file = file.inspect_err(|error| {
+            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
+        });
+        Self { run: Run::new(header), file: file.ok() }
+    }
+}
+
+/// Measures one run from where it is.
+fn finish(stored: Stored, here: &Here, interrupt: &Interrupt, progress: Progress) -> Taken {
+    let plan = stored.run.header.plan.clone();
+    let workers = [Workers::new(interrupt.clone())];
+    let [taken] = measure([stored], workers, &plan, Course::of(&plan), here, progress, interrupt);
+    speed::learn(&taken.run);
+    taken
+}
+
+/// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all runs, one after
+/// the other, each of as many.
+pub(crate) fn measure<const N: usize>(
+    runs: [Stored; N],
+    workers: [Workers; N],
+    plan: &Plan,
+    course: Course<'_>,
+    here: &Here,
+    progress: Progress,
+    interrupt: &Interrupt,
+) -> [Taken; N] {
+    let cases = plan.cases.len() / N;
+    let mut recorder = Recorder {
+        runs,
+        plan,
+        progress,
+        tasks: Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &here.machine),
+    };
+    // Only a run of its own is resumed.
+    let first = &mut recorder.runs[0].run;
+    let earlier = (std::mem::take(&mut first.samples), Duration::from_nanos(first.spent_ns()));
+    let mut measured = Vec::new();
+    let mut launch = |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| {
+        let cpus = assignment.case.cpus();
+        if cpus != measured {
+            // This thread wakes up for each sample. A refusal was reported before the first worker.
+            let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
+            let _ = placement::pin(&away);
+            measured = cpus;
+        }
+        workers[assignment.case_number / cases].launch(assignment, sink)
+    };
+    let outcome =
+        schedule::run(plan, course, earlier, &mut launch, &mut |event| recorder.note(event));
+    recorder.end(outcome, interrupt)
+}
+
+/// Adds samples and failures to their runs, each numbered as in its own plan.
+pub(crate) fn fill(
+    runs: &mut [&mut Run],
+    samples: impl IntoIterator<Item = Sample>,
+    failures: impl IntoIterator<Item = Failure>,
+) {
+    let cases = runs[0].header.plan.cases.len();
+    for sample in samples {
+        let case = sample.case();
+        runs[case / cases].samples.push(sample.of_case(case % cases));
+    }
+    for failure in failures {
+        let run = failure.case / cases;
+        runs[run].failures.push(Failure { case: failure.case % cases, ..failure });
+    }
+}
+
+/// Keeps every sample in the file of its run as it arrives, and shows how far they are.
+struct Recorder<'a, const N: usize> {
+    runs: [Stored; N],
+    plan: &'a Plan,
+    progress: Progress,
+    /// Who else runs on the CPUs that are measured.
+    tasks: Watcher,
+}
+
+impl<const N: usize> Recorder<'_, N> {
+    fn note(&mut self, event: Event<'_>) {
+        let cases = self.plan.cases.len() / N;
+        match event {
+            Event::Case(state) => self.progress.show(&state),
+            Event::Sample(sample) => {
+                let own = sample.clone().of_case(sample.case() % cases);
+                self.keep(sample.case() / cases, &Line::Sample(own));
+            }
+            Event::Pause => {
+                (0..N).for_each(|run| self.with_file(run, RunFile::sync));
+                self.tasks.look_if_due();
+            }
+            Event::Failure(failure) => {
+                let (run, case) = (failure.case / cases, failure.case % cases);
+                let title = self.plan.cases[failure.case].title();
+                let session = self.runs[run].run.header.session.as_ref();
+                let arm = session.map_or(String::new(), |of| format!("{}: ", of.arm.name()));
+                self.progress.say(&format!("error: {arm}{title}: {}", failure.message));
+                self.keep(run, &Line::Failure(Failure { case, ..failure.clone() }));
+            }
+        }
+    }
+
+    fn keep(&mut self, run: usize, line: &Line) {
+        self.with_file(run, |file| file.write(line));
+    }
+
+    /// A file that cannot be written any more is given up with an error message; measuring goes on.
+    fn with_file(&mut self, run: usize, act: impl FnOnce(&mut RunFile) -> Result<()>) {
+        let Some(file) = &mut self.runs[run].file else { return };
+        if let Err(error) = act(file) {
+            self.progress.say(&format!(
+                "error: the run is not stored any further: {error:#}; measuring continues"
+            ));
+            self.runs[run].file = None;
+        }
+    }
+
+    fn end(mut self, outcome: Outcome, interrupt: &Interrupt) -> [Taken; N] {
+        let Outcome { samples, failures, reason, spent } = outcome;
+        self.progress.end();
+        fill(&mut self.runs.each_mut().map(|stored| &mut stored.run), samples, failures);
+        let finished = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let end = Line::End(End { reason, finished, spent_ns: nanoseconds(spent) });
+        // All were measured in turn all the time: who ran beside one ran beside all.
+        let lines = [Line::Company(Box::new(self.tasks.end())), end];
+        for run in 0..N {
+            for line in &lines {
+                self.keep(run, line);
+                self.runs[run].run.push(line.clone());
+            }
+            self.with_file(run, RunFile::sync);
+        }
+        self.runs.map(|Stored { run, file }| Taken {
+            run,
+            path: file.as_ref().map(|file| file.path.clone()),
+            file,
+            interrupt: interrupt.clone(),
+        })
+    }
+}
+
+/// Version, commit, profile and target of the running program.
+pub(crate) fn build_info() -> Build {
+    let commit = env!("SWITCHCOST_COMMIT");
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        commit: (!commit.is_empty()).then(|| commit.to_string()),
+        profile: env!("SWITCHCOST_PROFILE").to_string(),
+        target: env!("SWITCHCOST_TARGET").to_string(),
+    }
+}

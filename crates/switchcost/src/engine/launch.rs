@@ -1,0 +1,279 @@
+//! Starts a worker for each case of each round and takes its samples; and the worker itself.
+//!
+//! The program never times anything in its own process: a fresh worker has a fresh address space,
+//! is small enough to fork rings from, and its crash costs one sample, not the run.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use model::case::{Case, Sample};
+use probe::assignment::{Assignment, Unmeasured};
+use probe::policy::Standing;
+use probe::{in_own_session, placement};
+use rustix::param::linux_execfn;
+use rustix::process::Pid;
+use serde::Serialize;
+use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
+use thiserror::Error;
+
+use crate::engine::interrupt::Interrupt;
+use crate::engine::worker_output::WorkerOutput;
+
+/// The hidden command of a worker.
+const WORKER: &str = "worker";
+
+/// With it a worker only says as what it was started.
+const LOOK: &str = "--look";
+
+/// A worker that only looks is there and gone; what stands before it may take a moment.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
+
+/// A line of a worker: a sample, proven, or why there are no more.
+pub(crate) type Message = Result<Box<Sample>, Unmeasured>;
+
+/// Why a worker gave no (further) samples.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum LaunchError {
+    /// Somebody asked to stop.
+    #[error("was interrupted")]
+    Interrupted,
+    /// This round of the case gave no (further) samples.
+    #[error("{0}")]
+    Case(Unmeasured),
+}
+
+impl LaunchError {
+    /// Something that need not happen again.
+    pub(crate) fn once(message: impl Display) -> Self {
+        Self::Case(Unmeasured { message: message.to_string(), exhausted: false })
+    }
+}
+
+/// Measures one case in one round, and hands over each sample as it arrives.
+pub(crate) type Launch<'a> =
+    dyn FnMut(&Assignment, &mut dyn FnMut(Sample)) -> Result<(), LaunchError> + 'a;
+
+/// Workers that are this program, started again.
+pub(crate) struct Workers {
+    interrupt: Interrupt,
+    /// The command that starts them; none where it is empty.
+    prefix: Vec<String>,
+    /// The CPUs that they may run on when they start, where these are not the calling thread's.
+    started_on: Option<Vec<u32>>,
+}
+
+impl Workers {
+    pub(crate) fn new(interrupt: Interrupt) -> Self {
+        Self { interrupt, prefix: Vec::new(), started_on: None }
+    }
+
+    /// Workers that are started through a command, which must become them (exec): its process is the
+    /// one that is waited for and killed, and the worker asks for its parent. It finds the CPUs `allowed`
+    /// to this program, not those to which the calling thread has moved out of the way.
+    pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
+        Self { interrupt, prefix, started_on: Some(allowed) }
+    }
+
+    /// As what a worker is started: what one says that does no more. Refused where the prefix
+    /// starts it as a child of its own.
+    pub(crate) fn look(&self) -> Result<Standing, LaunchError> {
+        let refused = |why: String| match self.interrupt.signal() {
+            Some(_) => LaunchError::Interrupted,
+            None => LaunchError::once(why),
+        };
+        let cannot = |error: io::Error| refused(format!("cannot be started: {error}"));
+        let (_, mut output) = self.start(&[LOOK], &[], LOOK_PATIENCE).map_err(cannot)?;
+        let started = self.interrupt.worker();
+        // What a prefix writes itself comes before it; what it has left running may go on for ever.
+        let standing = output.find_map(|line| serde_json::from_slice::<Standing>(&line).ok());
+        if standing.is_some() {
+            self.interrupt.kill_worker();
+        }
+        let status = self.interrupt.wait_for_worker().map_err(cannot)?;
+        match standing {
+            None if output.is_overdue => {
+                let limit_s = LOOK_PATIENCE.as_secs();
+                Err(refused(format!("it did not start the worker within {limit_s} s")))
+            }
+            None => Err(refused(format!("it did not start the worker ({status})"))),
+            Some(standing) if Some(standing.pid) != started => Err(refused(
+                "it starts the worker as a child of its own instead of becoming it (exec): the worker \
+                 would outlive this program"
+                    .to_string(),
+            )),
+            Some(standing) => Ok(standing),
+        }
+    }
+
+    /// Starts this program again.
+    fn start(
+        &self,
+        more: &[&str],
+        environment: &[(&str, Option<String>)],
+        patience: Duration,
+    ) -> io::Result<(ChildStdin, WorkerOutput<ChildStdout>)> {
+        // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a prefix `self`
+        // would be itself.
+        let own = match self.prefix.is_empty() {
+            _ if !Path::new("/proc/self/exe").exists() => {
+                linux_execfn().to_string_lossy().into_owned()
+            }
+            true => "/proc/self/exe".to_string(),
+            false => format!("/proc/{}/exe", std::process::id()),
+        };
+        let mut words = self.prefix.iter().chain([&own]);
+        let mut command = Command::new(words.next().unwrap_or(&own));
+        command.args(words).args([WORKER, "--parent", &std::process::id().to_string()]);
+        for (name, value) in environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // Ctrl-C comes to this program alone, which then ends the worker.
+        command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
+        in_own_session(&mut command);
+        let spawn = || self.spawn_where_allowed(&mut command);
+        let (pid, pipes) = self.interrupt.start(spawn, |child| {
+            (Pid::from_child(child), child.stdin.take().zip(child.stdout.take()))
+        })?;
+        let (stdin, stdout) = pipes.ok_or_else(|| io::Error::other("the worker has no pipes"))?;
+        Ok((stdin, WorkerOutput::of(&self.interrupt, pid, stdout, patience)))
+    }
+
+    /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment. The
+    /// worker is not told its case before.
+    fn spawn_where_allowed(&self, command: &mut Command) -> io::Result<Child> {
+        let Some(allowed) = &self.started_on else { return command.spawn() };
+        let here = placement::allowed_cpus()?;
+        placement::pin(allowed)?;
+        let child = command.spawn();
+        // Where it stays decides how quiet the worker has it, not whether it is measured.
+        let _ = placement::pin(&here);
+        child
+    }
+
+    /// Measures one case in one round; each sample goes to `sink` as it arrives.
+    pub(crate) fn launch(
+        &self,
+        assignment: &Assignment,
+        sink: &mut dyn FnMut(Sample),
+    ) -> Result<(), LaunchError> {
+        let case = |what: &str, error: &dyn Display| LaunchError::once(format!("{what}: {error}"));
+        let patience = assignment.timeout();
+        let started = self.start(&[], &assignment.environment(), patience);
+        let (mut stdin, mut output) = started.map_err(|error| match self.interrupt.signal() {
+            Some(_) => LaunchError::Interrupted,
+            None => {
+                let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);
+                case(&format!("cannot start a worker ({program})"), &error)
+            }
+        })?;
+        let sent = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
+        let sent = sent.and_then(|()| stdin.flush());
+        drop(stdin);
+        let mut failure = None;
+        for line in output.by_ref() {
+            match serde_json::from_slice::<Message>(&line) {
+                Ok(Ok(sample)) => sink(*sample),
+                Ok(Err(error)) => failure = Some(error),
+                // Cut off by a kill: the status below says so.
+                Err(_) => {}
+            }
+        }
+        let status = self.interrupt.wait_for_worker();
+        let status = status.map_err(|error| case("cannot wait for the worker", &error))?;
+        match failure {
+            _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
+            Some(failure) => Err(LaunchError::Case(failure)),
+            None if status.success() => {
+                sent.map_err(|error| case("cannot send the worker its case", &error))
+            }
+            None if output.is_overdue => Err(LaunchError::once(format!(
+                "the worker did not end within {} s and was ended from outside",
+                patience.as_secs()
+            ))),
+            None => Err(LaunchError::once(end_in_words(status))),
+        }
+    }
+}
+
+fn end_in_words(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(SIGALRM) => "the worker did not end within its deadline and was ended".to_string(),
+        Some(SIGKILL) => {
+            "the worker was killed by signal 9; unless somebody did that, the kernel ran out \
+             of memory (see dmesg): ask for less (--members, --work, --trials)"
+                .to_string()
+        }
+        Some(SIGXCPU) => {
+            "the worker ran under a real-time policy without ever waiting and was ended \
+             (RLIMIT_RTTIME)"
+                .to_string()
+        }
+        Some(signal) => format!("the worker was killed by signal {signal}"),
+        None => format!("the worker ended with {status} and without output"),
+    }
+}
+
+/// What `worker --parent PID` does, and `--look` behind it, where the program was started so. It must be asked before
+/// the arguments are parsed: the memory that this takes would be in every member of every ring.
+pub(crate) fn worker_if_asked() -> Option<Result<ExitCode>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == WORKER).then(|| {
+        let words: Vec<OsString> = words.collect();
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        match (&words[..], words.get(1).and_then(|pid| pid.parse().ok())) {
+            (["--parent", _], Some(parent)) => worker(parent),
+            (["--parent", _, LOOK], Some(_)) => worker_look(),
+            _ => Err(internal()),
+        }
+    })
+}
+
+fn internal() -> anyhow::Error {
+    anyhow!("`{WORKER}` is an internal command of switchcost")
+}
+
+/// The hidden worker: a case on standard input, samples on standard output, then the end.
+fn worker(parent: i32) -> Result<ExitCode> {
+    if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
+        return Err(internal());
+    }
+    probe::set_own_name(c"switchcost-work");
+    let assignment: Assignment =
+        serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
+    // Before there are members, which inherit it.
+    if let Case::Ring(_) = assignment.case {
+        probe::set_own_name(c"switchcost-ring");
+    }
+    let mut lost = Ok(());
+    let measured = assignment.measure(&mut |sample| {
+        if lost.is_ok() {
+            lost = report(&Message::Ok(Box::new(sample)));
+        }
+    });
+    match measured {
+        Err(error) => report(&Message::Err(error)).map(|()| ExitCode::FAILURE),
+        Ok(()) => lost.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Says as what it was started. It ends at once, so that nothing has to see to its end.
+fn worker_look() -> Result<ExitCode> {
+    report(&Standing::own().context("the worker cannot read its own state")?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(message: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line).and_then(|()| stdout.flush()).context("cannot report a sample")
+}

@@ -1,0 +1,178 @@
+//! The progress bar: on a terminal only, drawn between measurements, never by a thread of its own,
+//! so that it cannot run while something is measured.
+
+use std::time::Duration;
+
+use charts::printable;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::case::Case;
+use model::estimate::Estimate;
+use model::plan::Plan;
+use model::quote::brief_cost;
+use model::words::{time, two_digits};
+
+use crate::base::failure;
+use crate::engine::schedule::State;
+
+/// Shows how far a run is, or several, one after the other.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    budget: Duration,
+    /// What was spent on the bar before, and what this run is called, if it is one of several.
+    of_whole: Option<(Duration, String)>,
+    precision: f64,
+    titles: Vec<String>,
+}
+
+impl Progress {
+    /// A bar over the budget of `plan`; hidden when standard error is no terminal.
+    pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
+        let budget = Duration::from_nanos(plan.stopping.budget_ns);
+        Self { of_whole: None, ..Self::whole(budget, quiet).part(plan, Duration::ZERO) }
+    }
+
+    /// A bar over all of `budget`, for several runs.
+    pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
+        let bar = bar(millis(budget), quiet);
+        Self { bar, budget, of_whole: None, precision: 0.0, titles: Vec::new() }
+    }
+
+    /// The part of it that `plan` has, which begins where `before` is spent.
+    pub(crate) fn part(&self, plan: &Plan, before: Duration) -> Self {
+        Self {
+            bar: self.bar.clone(),
+            budget: self.budget,
+            of_whole: Some((before, format!("{}: ", plan.experiment))),
+            precision: plan.stopping.precision,
+            titles: plan.cases.iter().map(Case::title).collect(),
+        }
+    }
+
+    /// Draws the state before a case.
+    pub(crate) fn show(&self, state: &State) {
+        let title = self.titles.get(state.case).map_or("", String::as_str);
+        let (before, name) =
+            self.of_whole.as_ref().map_or((Duration::ZERO, ""), |of| (of.0, &of.1));
+        let spent = before + state.spent;
+        let message = format!(
+            "{name}{}, {} s left, round {}, {title}",
+            so_far(state.figure.as_ref(), state.precision, self.precision),
+            self.budget.saturating_sub(spent).as_secs(),
+            state.round + 1,
+        );
+        self.bar.set_message(printable(&message));
+        self.bar.set_position(millis(spent));
+    }
+
+    /// Draws what was found of a program so far.
+    pub(crate) fn tell(&self, spent: Duration, found: &str) {
+        let left = self.budget.saturating_sub(spent).as_secs();
+        self.bar.set_message(printable(&format!("{found}, {left} s left")));
+        self.bar.set_position(millis(spent));
+    }
+
+    /// Whether anybody sees it.
+    pub(crate) fn is_seen(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// Prints a line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        match self.bar.is_hidden() {
+            true => failure::say(line),
+            false => self.bar.println(printable(line)),
+        }
+    }
+
+    /// Takes the bar away, unless others come after.
+    pub(crate) fn end(&self) {
+        if self.of_whole.is_none() {
+            self.bar.finish_and_clear();
+        }
+    }
+}
+
+/// A bar over so many steps, hidden when standard error is no terminal.
+fn bar(steps: u64, quiet: bool) -> ProgressBar {
+    let target = match quiet {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(steps), target);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`. `widest` is the
+/// interval that the run stops by, where others are wider; shares, 0 where none is asked for.
+fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
+    let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
+    let own = figure.and_then(Estimate::relative_half_width);
+    let told = figure.map(|of| match (of.quote_cost(), own) {
+        (Ok(of), Some(own)) => format!("{} +-{}", time(of.value()), percent(own)),
+        _ => brief_cost(of),
+    });
+    let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
+    let widest = widest.filter(is_wider).map(|widest| format!("widest +-{}", percent(widest)));
+    let asked = (asked > 0.0).then(|| format!("asked {}", percent(asked)));
+    let parts: Vec<String> = [told, widest, asked].into_iter().flatten().collect();
+    if parts.is_empty() { "no figure yet".to_string() } else { parts.join(", ") }
+}
+
+/// Shows how far the runs of commands are.
+pub(crate) struct RunsProgress(ProgressBar);
+
+impl RunsProgress {
+    /// A bar over so many runs; hidden when standard error is no terminal.
+    pub(crate) fn new(runs: u64, quiet: bool) -> Self {
+        Self(bar(runs, quiet))
+    }
+
+    /// Whether nobody sees it.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.0.is_hidden()
+    }
+
+    /// Draws what is known after so many runs: of the last command its time, a share of it to either side (none
+    /// below five runs), and what it is called.
+    pub(crate) fn show(&self, runs: u64, (ns, half_width): (f64, Option<f64>), name: &str) {
+        let half = half_width.map(|half| format!(" +-{} %", two_digits(100.0 * half)));
+        let (time, half) = (time(ns), half.unwrap_or_default());
+        let all = self.0.length().unwrap_or(runs);
+        self.0.set_message(printable(&format!("{time}{half}, run {runs} of {all}, {name}")));
+        self.0.set_position(runs);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_so_far_stands_beside_what_is_asked() {
+        let few = Estimate::over(&[2100.0], 5, 0.95, 1).unwrap();
+        let full = Estimate { low: Some(2016.0), high: Some(2184.0), ..few };
+        for (figure, widest, asked, words) in [
+            (None, None, 0.01, "asked 1 %"),
+            (None, None, 0.0, "no figure yet"),
+            (None, Some(0.05), 0.025, "widest +-5 %, asked 2.5 %"),
+            (Some(&few), None, 0.01, "1 round only, asked 1 %"),
+            (Some(&full), Some(0.04), 0.01, "2.10 us +-4 %, asked 1 %"),
+            (Some(&full), Some(0.123), 0.01, "2.10 us +-4 %, widest +-12 %, asked 1 %"),
+            (Some(&full), None, 0.0, "2.10 us +-4 %"),
+        ] {
+            assert_eq!(so_far(figure, widest, asked), words);
+        }
+    }
+}

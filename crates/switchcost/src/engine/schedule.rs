@@ -1,0 +1,601 @@
+//! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
+//! time is spent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use model::case::Sample;
+use model::estimate::Estimate;
+use model::looks;
+use model::looks::is_look;
+use model::plan::Plan;
+use model::run::{Failure, StopReason};
+use model::speed::FEWEST_ROUNDS;
+use probe::assignment::{Assignment, Unmeasured};
+
+use crate::engine::launch::{Launch, LaunchError};
+
+/// What happens while the rounds go on.
+pub(crate) enum Event<'a> {
+    /// A case is about to be measured.
+    Case(State),
+    Sample(&'a Sample),
+    /// A worker has ended: nothing is being measured.
+    Pause,
+    /// A case cannot be measured.
+    Failure(&'a Failure),
+}
+
+/// How far a run is before a case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    /// Number of the coming case.
+    pub(crate) case: usize,
+    /// From 0.
+    pub(crate) round: u32,
+    /// Time spent measuring.
+    pub(crate) spent: Duration,
+    /// Widest relative half-width at the last look.
+    pub(crate) precision: Option<f64>,
+    /// What the run says so far.
+    pub(crate) figure: Option<Estimate>,
+}
+
+/// Numbers of the cases of a round, by its number, in their order.
+type Order<'a> = dyn Fn(&[Sample], u32) -> Vec<usize> + 'a;
+type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
+type Figure<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
+type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
+
+/// Which cases a round has, and by what the run may stop for being precise.
+pub(crate) struct Course<'a> {
+    pub(crate) order: Box<Order<'a>>,
+    /// The widest relative half-width; absent as long as something has no interval.
+    pub(crate) precision: Box<Precision<'a>>,
+    /// What the run says so far, for whoever waits for it. Asked for at the same times, and after the first round.
+    pub(crate) figure: Box<Figure<'a>>,
+    /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
+    pub(crate) lacking: Box<Lacking<'a>>,
+}
+
+impl<'a> Course<'a> {
+    /// The plan's own.
+    pub(crate) fn of(plan: &'a Plan) -> Self {
+        let order = move |samples: &[Sample], round| {
+            let mut order = plan.order(round);
+            if let Some(focus) = looks::focus(plan, samples, round) {
+                order.retain(|case| focus.contains(case));
+            }
+            order
+        };
+        Self {
+            order: Box::new(order),
+            precision: Box::new(move |samples, failed| {
+                looks::worst_precision(plan, samples, failed)
+            }),
+            figure: Box::new(move |samples| looks::figure(plan, samples)),
+            lacking: Box::new(move |samples| match plan.stopping.fixed_budget {
+                true => Vec::new(),
+                false => looks::lacking(plan, samples),
+            }),
+        }
+    }
+}
+
+/// Runs the rounds of a plan.
+struct Schedule<'a> {
+    plan: &'a Plan,
+    course: Course<'a>,
+    launch: &'a mut Launch<'a>,
+    watch: &'a mut dyn FnMut(Event<'_>),
+    samples: Vec<Sample>,
+    failures: Vec<Failure>,
+    spent_before: Duration,
+    started: Instant,
+    precision: Option<f64>,
+    figure: Option<Estimate>,
+    last_took: BTreeMap<usize, Duration>,
+    retired: BTreeSet<usize>,
+    /// Where the budget ends: later than the plan's while clean slices are missing.
+    limit: Duration,
+    /// The cases that are still measured beyond the plan's budget.
+    only: Option<BTreeSet<usize>>,
+    /// The most rounds of each case, once the plan's budget is spent.
+    most_rounds: Option<BTreeMap<usize, usize>>,
+    failed_in_a_row: BTreeMap<usize, u32>,
+}
+
+/// A run that lacks clean slices takes at most so many times its budget, and each of its cases as many times the
+/// rounds that it had when the budget was spent: one that no time would help does not take the rest for itself.
+const MOST_BUDGETS: u32 = 3;
+
+/// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
+const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
+
+/// Failures in a row, without running out of anything, after which a case is given up.
+const MOST_FAILURES: u32 = 3;
+
+/// How a schedule ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// All samples, those of earlier sessions first.
+    pub(crate) samples: Vec<Sample>,
+    /// Cases that could not be measured.
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) reason: StopReason,
+    /// Time spent measuring, earlier sessions included.
+    pub(crate) spent: Duration,
+}
+
+/// Runs rounds until a reason to stop comes up, after the samples of earlier sessions, which took `spent_before`.
+pub(crate) fn run<'a>(
+    plan: &'a Plan,
+    course: Course<'a>,
+    (samples, spent_before): (Vec<Sample>, Duration),
+    launch: &'a mut Launch<'a>,
+    watch: &'a mut dyn FnMut(Event<'_>),
+) -> Outcome {
+    let schedule = Schedule {
+        plan,
+        course,
+        launch,
+        watch,
+        samples,
+        failures: Vec::new(),
+        spent_before,
+        started: Instant::now(),
+        precision: None,
+        figure: None,
+        last_took: BTreeMap::new(),
+        retired: BTreeSet::new(),
+        limit: Duration::from_nanos(plan.stopping.budget_ns),
+        only: None,
+        most_rounds: None,
+        failed_in_a_row: BTreeMap::new(),
+    };
+    schedule.run()
+}
+
+impl Schedule<'_> {
+    fn run(mut self) -> Outcome {
+        let last = self.samples.iter().map(Sample::round).max();
+        let mut round = last.map_or(0, |last| last.saturating_add(1));
+        let reason = loop {
+            if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
+                break StopReason::RoundsDone;
+            }
+            match self.round(round) {
+                Err(StopReason::BudgetSpent) if self.extend() => {}
+                Err(reason) => break reason,
+                Ok(()) => {}
+            }
+            round += 1;
+            if round == 1 || is_look(round) {
+                self.figure = (self.course.figure)(&self.samples);
+            }
+            if is_look(round) && self.is_precise() {
+                break StopReason::Precise;
+            }
+        };
+        let spent = self.spent();
+        Outcome { samples: self.samples, failures: self.failures, reason, spent }
+    }
+
+    /// One round, or a reason to stop.
+    fn round(&mut self, round: u32) -> Result<(), StopReason> {
+        if self.only.is_some() && !self.extend() {
+            return Err(StopReason::BudgetSpent);
+        }
+        let mut tried = false;
+        for case in (self.course.order)(&self.samples, round) {
+            tried |= self.case(case, round)?;
+        }
+        match (0..self.plan.cases.len()).all(|case| self.retired.contains(&case)) {
+            true => Err(StopReason::Failed),
+            false if !tried => Err(StopReason::BudgetSpent),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that have too few
+    /// clean slices. Asked for before each round then.
+    fn extend(&mut self) -> bool {
+        let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
+        self.limit = budget.saturating_mul(MOST_BUDGETS);
+        let measured: BTreeSet<_> =
+            self.samples.iter().map(|one| (one.case(), one.round())).collect();
+        let mut rounds: BTreeMap<usize, usize> = BTreeMap::new();
+        for (case, _) in measured {
+            *rounds.entry(case).or_default() += 1;
+        }
+        let most = self.most_rounds.get_or_insert_with(|| {
+            let most = |count: usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
+            rounds.iter().map(|(case, count)| (*case, most(*count))).collect()
+        });
+        let mut lacking = BTreeSet::from_iter((self.course.lacking)(&self.samples));
+        lacking.retain(|case| !self.retired.contains(case) && rounds.get(case) < most.get(case));
+        let extends = !lacking.is_empty() && self.spent() < self.limit;
+        self.only = Some(lacking);
+        extends
+    }
+
+    /// Whether the case was tried: not where it was given up or does not fit into the budget.
+    fn case(&mut self, case: usize, round: u32) -> Result<bool, StopReason> {
+        let is_left_out = self.only.as_ref().is_some_and(|only| !only.contains(&case));
+        if is_left_out || self.retired.contains(&case) {
+            return Ok(false);
+        }
+        let spent = self.spent();
+        // The first round is always finished: every size is measured once.
+        if round > 0 && spent >= self.limit {
+            return Err(StopReason::BudgetSpent);
+        }
+        // A large ring that no longer fits leaves the rest of the time to the small ones.
+        let took = self.last_took.get(&case).copied().unwrap_or_default();
+        if round > 0 && spent + took > self.limit {
+            return Ok(false);
+        }
+        let Self { precision, figure, .. } = *self;
+        (self.watch)(Event::Case(State { case, round, spent, precision, figure }));
+        let result = self.measure(case, round);
+        self.last_took.insert(case, self.spent().saturating_sub(spent));
+        (self.watch)(Event::Pause);
+        match result {
+            Ok(()) => {
+                self.failed_in_a_row.remove(&case);
+            }
+            Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
+            Err(LaunchError::Case(Unmeasured { message, exhausted })) => {
+                let failure = Failure { case, round, message };
+                (self.watch)(Event::Failure(&failure));
+                self.failures.push(failure);
+                self.count_failure(case, exhausted);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
+    /// other failure costs its round; only a case that keeps failing is given up.
+    fn count_failure(&mut self, case: usize, exhausted: bool) {
+        let cases = &self.plan.cases;
+        if exhausted {
+            let as_much = |other: &usize| cases[*other].needs_as_much(&cases[case]);
+            self.retired.extend((0..cases.len()).filter(as_much));
+        }
+        let in_a_row = self.failed_in_a_row.entry(case).or_default();
+        *in_a_row += 1;
+        if *in_a_row >= MOST_FAILURES {
+            self.retired.insert(case);
+        }
+    }
+
+    fn measure(&mut self, case: usize, round: u32) -> Result<(), LaunchError> {
+        let assignment = Assignment {
+            case_number: case,
+            case: self.plan.cases[case].clone(),
+            round,
+            batching: self.plan.batching.clone(),
+            unshared_ratio: self.plan.reference.unshared_ratio,
+        };
+        let (samples, watch) = (&mut self.samples, &mut *self.watch);
+        (self.launch)(&assignment, &mut |sample| {
+            watch(Event::Sample(&sample));
+            samples.push(sample);
+        })
+    }
+
+    fn is_precise(&mut self) -> bool {
+        self.precision = (self.course.precision)(&self.samples, &self.failures);
+        self.precision.is_some_and(|worst| worst <= self.plan.stopping.precision)
+    }
+
+    fn spent(&self) -> Duration {
+        self.spent_before + self.started.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::experiment::Experiment;
+    use model::plan::{Batching, Stopping};
+    use model::ring::{self, Case, Counters, Kind, Placement, Policy};
+    use model::speed::Reference;
+
+    /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
+    struct Fake {
+        asked: Vec<(u32, usize)>,
+        most_members: u32,
+        wobble: u64,
+        interrupt_after: usize,
+        fail: Vec<(u32, u32)>,
+    }
+
+    impl Default for Fake {
+        fn default() -> Self {
+            Self {
+                asked: Vec::new(),
+                most_members: u32::MAX,
+                wobble: 0,
+                interrupt_after: usize::MAX,
+                fail: Vec::new(),
+            }
+        }
+    }
+
+    impl Fake {
+        fn launch(
+            &mut self,
+            assignment: &Assignment,
+            sink: &mut dyn FnMut(Sample),
+        ) -> Result<(), LaunchError> {
+            let members = assignment.case.ring().map_or(0, |case| case.members);
+            if self.asked.len() >= self.interrupt_after {
+                return Err(LaunchError::Interrupted);
+            }
+            self.asked.push((assignment.round, assignment.case_number));
+            if members > self.most_members {
+                let message = "out of members".to_string();
+                return Err(LaunchError::Case(Unmeasured { message, exhausted: true }));
+            }
+            if self.fail.contains(&(assignment.round, members)) {
+                let message = "once".to_string();
+                return Err(LaunchError::Case(Unmeasured { message, exhausted: false }));
+            }
+            let turn = self.asked.len() as u64 % 7;
+            let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
+            let switches = if members == 1 { 0 } else { 1000 };
+            let sample = ring::Sample {
+                case: assignment.case_number,
+                round: assignment.round,
+                sample: 0,
+                laps: 1000,
+                hops: 1000,
+                elapsed_ns: 1000 * ns_per_hop,
+                counters: Counters { voluntary: switches, ..Counters::default() },
+                steal_ns: None,
+                setup_ns: 0,
+                slices: None,
+                triples: None,
+                huge_page_bytes: None,
+            };
+            sink(Sample::Ring(sample));
+            Ok(())
+        }
+    }
+
+    fn plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
+        let case = |members| Case {
+            members,
+            kind: Kind::Process,
+            link: "pipe".into(),
+            work: None,
+            placement: Placement::Same { cpu: 1 },
+            policy: Policy::Other,
+            priority: None,
+            state: None,
+        };
+        let stopping =
+            Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
+        let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
+        let experiment = Experiment::Ring;
+        let reference = Reference::default();
+        Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping, reference }
+            .with_solos()
+    }
+
+    fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
+        run_from(plan, Course::of(plan), (Vec::new(), Duration::ZERO), fake)
+    }
+
+    fn run_from<'a>(
+        plan: &'a Plan,
+        course: Course<'a>,
+        earlier: (Vec<Sample>, Duration),
+        fake: &mut Fake,
+    ) -> Outcome {
+        let mut launch =
+            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        super::run(plan, course, earlier, &mut launch, &mut |_| {})
+    }
+
+    const LONG: u64 = 3_600_000_000_000;
+
+    #[test]
+    fn rounds_are_shuffled_as_the_plan_says_and_solos_take_part() {
+        let (plan, mut fake) = (plan(LONG, Some(4)), Fake::default());
+        let outcome = run(&plan, &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        let expected: Vec<(u32, usize)> = (0..4)
+            .flat_map(|round| plan.order(round).into_iter().map(move |c| (round, c)))
+            .collect();
+        assert_eq!(fake.asked, expected);
+        let in_order = |round: u32| {
+            fake.asked.iter().filter(|(r, _)| *r == round).map(|(_, c)| *c).collect::<Vec<_>>()
+        };
+        assert!((0..4).any(|round| !in_order(round).is_sorted()), "no round was shuffled");
+        assert_eq!(plan.ring(0).map(|case| case.members), Some(1));
+    }
+
+    #[test]
+    fn a_spent_budget_still_finishes_the_first_round() {
+        let mut fake = Fake::default();
+        let outcome = run(&plan(1, None), &mut fake);
+        assert_eq!(outcome.reason, StopReason::BudgetSpent);
+        assert_eq!(fake.asked.len(), 6);
+    }
+
+    #[test]
+    fn it_stops_at_the_first_look_that_is_precise() {
+        let mut fake = Fake::default();
+        let outcome = run(&plan(LONG, None), &mut fake);
+        assert_eq!(outcome.reason, StopReason::Precise);
+        assert_eq!(fake.asked.len(), 6 * 8);
+        let mut noisy = Fake { wobble: 300, ..Fake::default() };
+        let outcome = run(&plan(LONG, Some(9)), &mut noisy);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+    }
+
+    /// Runs after `spent` on a course on which `lacking` of so many samples lacks clean slices.
+    fn run_lacking(
+        plan: &Plan,
+        spent: Duration,
+        fake: &mut Fake,
+        lacking: impl Fn(usize) -> Vec<usize>,
+    ) -> Outcome {
+        lack_after(plan, (Vec::new(), spent), fake, lacking)
+    }
+
+    /// The same after samples of an earlier session.
+    fn lack_after(
+        plan: &Plan,
+        earlier: (Vec<Sample>, Duration),
+        fake: &mut Fake,
+        lacking: impl Fn(usize) -> Vec<usize>,
+    ) -> Outcome {
+        let course = Course {
+            order: Box::new(|_, round| plan.order(round)),
+            precision: Box::new(|_, _| None),
+            figure: Box::new(|_| None),
+            lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
+        };
+        run_from(plan, course, earlier, fake)
+    }
+
+    #[test]
+    fn a_spent_budget_goes_on_with_what_lacks_clean_slices_up_to_three_times_as_long() {
+        let (budget, whole) = (Duration::from_nanos(LONG), plan(LONG, None));
+        // One that lacks some for ever is given up after 16 rounds, or three times those that it had.
+        for (stored, most) in [(0, 16), (6, 18)] {
+            let samples = run(&plan(LONG, Some(stored)), &mut Fake::default()).samples;
+            let mut fake = Fake::default();
+            let outcome = lack_after(&whole, (samples, budget), &mut fake, |_| vec![3]);
+            let of_case = fake.asked.iter().filter(|(_, case)| *case == 3).count() as u32;
+            assert_eq!((outcome.reason, stored + of_case), (StopReason::BudgetSpent, most));
+        }
+        // The budget is spent when the first round, which is always finished, is over.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&whole, budget, &mut fake, |_| Vec::new());
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+        // Case 3 lacks some until it has been measured twice more.
+        let mut fake = Fake::default();
+        let lacking = |samples| if samples < 8 { vec![3] } else { Vec::new() };
+        let outcome = run_lacking(&whole, budget, &mut fake, lacking);
+        let extended: Vec<usize> = fake.asked[6..].iter().map(|(_, case)| *case).collect();
+        assert_eq!((outcome.reason, extended), (StopReason::BudgetSpent, vec![3, 3]));
+        // One that always will is not waited for beyond three budgets.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&whole, 3 * budget, &mut fake, |_| vec![3]);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+        // Rounds that were asked for are all rounds that there are.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&plan(LONG, Some(1)), budget, &mut fake, |_| vec![3]);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::RoundsDone, 6));
+    }
+
+    #[test]
+    fn a_fixed_budget_is_not_extended() {
+        let mut fixed = plan(LONG, None);
+        fixed.stopping.fixed_budget = true;
+        assert_eq!((Course::of(&fixed).lacking)(&[]), Vec::<usize>::new());
+        let mut fake = Fake::default();
+        let spent = (Vec::new(), Duration::from_nanos(LONG));
+        let outcome = run_from(&fixed, Course::of(&fixed), spent, &mut fake);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+    }
+
+    #[test]
+    fn a_figure_is_there_after_the_first_round_and_has_its_interval_at_the_first_look() {
+        let plan = plan(LONG, Some(9));
+        let mut fake = Fake { wobble: 30, ..Fake::default() };
+        let mut figures = Vec::new();
+        let mut launch =
+            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        super::run(
+            &plan,
+            Course::of(&plan),
+            (Vec::new(), Duration::ZERO),
+            &mut launch,
+            &mut |of| {
+                if let Event::Case(State { round, figure, .. }) = of {
+                    figures.push((round, figure));
+                }
+            },
+        );
+        let at = |of: u32| figures.iter().find(|(round, _)| *round == of).and_then(|(_, f)| *f);
+        assert_eq!(at(0), None);
+        // 3,000 ns less 1,000, and the wobble.
+        let first = at(1).unwrap();
+        assert!((1800.0..2200.0).contains(&first.value) && first.interval().is_none(), "{first:?}");
+        assert_eq!(at(7), Some(first), "no look in between");
+        assert!(at(8).unwrap().interval().is_some());
+    }
+
+    #[test]
+    fn a_round_may_be_for_some_cases_only() {
+        let (plan, mut fake) = (plan(LONG, Some(2)), Fake::default());
+        let order = |_: &[Sample], round| match round {
+            1 => vec![2, 4],
+            _ => plan.order(round),
+        };
+        let course = Course { order: Box::new(order), ..Course::of(&plan) };
+        run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
+        let mut second: Vec<usize> =
+            fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
+        second.sort_unstable();
+        assert_eq!((fake.asked.len(), second), (8, vec![2, 4]));
+    }
+
+    #[test]
+    fn sizes_beyond_a_failed_one_are_not_tried_again_and_the_others_go_on() {
+        let (plan, mut fake) = (plan(LONG, Some(5)), Fake { most_members: 8, ..Fake::default() });
+        let outcome = run(&plan, &mut fake);
+        let rounds_of = |members: u32| {
+            let is_size = |case: &usize| plan.ring(*case).is_some_and(|of| of.members == members);
+            fake.asked.iter().filter(|(_, case)| is_size(case)).count()
+        };
+        assert_eq!((rounds_of(1), rounds_of(2), rounds_of(8)), (5, 5, 5));
+        assert!(rounds_of(16) <= 1 && rounds_of(32) <= 1);
+        assert!(!outcome.failures.is_empty() && !outcome.samples.is_empty());
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_can_be_measured_says_so() {
+        let outcome = run(&plan(LONG, None), &mut Fake { most_members: 0, ..Fake::default() });
+        assert_eq!((outcome.reason, outcome.samples.len()), (StopReason::Failed, 0));
+    }
+
+    #[test]
+    fn a_failure_costs_its_round_and_a_case_that_keeps_failing_is_given_up() {
+        let plan = plan(LONG, Some(8));
+        let fail = vec![(1, 1), (2, 4), (4, 32), (5, 32), (6, 32)];
+        let mut fake = Fake { fail, wobble: 300, ..Fake::default() };
+        let outcome = run(&plan, &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        let tries = |members: u32| {
+            let is_size = |case: &usize| plan.ring(*case).is_some_and(|of| of.members == members);
+            fake.asked.iter().filter(|(_, case)| is_size(case)).count()
+        };
+        assert_eq!((tries(1), tries(4), tries(16), tries(32)), (8, 8, 8, 7));
+        assert_eq!(outcome.failures.len(), 5);
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_was_measured() {
+        let mut fake = Fake { interrupt_after: 9, ..Fake::default() };
+        let outcome = run(&plan(LONG, None), &mut fake);
+        assert_eq!((outcome.reason, outcome.samples.len()), (StopReason::Interrupted, 9));
+    }
+
+    #[test]
+    fn a_resumed_run_goes_on_with_the_next_round() {
+        let plan = plan(LONG, Some(7));
+        let mut fake = Fake { wobble: 300, interrupt_after: 9, ..Fake::default() };
+        let earlier = run(&plan, &mut fake).samples;
+        let mut fake = Fake { wobble: 300, ..Fake::default() };
+        let outcome = run_from(&plan, Course::of(&plan), (earlier, Duration::ZERO), &mut fake);
+        assert_eq!(fake.asked.first().map(|(round, _)| *round), Some(2));
+        assert_eq!(outcome.samples.len(), 9 + 5 * 6);
+    }
+}

@@ -1,0 +1,107 @@
+//! One run file: a header, a line per sample as it arrives, an end line.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use model::experiment::Experiment;
+use model::run::{Header, Line, Run};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::present::output::file::{Unfinished, cannot_write};
+
+/// Mode of a run file: it has command lines.
+const OWNERS_ONLY: u32 = 0o600;
+
+/// A run file that is being written. While it is open it is locked, so that no process resumes or
+/// removes a run that is going on; the kernel takes the lock back with the process.
+pub(crate) struct RunFile {
+    pub(crate) path: PathBuf,
+    file: File,
+    experiment: Experiment,
+}
+
+impl RunFile {
+    /// Makes the file of a new run, with its header. It gets its name once the header is in it: a
+    /// program killed at any moment leaves a run file or none, never an empty one.
+    pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let path = folder.join(format!("{}.jsonl", header.run));
+        let cannot = |error| cannot_write(&path, error);
+        let experiment = header.plan.experiment;
+        let mut new = Unfinished::create(&path, OWNERS_ONLY).map_err(cannot)?;
+        lock(&path, new.file())?;
+        let first = text_of(&Line::Header(Box::new(header.clone())), experiment)?;
+        new.file().write_all(first.as_bytes()).map_err(cannot)?;
+        new.file().sync_data().map_err(cannot)?;
+        let file = new.finish(&path).map_err(cannot)?;
+        Ok(Self { path, file, experiment })
+    }
+
+    /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
+    /// taken away, as the next one must start on a line of its own; but only of a file that is a
+    /// run of ours.
+    pub(crate) fn reopen(path: &Path) -> Result<(Self, Run)> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot open {} for writing", path.display()))?;
+        lock(path, &file)?;
+        let earlier = super::read(path)?;
+        let experiment = earlier.header.plan.experiment;
+        let mut run = Self { path: path.to_path_buf(), file, experiment };
+        run.cut_broken_tail()?;
+        Ok((run, earlier))
+    }
+
+    fn cut_broken_tail(&mut self) -> Result<()> {
+        let mut text = Vec::new();
+        let path = self.path.display().to_string();
+        self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
+        self.file.read_to_end(&mut text).with_context(|| format!("cannot read {path}"))?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mended = match &text[whole..] {
+            [] => Ok(()),
+            // Only its end of line is missing.
+            tail if self.is_line(tail) => self.file.write_all(b"\n"),
+            _ => self.file.set_len(whole as u64),
+        };
+        mended.with_context(|| format!("cannot mend {path}"))
+    }
+
+    fn is_line(&self, text: &[u8]) -> bool {
+        let text = std::str::from_utf8(text);
+        text.is_ok_and(|text| Line::from_text(text, self.experiment).is_ok())
+    }
+
+    /// Hands a line to the kernel: from then on it outlives this process.
+    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
+        let text = text_of(line, self.experiment)?;
+        self.file.write_all(text.as_bytes()).map_err(|error| cannot_write(&self.path, error))
+    }
+
+    /// Hands all lines to the disk: from then on they outlive the machine. Asked for between
+    /// workers only, as the disk's interrupts would end up in the samples.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|error| cannot_write(&self.path, error))
+    }
+}
+
+fn lock(path: &Path, file: &File) -> Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            bail!("{} is being written by another switchcost", path.display())
+        }
+        // A file system without locks is no reason not to keep a run.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn text_of(line: &Line, experiment: Experiment) -> Result<String> {
+    let text = line.to_text(experiment).context("cannot write a line as JSON")?;
+    Ok(text + "\n")
+}

@@ -1,0 +1,312 @@
+//! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs' full speed.
+
+mod file;
+pub(crate) mod speed;
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use directories::ProjectDirs;
+use model::case::Sample;
+use model::run::{Header, Reader, Run, RunError, StopReason, header_of};
+use model::subject::PREFIX;
+use rustix::fs::{Access, FlockOperation, access, flock};
+use serde::Deserialize;
+
+use crate::base::failure::{say, usage};
+use crate::base::secrets::masked;
+
+pub(crate) use file::RunFile;
+
+/// The folder of stored runs.
+pub(crate) struct Folder {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+/// A stored run.
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its file.
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    /// `$XDG_DATA_HOME/switchcost/runs`, by default `~/.local/share/switchcost/runs`. The folder
+    /// need not exist.
+    pub(crate) fn of_user() -> Result<Self> {
+        let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
+            anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
+        })?;
+        Ok(Self { path: dirs.data_dir().join("runs") })
+    }
+
+    /// Makes it, if it is not there, and looks whether a run can be stored in it.
+    pub(crate) fn make(&self) -> Result<()> {
+        let cannot = || format!("no run can be stored in {}", self.path.display());
+        std::fs::create_dir_all(&self.path).with_context(cannot)?;
+        access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
+    }
+
+    /// All runs, oldest first: a name starts with the time.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
+        let files = match std::fs::read_dir(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            files => files.with_context(|| format!("cannot read {}", self.path.display()))?,
+        };
+        let paths = files.flatten().map(|file| file.path());
+        let runs = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        // A FIFO would be waited for, and a device may have no end.
+        let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(|path| path.is_file());
+        for other in others {
+            say(&format!("warning: {} is no file and is passed over", other.display()));
+        }
+        let mut entries: Vec<Entry> = runs.into_iter().map(Entry::of).collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn named(&self, wanted: &str) -> Result<Entry> {
+        let mut entries = self.entries()?;
+        if let Some(back) = steps_back(wanted) {
+            return self.newest(entries, back);
+        }
+        if let Some(index) = entries.iter().position(|entry| entry.name == wanted) {
+            return Ok(entries.swap_remove(index));
+        }
+        let given: Vec<Option<String>> = entries.iter().map(Entry::given_name).collect();
+        let is_given = |name: &Option<String>| name.as_deref() == Some(wanted);
+        if let Some(index) = given.iter().rposition(is_given) {
+            return Ok(entries.swap_remove(index));
+        }
+        self.begun(wanted, entries, &given)
+    }
+
+    fn newest(&self, mut entries: Vec<Entry>, back: usize) -> Result<Entry> {
+        let (folder, count) = (self.path.display(), entries.len());
+        match count.checked_sub(back + 1) {
+            Some(index) => Ok(entries.swap_remove(index)),
+            None if count == 0 => Err(usage(format!("there is no stored run in {folder}"))),
+            None => Err(usage(format!("last~{back}: there are {count} stored runs in {folder}"))),
+        }
+    }
+
+    /// All runs whose name begins so, its own or the one that it was given, oldest first.
+    pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<Entry>> {
+        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
+        let mut all = self.entries()?;
+        all.retain(|entry| begins(&entry.name) || entry.given_name().is_some_and(|of| begins(&of)));
+        Ok(all)
+    }
+
+    /// The run whose name begins so, its own or the one that it was given. Of several runs that were given one
+    /// name the newest is meant.
+    fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {
+        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
+        let mut found: Vec<(String, Entry)> = Vec::new();
+        for (entry, given) in entries.into_iter().zip(given) {
+            let given = given.clone().filter(|given| begins(given));
+            let Some(name) = given.or_else(|| begins(&entry.name).then(|| entry.name.clone()))
+            else {
+                continue;
+            };
+            found.retain(|(known, _)| *known != name);
+            found.push((name, entry));
+        }
+        if found.len() > 1 {
+            let mut names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
+            let left = names.len().saturating_sub(MOST_NAMES);
+            names.truncate(MOST_NAMES);
+            let (names, more) = (names.join(", "), format!(" and {left} more"));
+            let more = if left > 0 { &*more } else { "" };
+            return Err(usage(format!("'{wanted}' is the start of several names: {names}{more}")));
+        }
+        found.pop().map(|(_, entry)| entry).ok_or_else(|| {
+            let folder = self.path.display();
+            usage(format!(
+                "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in {folder}; a file's name \
+                 has a slash or ends in .jsonl)"
+            ))
+        })
+    }
+}
+
+/// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other shares,
+/// or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a folder happens
+/// to hold must not stand for a stored run. Without a home only files can be meant.
+pub(crate) fn find(wanted: &str) -> Result<Entry> {
+    if wanted.starts_with(PREFIX) {
+        let why = "published figures are no run (see `switchcost history`)";
+        return Err(usage(format!("{wanted}: {why}")));
+    }
+    let path = Path::new(wanted);
+    if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
+        return match path.is_file() {
+            true => Ok(Entry::of(path.to_path_buf())),
+            false => Err(usage(format!("no run file is called '{wanted}'"))),
+        };
+    }
+    Folder::of_user()?.named(wanted)
+}
+
+/// Names that an ambiguous one is told to stand for.
+const MOST_NAMES: usize = 5;
+
+/// How many runs before the newest: 0 for `last`, 2 for `last~2`.
+fn steps_back(wanted: &str) -> Option<usize> {
+    match wanted.strip_prefix("last")? {
+        "" => Some(0),
+        back => back.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+impl Entry {
+    fn of(path: PathBuf) -> Self {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, path }
+    }
+
+    /// The name that it was given; none where its header cannot be read.
+    fn given_name(&self) -> Option<String> {
+        let first = first_line(&self.path).ok()?;
+        serde_json::from_str::<HeaderLine>(&first).ok()?.header.name
+    }
+
+    /// What a list of runs has of it: from the first and the last lines alone.
+    pub(crate) fn brief(&self) -> Result<Brief> {
+        let first = first_line(&self.path)?;
+        let Ok(HeaderLine { header: mut begun }) = serde_json::from_str(&first) else {
+            // It says what is wrong with it.
+            header(&self.path)?;
+            bail!("{}: its first line is no header", self.path.display());
+        };
+        begun.invocation = masked(&begun.invocation);
+        let mut brief = Brief { header: begun, end: None, result: None };
+        for line in last_lines(&self.path)?.lines() {
+            match serde_json::from_str(line) {
+                Ok(LastLine::End { reason }) => brief.end = Some(reason),
+                Ok(LastLine::Result(result)) => brief.result = Some(result),
+                Ok(LastLine::Resumed {}) => (brief.end, brief.result) = (None, None),
+                // A sample, or a line of which the beginning was not read.
+                Err(_) => {}
+            }
+        }
+        Ok(brief)
+    }
+
+    /// Whether another process is writing it.
+    pub(crate) fn is_running(&self) -> bool {
+        File::open(&self.path)
+            .is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockShared).is_err())
+    }
+}
+
+/// What a list of runs has of one.
+pub(crate) struct Brief {
+    pub(crate) header: Begun,
+    /// Why it ended; none of one that was killed or is still going on.
+    pub(crate) end: Option<StopReason>,
+    /// What it says in a few words.
+    pub(crate) result: Option<String>,
+}
+
+/// What a list needs of a header.
+#[derive(Deserialize)]
+pub(crate) struct Begun {
+    pub(crate) started: String,
+    pub(crate) invocation: Vec<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) plan: Planned,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Planned {
+    pub(crate) experiment: String,
+}
+
+#[derive(Deserialize)]
+struct HeaderLine {
+    header: Begun,
+}
+
+/// A line after the samples.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LastLine {
+    End { reason: StopReason },
+    Result(String),
+    Resumed {},
+}
+
+/// Bytes at the end of a run file in which its end lies.
+const END_BYTES: u64 = 4096;
+
+fn last_lines(path: &Path) -> Result<String> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        std::io::Result::Ok(bytes)
+    };
+    let bytes = read().with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn first_line(path: &Path) -> Result<String> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut first = Vec::new();
+    let mut file = BufReader::new(File::open(path).with_context(cannot)?);
+    while first.trim_ascii().is_empty()
+        && file.read_until(b'\n', &mut first).with_context(cannot)? > 0
+    {}
+    Ok(String::from_utf8_lossy(&first).into_owned())
+}
+
+/// Reads a run file.
+pub(crate) fn read(path: &Path) -> Result<Run> {
+    let mut samples = Vec::new();
+    let run = read_each(path, |sample| {
+        samples.push(sample);
+        Ok(())
+    })?;
+    Ok(Run { samples, ..run })
+}
+
+/// Reads a run file and hands on each sample as it comes: the run that is returned has none.
+pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
+    let cannot = || format!("cannot read {}", path.display());
+    let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
+    let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).with_context(cannot)?);
+    let (mut reader, mut line) = (Reader::default(), Vec::new());
+    while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
+        // A line cut off within a character is one line that cannot be read, not a file.
+        let text = std::str::from_utf8(&line).map(Cow::Borrowed);
+        for line in text.unwrap_or_else(|_| String::from_utf8_lossy(&line)).lines() {
+            reader.line(line).map_err(not_a_run)?.map_or(Ok(()), &mut take)?;
+        }
+        line.clear();
+    }
+    let mut run = reader.finish().map_err(not_a_run)?;
+    // Older programs have stored command lines as they were.
+    run.header.invocation = masked(&run.header.invocation);
+    if let Some(session) = &mut run.header.session {
+        session.prefix = masked(&session.prefix);
+    }
+    Ok(run)
+}
+
+/// Bytes that are read of a run file at once.
+const READ_BYTES: usize = 1 << 16;
+
+/// Reads the header alone of a run file.
+pub(crate) fn header(path: &Path) -> Result<Header> {
+    let first = first_line(path)?;
+    header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))
+}

@@ -1,0 +1,174 @@
+//! What launches have found of this machine's CPUs, and what a run is told of it and adds to it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use directories::ProjectDirs;
+use model::machine::Machine;
+use model::plan::{Known, Plan};
+use model::run::Run;
+use model::speed::levels;
+use model::speed::{Reference, SpeedFile, cpu_key};
+use model::subject::{Subject, cases_of, known_of_case};
+use stats::median;
+
+use super::{Entry, Folder, header};
+use crate::base::failure::say;
+use crate::present::output::file::replace;
+
+/// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio would be
+/// wrong for one of them.
+pub(crate) fn known_speed(machine: &Machine, cpus: &[u32]) -> Reference {
+    let Some(key) = key(machine, cpus) else { return Reference::default() };
+    // A file that cannot be read is as good as none: it is written anew.
+    path().and_then(|path| read(&path)).unwrap_or_default().reference(&key)
+}
+
+/// What a run knows of its CPUs, and what has come to be known of them since. Only for what is measured next: a stored
+/// run is read by what its file says.
+pub(crate) fn known_now(run: &Run) -> Reference {
+    let mut reference = run.header.plan.reference.clone();
+    reference.learn(&known_speed(&run.header.machine, &run.header.plan.cpus()));
+    reference
+}
+
+/// What a run leaves to others of the same CPU, if one can be named.
+pub(crate) struct Left {
+    key: Option<String>,
+    reference: Reference,
+}
+
+impl Left {
+    pub(crate) fn by(run: &Run) -> Self {
+        let plan = &run.header.plan;
+        let reference = Reference::after(plan, &run.samples);
+        Self { key: key(&run.header.machine, &plan.cpus()), reference }
+    }
+
+    /// By what this one of `all` runs is read where they are compared; absent where its own level stands. One that never
+    /// saw its core unshared would else be held against one that did.
+    pub(crate) fn beside(&self, all: &[Self]) -> Option<Reference> {
+        let same = all.iter().filter(|other| self.key.is_some() && other.key == self.key);
+        self.reference.clone().beside(&Reference::of_all(same.map(|other| other.reference.clone())))
+    }
+}
+
+/// Runs that are held against each other, each as its figures.
+pub(crate) fn subjects_of(runs: &[&Run]) -> Vec<Subject> {
+    let left: Vec<Left> = runs.iter().map(|run| Left::by(run)).collect();
+    let subject = |(run, own): (&&Run, &Left)| match own.beside(&left) {
+        None => Subject::of_run(run),
+        Some(reference) => Subject::of_run(&read_by((*run).clone(), reference)),
+    };
+    runs.iter().zip(&left).map(subject).collect()
+}
+
+/// The same of files. One that another level decides is read again: all at once may not fit into the memory.
+pub(crate) fn subjects_of_files(paths: &[&Path]) -> Vec<Result<Subject>> {
+    let mut left: Vec<Left> = Vec::new();
+    let first = |path: &&Path| {
+        let run = super::read(path)?;
+        left.push(Left::by(&run));
+        Ok((Subject::of_run(&run), left.len() - 1))
+    };
+    let read: Vec<Result<(Subject, usize)>> = paths.iter().map(first).collect();
+    let again = |(path, first): (&&Path, Result<(Subject, usize)>)| {
+        let (subject, own) = first?;
+        match left[own].beside(&left) {
+            None => Ok(subject),
+            Some(reference) => Ok(Subject::of_run(&read_by(super::read(path)?, reference))),
+        }
+    };
+    paths.iter().zip(read).map(again).collect()
+}
+
+/// A run as another level of its CPU has it judged.
+pub(crate) fn read_by(mut run: Run, reference: Reference) -> Run {
+    run.header.plan.reference = reference;
+    run
+}
+
+fn key(machine: &Machine, cpus: &[u32]) -> Option<String> {
+    let mut keys: Vec<String> =
+        cpus.iter().map(|cpu| cpu_key(machine, *cpu)).collect::<Option<_>>()?;
+    keys.dedup();
+    keys.pop().filter(|_| keys.is_empty())
+}
+
+fn path() -> Result<PathBuf> {
+    let dirs = ProjectDirs::from("", "", "switchcost").context("there is no home directory")?;
+    let state = dirs.state_dir().context("there is no state directory (XDG_STATE_HOME)")?;
+    Ok(state.join("full-speed.json"))
+}
+
+fn read(path: &Path) -> Result<SpeedFile> {
+    // A FIFO would be waited for.
+    ensure!(path.is_file(), "{} is no file", path.display());
+    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+}
+
+/// Two runs that end at once leave one of the two, whole.
+fn write(path: &Path, file: &SpeedFile) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let folder = path.parent().context("it has no folder")?;
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    replace(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
+}
+
+/// A plan with what is known of its CPUs, and of launches of the same plan on this machine.
+pub(crate) fn with_reference(plan: Plan, machine: &Machine) -> Plan {
+    let cases = stored_launches(&plan, machine);
+    let scatters: Vec<f64> = cases.iter().filter_map(|known| known.launch_scatter).collect();
+    let launch_scatter = median(&scatters);
+    let reference = Reference { launch_scatter, cases, ..known_speed(machine, &plan.cpus()) };
+    Plan { reference, ..plan }
+}
+
+/// Stored launches that are looked at, the newest.
+const MOST_LAUNCHES: usize = 20;
+/// Files that are opened for them.
+const MOST_FILES: usize = 60;
+/// Larger files are passed over: reading them would take longer than they are worth.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// What stored launches of the same plan on the same machine say of each of its cases; empty where there are none.
+fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
+    let entries = Folder::of_user().and_then(|folder| folder.entries());
+    let Ok(entries) = entries else { return Vec::new() };
+    let recent =
+        entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
+    let cases = cases_of(plan);
+    let subject = |entry: Entry| {
+        let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
+        let header = small.then(|| header(&entry.path).ok()).flatten()?;
+        // Which of its CPUs a run took is no other plan.
+        let same = cases_of(&header.plan) == cases
+            && header.plan.batching == plan.batching
+            && header.machine.kernel == machine.kernel
+            && header.machine.cpu.models == machine.cpu.models;
+        let run = same.then(|| super::read(&entry.path).ok()).flatten()?;
+        // What it was told by others is not its own.
+        let known = Reference { cases: Vec::new(), ..known_now(&run) };
+        Some(Subject::of_run(&read_by(run, known)))
+    };
+    let subjects: Vec<Subject> =
+        recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
+    let known = (0..plan.cases.len()).map(|case| known_of_case(&subjects, case));
+    let known: Vec<Known> = known.collect();
+    if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
+}
+
+/// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.
+pub(crate) fn learn(run: &Run) {
+    let plan = &run.header.plan;
+    let levels = levels(plan, &run.samples);
+    let Some(level) = levels.values().next() else { return };
+    let Some(key) = key(&run.header.machine, &plan.cpus()) else { return };
+    let kept = path().and_then(|path| {
+        let mut file = read(&path).unwrap_or_default();
+        if file.learn(&key, level) { write(&path, &file) } else { Ok(()) }
+    });
+    if let Err(error) = kept {
+        say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
+    }
+}

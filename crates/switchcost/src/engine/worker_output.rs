@@ -1,0 +1,183 @@
+//! What a worker writes, line by line, until it has ended.
+//!
+//! The end of its output is not enough to go by: what a prefix has left running in the background
+//! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its own (SIGALRM),
+//! but a member under a real-time policy may keep its CPU from delivering that: so there is one here, too.
+
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::engine::interrupt::Interrupt;
+
+/// How long those that died with the worker may take to let go of the pipe.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// Later than any deadline.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+/// The lines of the running worker, which leads a process group. It is not waited for before they are read.
+pub(crate) struct WorkerOutput<R> {
+    interrupt: Interrupt,
+    stdout: R,
+    /// Readable once the worker has ended. None where the kernel has no such descriptor (before 5.3): then
+    /// the end of its output is its end.
+    worker: Option<OwnedFd>,
+    /// When it is killed; after its end, until when its output is read.
+    deadline: Instant,
+    unread: Vec<u8>,
+    at_end_of_file: bool,
+    has_ended: bool,
+    /// It was killed, as somebody asked to stop.
+    is_stopped: bool,
+    /// It was killed for taking too long.
+    pub(crate) is_overdue: bool,
+}
+
+impl<R: Read + AsFd> WorkerOutput<R> {
+    /// Of the process `worker`, which is killed after `patience`.
+    pub(crate) fn of(interrupt: &Interrupt, worker: Pid, stdout: R, patience: Duration) -> Self {
+        Self {
+            interrupt: interrupt.clone(),
+            stdout,
+            worker: pidfd_open(worker, PidfdFlags::empty()).ok(),
+            deadline: Instant::now() + patience.min(LONGEST),
+            unread: Vec::new(),
+            at_end_of_file: false,
+            has_ended: false,
+            is_stopped: false,
+            is_overdue: false,
+        }
+    }
+
+    /// Kills the worker and all that it or the prefix before it has started in its group.
+    fn kill(&mut self) {
+        self.interrupt.kill_worker();
+        self.deadline = Instant::now() + LAST_OUTPUT;
+    }
+
+    /// Waits for more output, the worker's end, or a signal that asks to stop. False once there will be none.
+    fn wait(&mut self) -> bool {
+        if !self.is_stopped && self.interrupt.signal().is_some() {
+            self.is_stopped = true;
+            self.kill();
+        }
+        let reads = !self.at_end_of_file;
+        let worker = self.worker.as_ref().filter(|_| !self.has_ended);
+        let mut ends: Vec<PollFd<'_>> =
+            Vec::from_iter(reads.then(|| PollFd::new(&self.stdout, PollFlags::IN)));
+        ends.extend(worker.map(|worker| PollFd::new(worker, PollFlags::IN)));
+        if ends.is_empty() {
+            return false;
+        }
+        let wake = self.interrupt.wake();
+        ends.extend((!self.is_stopped).then(|| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match poll(&mut ends, Timespec::try_from(left).ok().as_ref()) {
+            Err(Errno::INTR) => return true,
+            Err(_) => return false,
+            // What still holds the pipe is outside of the group.
+            Ok(0) if self.has_ended || self.is_overdue || self.is_stopped => return false,
+            Ok(0) => {
+                self.is_overdue = true;
+                self.kill();
+                return true;
+            }
+            Ok(_) => {}
+        }
+        let mut ready = ends.iter().map(|end| !end.revents().is_empty());
+        let has_output = reads && ready.next() == Some(true);
+        let is_watched = worker.is_some();
+        if is_watched && ready.next() == Some(true) {
+            self.has_ended = true;
+            self.kill();
+        }
+        if has_output {
+            self.read();
+        }
+        true
+    }
+
+    fn read(&mut self) {
+        let mut bytes = [0; 16 * 1024];
+        match self.stdout.read(&mut bytes) {
+            Ok(count @ 1..) => self.unread.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => self.at_end_of_file = true,
+        }
+    }
+}
+
+impl<R: Read + AsFd> Iterator for WorkerOutput<R> {
+    type Item = Vec<u8>;
+
+    /// The next line, without its end; at last what was cut off.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let behind = self.unread.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.unread, behind);
+                line.pop();
+                return Some(line);
+            }
+            if !self.wait() {
+                let rest = std::mem::take(&mut self.unread);
+                return (!rest.is_empty()).then_some(rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command, ExitStatus, Stdio};
+
+    use super::*;
+
+    /// The lines of a shell's commands, whether they took too long, and how they ended.
+    fn run(commands: &str, patience: Duration) -> (Vec<Vec<u8>>, bool, ExitStatus) {
+        let interrupt = Interrupt::default();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
+        let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
+        let (pid, stdout) = interrupt.start(|| shell.spawn(), taken).expect("sh(1) starts");
+        let stdout = stdout.expect("its pipe");
+        let mut output = WorkerOutput::of(&interrupt, pid, stdout, patience);
+        let lines = output.by_ref().collect();
+        (lines, output.is_overdue, interrupt.wait_for_worker().expect("its status"))
+    }
+
+    #[test]
+    fn a_worker_that_does_not_end_is_ended() {
+        let (lines, is_overdue, status) = run("exec sleep 1000", Duration::from_millis(1));
+        assert!(lines.is_empty() && is_overdue && !status.success(), "{status}");
+    }
+
+    #[test]
+    fn a_worker_is_ended_by_a_signal_to_this_program() {
+        let interrupt = Interrupt::watch().expect("handlers");
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000").stdout(Stdio::piped()).process_group(0);
+        let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
+        let (pid, stdout) = interrupt.start(|| sleep.spawn(), taken).expect("sleep(1) starts");
+        let stdout = stdout.expect("its pipe");
+        let output = WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(1000));
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+            .expect("itself");
+        assert_eq!(output.count(), 0);
+        let status = interrupt.wait_for_worker().expect("its status");
+        assert!(!status.success() && interrupt.exit_code() == Some(143), "{status}");
+    }
+
+    #[test]
+    fn a_worker_that_ends_in_time_is_left_alone() {
+        let (lines, is_overdue, status) = run("echo a; printf b", Duration::from_secs(1000));
+        assert_eq!(lines, [b"a", b"b"]);
+        assert!(!is_overdue && status.success(), "{status}");
+    }
+}

@@ -1,0 +1,252 @@
+//! Answers and charts of clocks.
+
+use charts::{Figure, Role, Scale};
+use model::experiment::Experiment;
+use model::findings::{self, Findings};
+use model::plan::{Batching, Plan, Stopping};
+use model::run::{Header, Run};
+use model::trial::{Case, Phase, Repeats, Sample, Trial, malloc, overhead, primes, sampling};
+
+use crate::experiments::Record;
+use crate::present::figures::tests::*;
+use crate::present::terminal::View;
+
+fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
+    let case = |trial| Case { trial, cpu: 1, policy: model::ring::Policy::Other }.into();
+    Plan {
+        experiment,
+        cases: trials.into_iter().map(case).collect(),
+        seed: 1,
+        batching: Batching::of_trials(Repeats { trials: 10 }),
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: Some(6),
+            confidence: 0.95,
+            fixed_budget: false,
+        },
+        reference: Default::default(),
+    }
+}
+
+/// Six rounds at two ticks a nanosecond; each sample has the tallies that `of` gives its case.
+fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Vec<Figure> {
+    figures(&made(plan, of, |_| Vec::new()))
+}
+
+/// The same with counts.
+fn made(
+    plan: Plan,
+    of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>,
+    counts: impl Fn(&Trial) -> Vec<(String, i64)>,
+) -> Run {
+    let rings = fixture();
+    let header = Header {
+        schema: 1,
+        run: "made".into(),
+        started: rings.header.started,
+        invocation: Vec::new(),
+        name: None,
+        host: None,
+        build: rings.header.build,
+        plan,
+        machine: rings.header.machine,
+        notices: Vec::new(),
+        session: None,
+        launch: None,
+    };
+    let mut run = Run::new(header);
+    run.end = rings.end;
+    let plan = run.header.plan.clone();
+    for round in 0..6 {
+        for (number, case) in plan.trials() {
+            let tallies = of(&case.trial).into_iter();
+            let sample = Sample {
+                case: number,
+                round,
+                elapsed_ns: 1_000_000,
+                elapsed_ticks: Some(2_000_000),
+                gaps: Vec::new(),
+                sliced: Vec::new(),
+                tallies: tallies
+                    .map(|(name, values)| (name.to_string(), values.into_iter().collect()))
+                    .collect(),
+                counts: counts(&case.trial).into_iter().collect(),
+                steal_ns: None,
+            };
+            run.samples.push(model::case::Sample::Trial(sample));
+        }
+    }
+    run
+}
+
+/// The first line that is printed, its broken lines joined.
+fn answer(run: &Run) -> String {
+    let text = Record::of(run).text(run, None, View::default()).replace("\n  ", " ");
+    text.lines().next().unwrap().to_string()
+}
+
+fn of_calls(calls: &[(&'static str, i64)]) -> Run {
+    let trials = calls.iter().map(|(call, _)| Trial::Call { call: call.to_string() }).collect();
+    let ticks = |trial: &Trial| {
+        let is_it = |(call, _): &&(&str, i64)| *trial == Trial::Call { call: call.to_string() };
+        let ticks = calls.iter().find(is_it).unwrap().1;
+        let batch = ticks * i64::from(overhead::BATCH_CALLS);
+        vec![
+            (overhead::CALL_TICKS, vec![ticks; 4]),
+            (overhead::EMPTY_TICKS, vec![0; 4]),
+            (overhead::BATCH_TICKS, vec![batch; 4]),
+        ]
+    };
+    made(plan(Experiment::ClockOverhead, trials), ticks, |_| Vec::new())
+}
+
+/// Two ticks are a nanosecond.
+#[test]
+fn the_answer_is_what_reading_a_threads_time_costs() {
+    let clocks =
+        [("getrusage", 1216), ("monotonic", 50), ("threadclock-now", 20), ("thread-cputime", 1022)];
+    assert_eq!(
+        answer(&of_calls(&clocks)),
+        "Reading a thread's CPU time takes 10.0 ns by threadclock, 511 ns by \
+         clock_gettime(CLOCK_THREAD_CPUTIME_ID), 608 ns by getrusage."
+    );
+    assert_eq!(
+        answer(&of_calls(&clocks[1..2])),
+        "A call of monotonic takes 25.0 ns (25.0 to 25.0)."
+    );
+    assert_eq!(
+        answer(&of_calls(&[("times", 600), ("monotonic", 50)])),
+        "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0), the dearest times with 300 ns."
+    );
+}
+
+/// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.
+#[test]
+fn a_wide_table_has_cycles_of_what_may_be_quoted() {
+    let run = of_calls(&[("times", 608), ("monotonic", 50)]);
+    let mut record = findings::Record::of(&run);
+    let Findings::Overhead(found) = record.findings.clone() else { panic!("calls") };
+    for (of, call) in record.cases.iter_mut().zip(&found.calls) {
+        let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
+        of.clock_ghz = Some(2.0);
+        of.cycles = if call.call == "times" { cycles } else { open };
+    }
+    let table = |view| super::table::overhead(&record, &found, view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    assert_eq!(
+        cells(&wide, "call"),
+        "ns in a row interval cycles GHz ns alone".split(' ').collect::<Vec<_>>()
+    );
+    assert_eq!(cells(&wide, "times"), ["304", "304", "to", "304", "608", "2.00", "304"]);
+    assert_eq!(cells(&wide, "monotonic")[4..6], ["-", "2.00"]);
+    assert!(!table(View::default()).contains("GHz"));
+}
+
+#[test]
+fn the_answer_of_primes_is_who_scatters_more() {
+    let run = |spread: i64| {
+        let way = |spread: i64| vec![10_000 - spread, 10_000 + spread];
+        let tallies = move |_: &Trial| {
+            vec![
+                (primes::THREADCLOCK_NS, way(10)),
+                ("empty_threadclock_ns", vec![1, 1]),
+                (primes::GETRUSAGE_NS, way(spread)),
+                ("empty_getrusage_ns", vec![1, 1]),
+            ]
+        };
+        let plan = plan(Experiment::ClockPrimes, vec![Trial::Primes { primes: 100 }]);
+        answer(&made(plan, tallies, |_| Vec::new()))
+    };
+    let means = "than threadclock over the same work; their means agree to 0 %.";
+    assert_eq!(run(15), format!("getrusage scatters 50.0 % more {means}"));
+    assert_eq!(run(5), format!("getrusage scatters 50.0 % less {means}"));
+}
+
+#[test]
+fn the_answer_of_malloc_is_over_all_sizes() {
+    let sizes = [100, 200].map(|bytes| Trial::Malloc { bytes, preload: None }).to_vec();
+    let tallies = |trial: &Trial| {
+        let Trial::Malloc { bytes, .. } = trial else { panic!("malloc") };
+        let ticks = *bytes as i64;
+        vec![
+            (malloc::MALLOC_TICKS, vec![ticks; 3]),
+            (malloc::FREE_TICKS, vec![20; 3]),
+            (malloc::EMPTY_TICKS, vec![0; 3]),
+        ]
+    };
+    let run = made(plan(Experiment::ClockMalloc, sizes), tallies, |_| Vec::new());
+    assert_eq!(
+        answer(&run),
+        "malloc takes 75.0 ns (75.0 to 75.0), free 10.0 ns: means over sizes of 100 to 200 bytes."
+    );
+    // Beside the other columns the cycles of each size, as far as they may be quoted.
+    let mut record = findings::Record::of(&run);
+    let Findings::Malloc(found) = record.findings.clone() else { panic!("malloc") };
+    let median = found.points[0].malloc.as_ref().and_then(|of| of.median_ticks);
+    record.cases[0].clock_ghz = Some(2.0);
+    record.cases[0].cycles = median;
+    let table = |view| super::table::malloc(&record, &found, view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    assert_eq!(cells(&wide, "100").split_off(7), ["100", "2.00"], "{wide}");
+    assert_eq!(cells(&wide, "200").split_off(7), ["-", "-"], "{wide}");
+    assert!(!table(View::default()).contains("GHz"));
+}
+
+#[test]
+fn the_answer_of_sampling_is_what_ticks_miss() {
+    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns: 1_000_000 }).to_vec();
+    let counts = |_: &Trial| {
+        let of = |account: &str, ns: i64| (sampling::count("sleeper", account), ns);
+        vec![of("precise", 500_000), of("ticks", 10_000), of("getrusage", 500_000)]
+    };
+    let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
+    assert_eq!(
+        answer(&run),
+        "Ticks see 2.00 % of the CPU time of a process that sleeps whenever they come (10.0 of 500 ms a second); \
+         getrusage's user + system is 100 % of it."
+    );
+}
+
+#[test]
+fn calls_are_bars_in_nanoseconds_cheapest_first() {
+    let call = |call: &str| Trial::Call { call: call.into() };
+    let figures =
+        drawn(plan(Experiment::ClockOverhead, vec![call("getrusage"), call("rdtsc")]), |trial| {
+            let ticks = if *trial == call("rdtsc") { 40 } else { 800 };
+            let batch = ticks * i64::from(overhead::BATCH_CALLS);
+            vec![
+                (overhead::CALL_TICKS, vec![ticks; 4]),
+                (overhead::EMPTY_TICKS, vec![0; 4]),
+                (overhead::BATCH_TICKS, vec![batch; 4]),
+            ]
+        });
+    let calls = figure(&figures, "clock-calls");
+    assert_eq!(calls.x.names, ["rdtsc", "getrusage"]);
+    let values: Vec<f64> = calls.series()[0].points.iter().map(|point| point.y).collect();
+    assert_eq!((values, calls.y.scale), (vec![20.0, 400.0], Scale::Log));
+    assert!(figures.iter().any(|figure| figure.id == "rounds"));
+}
+
+#[test]
+fn clocks_have_a_line_of_deviations_each() {
+    let trials = [1000, 100].map(|primes| Trial::Primes { primes }).to_vec();
+    let figures = drawn(plan(Experiment::ClockPrimes, trials), |trial| {
+        let Trial::Primes { primes: many } = trial else { panic!("primes") };
+        let many = i64::from(*many);
+        vec![
+            (primes::THREADCLOCK_NS, vec![many * 10 - 1, many * 10 + 1]),
+            ("empty_threadclock_ns", vec![1, 1]),
+            (primes::GETRUSAGE_NS, vec![many * 10 - 50, many * 10 + 50]),
+            ("empty_getrusage_ns", vec![1, 1]),
+        ]
+    });
+    let deviations = figure(&figures, "clock-primes");
+    let own = series(deviations, Role::Measured, "threadclock");
+    assert_eq!(own.points.iter().map(|point| point.x).collect::<Vec<_>>(), [100.0, 1000.0]);
+    // Two values that lie 2 apart: a deviation of the square root of 2.
+    assert!(near(own.points[0].y, std::f64::consts::SQRT_2), "{own:?}");
+    assert!(near(series(deviations, Role::Measured, "getrusage").points[1].y, 70.71));
+    assert!(deviations.in_words.contains("getrusage by 4900 %"), "{}", deviations.in_words);
+}

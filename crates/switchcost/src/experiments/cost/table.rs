@@ -1,0 +1,124 @@
+//! The report of `switchcost cost`: the answer, tables, a heat map, regions.
+
+use model::case::{Walk, Work};
+use model::cost::{Cost, Curve, Sweep};
+use model::published::li2007;
+use model::record::Record;
+use model::regions::{Answer, Axis, Beside};
+use model::ring::Case;
+use model::words;
+
+use super::answer::headline;
+use super::figures::map;
+use super::tables::{self, title};
+use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
+
+const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
+
+pub(crate) fn text(record: &Record, cost: &Cost, view: View) -> Text {
+    let direct = cost.direct.iter().map(|direct| {
+        let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
+        format!("c1 of {members} members: {c1} ns a switch\n")
+    });
+    let mut details = direct.collect::<String>() + "\n" + LEGEND;
+    details.extend(view.wide.then_some(CLOCK_LEGEND));
+    details.extend(beside(cost).into_iter().map(|line| line + "\n"));
+    details.push_str(&terminal::drawn(map(cost)));
+    Text {
+        headline: headline(record, cost),
+        heading: heading(record),
+        table: tables::all(record, cost, view),
+        details,
+        findings: findings(cost, view),
+    }
+}
+
+fn heading(record: &Record) -> String {
+    let Some(case) = record.header.plan.ring(0) else { return String::new() };
+    let priority = case.priority.map_or(String::new(), |p| format!(" at priority {p}"));
+    let mut works = record.header.plan.rings().filter_map(|(_, case)| case.work);
+    let huge_pages = if works.any(|work| work.huge_pages) { "on" } else { "off" };
+    let shares = record.cases.iter().filter_map(|case| case.huge_page_share);
+    let lacking = shares.reduce(f64::min).filter(|share| *share < 1.0);
+    let lacking = lacking.map_or(String::new(), |share| {
+        format!(" (not always given: in {:.0} % of the samples)", share * 100.0)
+    });
+    let Case { kind, link, policy, placement, .. } = case;
+    let cpus = cpu_list(&placement.cpus());
+    format!(
+        "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU {cpus}), huge pages {huge_pages}{lacking}"
+    )
+}
+
+/// `rmw by 128 B`.
+pub(crate) fn walk_words(work: &Work) -> String {
+    let (op, stride) = (work.op, words::bytes(work.stride_bytes));
+    match work.walk {
+        Walk::Whole => format!("{op} by {stride}"),
+        Walk::Chase => format!("{op} of lines at random"),
+        Walk::Sparse => format!("{op} of one line in each {stride}"),
+    }
+}
+
+/// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a single size there
+/// is no course.
+fn findings(cost: &Cost, view: View) -> Vec<String> {
+    let mut lines: Vec<String> = published(cost).filter(|_| view.history).into_iter().collect();
+    let mut curves: Vec<&Curve> = cost.curves.iter().filter(|of| of.points.len() > 1).collect();
+    curves.sort_by_key(|curve| curve.work.walk != Walk::Chase);
+    let worked = |of: &&Sweep| of.work.is_some();
+    let mut by_members: Vec<&Sweep> = cost.by_members.iter().filter(worked).collect();
+    by_members.extend(cost.by_members.iter().filter(|of| !worked(of)));
+    let by_members = by_members.into_iter().flat_map(|sweep| along("members", sweep));
+    let by_stride = cost.by_stride.iter().flat_map(|sweep| along("stride", sweep));
+    let by_array = curves.into_iter().map(|curve| {
+        let what = if curve.outcome.regions().is_some() { "regions" } else { "course" };
+        format!("{what}, {}: {}", title(curve), curve.in_words)
+    });
+    lines.extend(by_array.chain(by_members).chain(by_stride));
+    lines
+}
+
+/// The course of the cost along members or strides, and of what the working set adds.
+fn along<'a>(axis: &'a str, sweep: &'a Sweep) -> impl Iterator<Item = String> + 'a {
+    let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
+    let total = format!("by {axis}, {work}: {}", sweep.in_words);
+    let added = sweep.indirect_breaks.iter().filter(|of| of.finding == Answer::Found);
+    let added = added.map(|breaks| format!("of it the working set adds: {}", breaks.in_words()));
+    std::iter::once(total).chain(added)
+}
+
+/// What of the machine lies where the courses break.
+fn beside(cost: &Cost) -> Vec<String> {
+    let arrays = cost.curves.iter().filter_map(|curve| {
+        let levels = levels(&curve.outcome.breaks().axis, &curve.beside)?;
+        Some(format!("beside the machine, {}: {levels}", title(curve)))
+    });
+    let members = cost.by_members.iter().filter_map(|curve| {
+        let levels = levels(&Axis::MEMBERS, &curve.beside)?;
+        Some(format!("beside the machine, by members: {levels}"))
+    });
+    arrays.chain(members).collect()
+}
+
+fn levels(axis: &Axis, beside: &[Option<Beside>]) -> Option<String> {
+    let levels: Vec<String> = beside.iter().flatten().map(|level| level.in_words(axis)).collect();
+    (!levels.is_empty()).then(|| levels.join("; "))
+}
+
+/// Our second region over our first, beside the paper's.
+fn published(cost: &Cost) -> Option<String> {
+    let theirs = li2007::Figures::published().ok()?;
+    cost.curves.iter().find(|curve| curve.outcome.regions().is_some())?;
+    let range = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
+    let of = |curve: &Curve| {
+        Some(format!("{} ({})", range(curve.outcome.regions()?.second_over_first()?), title(curve)))
+    };
+    let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();
+    let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
+    let (paper, c1) = (range(theirs.second_over_first()), figure(li2007::DIRECT_US));
+    Some(format!(
+        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} (Li, Ding and Shen \
+         2007, in sequence; their c1 {c1} us)"
+    ))
+}

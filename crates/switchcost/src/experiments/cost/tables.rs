@@ -1,0 +1,200 @@
+//! Tables of costs: one for each question. Arrays are rows where arrays were swept, members where these were, kinds of
+//! access where nothing else was; of arrays and members together arrays are rows and members columns.
+
+use comfy_table::Table;
+use model::case::Work;
+use model::cost::{Cost, CostPoint, Curve};
+use model::estimate::Estimate;
+use model::quote::NotQuotable;
+use model::record::Record;
+use model::summary::{COUNT_TOLERANCE, CaseSummary};
+use model::words;
+
+use super::table::walk_words;
+use crate::base::values::each_once;
+use crate::present::terminal::{self, GHZ, View, at_clock, figure};
+
+/// Rings beside each other in 80 columns.
+const MOST_COLUMNS: usize = 7;
+
+/// What rows have beside costs: with `wide` cycles, with `verbose` what was counted.
+#[derive(Clone, Copy)]
+struct More<'a> {
+    /// By their number.
+    cases: &'a [CaseSummary],
+    view: View,
+}
+
+impl More<'_> {
+    fn clock_of(self, point: &CostPoint) -> Option<[String; 2]> {
+        let of = &self.cases[point.case];
+        let clock_ghz = of.cycles_per_switch.and(of.clock_ghz);
+        self.view.wide.then(|| at_clock(of.cycles_per_switch, clock_ghz))
+    }
+
+    fn counts_of(self, point: &CostPoint) -> Option<[String; 3]> {
+        self.view.verbose.then(|| counted(point))
+    }
+
+    /// Whether what has no row for each cost is followed by tables that have.
+    fn is_asked_for(self) -> bool {
+        self.view.wide || self.view.verbose
+    }
+}
+
+/// All of them, ending with a newline.
+pub(super) fn all(record: &Record, cost: &Cost, view: View) -> String {
+    let more = More { cases: &record.cases, view };
+    let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
+    let same = |of: &&Curve| (of.members, of.points[0].array_bytes);
+    if single
+        && cost.curves.len() > 1
+        && each_once(cost.curves.iter().map(|of| same(&of))).len() == 1
+    {
+        return by_access(cost, more);
+    }
+    let works = each_once(cost.curves.iter().map(access));
+    let tables = works.iter().map(|work| {
+        let rings: Vec<&Curve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
+        match &rings[..] {
+            [curve] => by_array(curve, more),
+            rings if rings.iter().all(|of| of.points.len() == 1) && is_one_array(rings) => {
+                by_members(rings, more)
+            }
+            rings => by_both(rings, more),
+        }
+    });
+    tables.collect::<Vec<String>>().join("\n")
+}
+
+/// How memory is walked, whatever the size of it.
+fn access(curve: &Curve) -> Work {
+    Work { bytes: 0, ..curve.work }
+}
+
+fn is_one_array(rings: &[&Curve]) -> bool {
+    each_once(rings.iter().map(|of| of.points[0].array_bytes)).len() == 1
+}
+
+/// `rmw by 128 B, 2 members`.
+pub(super) fn title(curve: &Curve) -> String {
+    format!("{}, {} members", walk_words(&curve.work), curve.members)
+}
+
+fn by_array(curve: &Curve, more: More) -> String {
+    let rows = curve.points.iter().map(|point| (size(curve, point.array_bytes), point));
+    format!("{}\n{}\n", title(curve), rows_of("array", rows, more))
+}
+
+fn by_members(rings: &[&Curve], more: More) -> String {
+    let first = rings[0];
+    let size = size(first, first.points[0].array_bytes);
+    let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
+    format!("{}, {size}\n{}\n", walk_words(&first.work), rows_of("members", rows, more))
+}
+
+fn by_access(cost: &Cost, more: More) -> String {
+    let first = &cost.curves[0];
+    let size = words::bytes(first.points[0].array_bytes);
+    let rows = cost.curves.iter().map(|curve| (walk_words(&curve.work), &curve.points[0]));
+    format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, more))
+}
+
+fn size(curve: &Curve, array_bytes: u64) -> String {
+    curve.axis().size(curve.size(array_bytes))
+}
+
+/// A row for each point.
+fn rows_of<'a>(
+    what: &'static str,
+    rows: impl Iterator<Item = (String, &'a CostPoint)>,
+    more: More,
+) -> Table {
+    let mut columns = vec![what, "ns/switch"];
+    columns.extend(more.view.wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    columns.push("indirect ns");
+    let counts = ["switches/hop", "", "rounds"];
+    columns.extend(more.view.verbose.then_some(counts).into_iter().flatten());
+    terminal::table(
+        columns,
+        rows.map(|(name, point)| {
+            let mut cells = vec![name, whole(point.total_ns)];
+            cells.extend(more.clock_of(point).into_iter().flatten());
+            cells.push(part(point));
+            cells.extend(more.counts_of(point).into_iter().flatten());
+            cells
+        }),
+    )
+}
+
+/// A cost with its interval, or why it may not be told.
+fn whole(cost: Option<Estimate>) -> String {
+    let Some(cost) = cost else { return "-".to_string() };
+    cost.quote_cost().map_or_else(|why| why.of_time(), |_| with_interval(&cost))
+}
+
+/// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
+fn part(of: &CostPoint) -> String {
+    let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
+    let told = whole.quote_cost().and_then(|_| part.quote());
+    told.map_or_else(|why| why.of_time(), |_| with_interval(&part))
+}
+
+fn with_interval(cost: &Estimate) -> String {
+    let range = cost.interval().map(|i| format!(" ({} to {})", figure(i.low), figure(i.high)));
+    figure(cost.value) + &range.unwrap_or_default()
+}
+
+/// Switches as they were counted, with a mark where they are not one a hop, and the rounds.
+fn counted(point: &CostPoint) -> [String; 3] {
+    let switches = point.switches_per_hop;
+    let is_unlike_one = switches.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
+    [
+        switches.map_or("-".to_string(), |e| format!("{:.3}", e.value)),
+        if is_unlike_one { "!" } else { "" }.to_string(),
+        switches.map_or("-".to_string(), |e| e.rounds.to_string()),
+    ]
+}
+
+/// Costs by array and members, without intervals: where more is asked for a table of each ring follows that
+/// has them.
+fn by_both(rings: &[&Curve], more: More) -> String {
+    let points = || rings.iter().flat_map(|of| &of.points);
+    let mut arrays = each_once(points().map(|point| point.array_bytes));
+    arrays.sort_unstable();
+    let title = format!("{}: a switch by array and members", walk_words(&rings[0].work));
+    let tables = rings.chunks(MOST_COLUMNS).map(|some| {
+        let columns = std::iter::once("array".to_string())
+            .chain(some.iter().map(|of| of.members.to_string()));
+        let row = |bytes: &u64| {
+            let cells = some.iter().map(|of| {
+                let point = of.points.iter().find(|point| point.array_bytes == *bytes);
+                brief(point.and_then(|point| point.total_ns))
+            });
+            std::iter::once(size(rings[0], *bytes)).chain(cells).collect::<Vec<String>>()
+        };
+        terminal::table(columns.collect::<Vec<String>>(), arrays.iter().map(row)).to_string()
+    });
+    let tables = tables.collect::<Vec<String>>().join("\n\n");
+    let marks =
+        each_once(points().filter_map(|point| Some(mark(point.total_ns?.quote_cost().err()?))));
+    let marks: String = marks.iter().map(|(mark, why)| format!("{mark}: {why}\n")).collect();
+    let full =
+        rings.iter().filter(|_| more.is_asked_for()).map(|of| format!("\n{}", by_array(of, more)));
+    format!("{title}\n{tables}\n{marks}{}", full.collect::<String>())
+}
+
+/// A cost in a narrow cell, or a mark that stands for why there is none.
+fn brief(cost: Option<Estimate>) -> String {
+    let Some(cost) = cost else { return "-".to_string() };
+    cost.quote_cost().map_or_else(|why| mark(why).0.to_string(), |cost| words::time(cost.value()))
+}
+
+fn mark(why: NotQuotable) -> (&'static str, &'static str) {
+    match why {
+        NotQuotable::NotAlone => ("shared", "other tasks ran on its CPU"),
+        NotQuotable::NotAtFullSpeed => ("slow", "full speed not seen"),
+        NotQuotable::TooFewRounds(_) => ("few", "too few rounds"),
+        NotQuotable::NotResolved { .. } => ("open", "not resolved"),
+    }
+}

@@ -1,0 +1,252 @@
+//! What a run of responses answers, in a sentence or two, and what else matters of it.
+
+use model::case::Policy;
+use model::estimate::Estimate;
+use model::findings::gaps::{self, Class};
+use model::findings::wakeup::{DEFAULT_SLACK_NS, Found, LEAST_SLACK_NS, Load, Wakeup};
+use model::quote::{Quoted, cost, difference};
+use model::response::{LoopCost, Record};
+use model::run::unfinished;
+use model::summary::CaseSummary;
+use model::trial::Trial;
+use model::trial::loops::GETUID;
+use model::words;
+use probe::idle::LATENCY_DEVICE;
+use probe::trial::SYSTEM_CALLS;
+
+use crate::experiments::ring::answer::cheapest;
+use crate::present::terminal::{count, cpu_list, told_value, told_words};
+
+/// The link whose switch stands for the others.
+const PIPE: &str = "pipe";
+
+/// The first line of a report.
+pub(super) fn headline(record: &Record) -> String {
+    let costs = costs(record);
+    let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
+    let wakeup = wakeup(record, costs.is_none());
+    // Beside the others it is a line of its own.
+    let gaps = record.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
+    let is_normal = costs.is_some() || links.is_some() || wakeup.is_some();
+    let clauses = [costs, links.map(|of| of.trim_end_matches('.').to_string()), wakeup, gaps];
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+    if clauses.is_empty() {
+        return "Nothing was measured that tells a response.".to_string();
+    }
+    let policy = is_normal.then(|| format!("{}, ", scheduler(Policy::Other)));
+    let cpus = cpu_list(&record.header.plan.cpus());
+    let words = clauses.join("; ");
+    // What begins with the name of a function keeps it as it is.
+    let starts = ["a ", "how ", "what "].iter().any(|start| words.starts_with(start));
+    let words = if starts { capital(&words) } else { words };
+    format!("{words}; {}CPU {cpus}.", policy.unwrap_or_default())
+}
+
+/// What matters beside the headline, most first.
+pub(super) fn findings(record: &Record) -> Vec<String> {
+    let has_costs = costs(record).is_some();
+    let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
+    let links = links.map(|words| format!("links: {}", lowercase(&words)));
+    let gaps = record.gaps.iter().filter(|_| has_costs);
+    let gaps = gaps.map(|of| format!("interrupts: {}", lost(record, of)));
+    let missing = no_idle(record);
+    let of_sleepers = [missing, slack(record), idle(record)].into_iter().flatten();
+    of_sleepers.chain(links).chain(gaps).collect()
+}
+
+/// SCHED_OTHER, as kernel engineers know it.
+pub(super) fn scheduler(policy: Policy) -> String {
+    format!("SCHED_{}", policy.name().to_uppercase())
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn lowercase(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// The summaries of all rings.
+fn rings(record: &Record) -> impl Iterator<Item = &CaseSummary> + Clone {
+    record.cases.iter().filter_map(|of| of.ring())
+}
+
+/// Whether the run ended.
+fn is_whole(record: &Record) -> bool {
+    unfinished(record.end.as_ref()).is_none()
+}
+
+/// A system call, a signal, a switch; none where none of them was measured.
+fn costs(record: &Record) -> Option<String> {
+    let is_call = |of: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == of.call);
+    let known = |of: &LoopCost| Some((of.call.clone(), of.ns?));
+    let calls: Vec<(String, Estimate)> =
+        record.loops.iter().filter(is_call).filter_map(known).collect();
+    let call = calls.iter().find(|(call, _)| call == GETUID).or(calls.first());
+    let signal = record.signals.as_ref().and_then(|of| of.signal_ns);
+    let pipe = rings(record).find(|of| of.case.members > 1 && of.case.link == PIPE);
+    let switch = pipe.and_then(|of| of.ns_per_switch_above_solo).filter(|_| call.is_some());
+    let all = [
+        call.map(|(call, ns)| (&**call, *ns)),
+        signal.map(|ns| ("a signal to oneself", ns)),
+        switch.map(|ns| ("a switch by pipe", ns)),
+    ];
+    let (mut parts, mut open) = (Vec::new(), Vec::new());
+    for (name, ns) in all.into_iter().flatten() {
+        match ns.quote_cost() {
+            Ok(ns) if parts.is_empty() => parts.push(format!("{name} takes {}", ns.time())),
+            Ok(ns) => parts.push(format!("{name} {}", words::time(ns.value()))),
+            Err(why) => open.push(format!("{name}: {}", why.of_time())),
+        }
+    }
+    let told = if parts.is_empty() { open.join("; ") } else { parts.join(", ") };
+    let slowest = slowest(&calls).filter(|_| parts.len() == 1 && is_whole(record));
+    let slowest = slowest.map_or(String::new(), |words| format!("; {words}"));
+    (!told.is_empty()).then(|| format!("{told}{slowest}"))
+}
+
+/// The slowest of several calls, of those that may be quoted.
+fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
+    let quoted = |(call, ns): &(String, Estimate)| Some((call.clone(), ns.quote_cost().ok()?));
+    let known: Vec<(String, Quoted)> = calls.iter().filter_map(quoted).collect();
+    let (slowest, ns) = known.iter().max_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))?;
+    let many = known.len();
+    (many > 1).then(|| {
+        format!("the slowest of {many} calls is {slowest} with {}", words::time(ns.value()))
+    })
+}
+
+/// The sleeper of a case.
+pub(crate) fn sleeper(record: &Record, case: usize) -> Option<(&Wakeup, Policy)> {
+    let case = record.header.plan.trial(case)?;
+    match &case.trial {
+        Trial::Wakeup(wakeup) => Some((wakeup, case.policy)),
+        _ => None,
+    }
+}
+
+/// A sleeper in a few words: `idle CPU, other, slack 50 us`. Of what is not usual only.
+pub(crate) fn sleeper_words(record: &Record, case: usize) -> String {
+    let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
+    let slack = (wakeup.timer_slack_ns != LEAST_SLACK_NS)
+        .then(|| format!(", slack {}", wakeup.slack_words()));
+    let awake = wakeup.cpu_latency_us.map(|_| ", awake".to_string());
+    let others: String = [slack, awake].into_iter().flatten().collect();
+    format!("{} CPU, {policy}{others}", wakeup.load)
+}
+
+/// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
+fn found(record: &Record, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
+    let is_it = |of: &&Found| {
+        sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
+            let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
+            setting == (slack_ns, cpu_latency_us, Load::Idle) && policy == Policy::Other
+        })
+    };
+    record.wakeups.iter().find(is_it)
+}
+
+/// How late a timer wakes a thread as applications have it; in older runs with the least slack. With `all` also what
+/// it would be with less slack, and without idle states.
+fn wakeup(record: &Record, all: bool) -> Option<String> {
+    let by_default = found(record, DEFAULT_SLACK_NS, None);
+    let plain = found(record, LEAST_SLACK_NS, None);
+    let first = by_default.or(plain)?;
+    let median = first.median_ns?;
+    let what = "a timer on an idle CPU wakes a thread";
+    let Ok(late) = median.quote_cost() else {
+        return Some(format!("how late {what} (median): {}", cost(&median)));
+    };
+    let late = if all { late.time() } else { words::time(late.value()) };
+    let tail = first.p99_ns.map(|tail| format!(", {} at 99 %", words::time(tail.value_ns as f64)));
+    let slack = match by_default {
+        Some(_) => ", with the default timer slack",
+        None => ", with timer slack 1 ns",
+    };
+    let median = |of: &Found| Some(words::time(of.median_ns?.quote_cost().ok()?.value()));
+    let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
+    let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
+    let awake = awake.map(|late| format!(", {late} without idle states"));
+    Some(format!(
+        "{what} {late} late (median){}{slack}{}{}",
+        tail.unwrap_or_default(),
+        less.unwrap_or_default(),
+        awake.unwrap_or_default()
+    ))
+}
+
+/// What the slack of applications adds.
+fn slack(record: &Record) -> Option<String> {
+    let found = found(record, DEFAULT_SLACK_NS, None)?;
+    let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
+    let slack = format!("timer slack: the default of {}", wakeup.slack_words());
+    let under = format!("a wake-up under {}", scheduler(Policy::Other));
+    Some(match above.quote() {
+        Ok(above) => {
+            format!("{slack} adds {} to {under}; prctl(PR_SET_TIMERSLACK) lowers it", above.time())
+        }
+        Err(_) => format!("{slack}, what it adds to {under}: {}", difference(&above)),
+    })
+}
+
+/// That the device could not be opened, and who may; nothing of runs that did not ask for it.
+fn no_idle(record: &Record) -> Option<String> {
+    found(record, DEFAULT_SLACK_NS, None)?;
+    let is_missing = found(record, LEAST_SLACK_NS, Some(0)).is_none();
+    is_missing.then(|| {
+        format!(
+            "idle states: what leaving one adds is not measured: it needs access to {LATENCY_DEVICE} (root)"
+        )
+    })
+}
+
+/// What leaving an idle state takes.
+fn idle(record: &Record) -> Option<String> {
+    let awake = found(record, LEAST_SLACK_NS, Some(0))?;
+    let less = awake.above_plain_ns?;
+    // As a cost: the awake CPU has less.
+    let cost = Estimate {
+        value: -less.value,
+        low: less.high.map(|high| -high),
+        high: less.low.map(|low| -low),
+        ..less
+    };
+    let awake = format!("{LATENCY_DEVICE} held at 0 keeps the CPU awake");
+    Some(match cost.quote_cost() {
+        Ok(cost) => format!("idle states: leaving one takes {} of a wake-up; {awake}", cost.time()),
+        Err(why) => {
+            format!("idle states: what leaving one takes of a wake-up: {}; {awake}", why.of_time())
+        }
+    })
+}
+
+/// What a class of gaps is called in a sentence.
+fn taker(class: Class) -> &'static str {
+    match class {
+        Class::Interrupt => "interrupts",
+        Class::SwitchedOut => "other tasks",
+        Class::Uncharged => "uncharged",
+    }
+}
+
+/// What a busy thread loses, and to whom.
+fn lost(record: &Record, found: &gaps::Found) -> String {
+    let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
+    let to = |of: &gaps::ClassFound| {
+        let lost = count(Some(of.lost_percent?));
+        let is_told = lost.is_some_and(|lost| lost.is_ok());
+        is_told.then(|| format!("{} {} %", taker(of.class), told_value(lost)))
+    };
+    let classes: Vec<String> = found.classes.iter().filter_map(to).collect();
+    let classes =
+        if classes.is_empty() { String::new() } else { format!(": {}", classes.join(", ")) };
+    let (all, thread) =
+        (count(found.lost_percent), format!("a busy thread ({})", scheduler(policy)));
+    match all {
+        Some(Ok(_)) => format!("{thread} loses {} % of its time{classes}", told_value(all)),
+        _ => format!("what {thread} loses of its time: {}{classes}", told_words(all)),
+    }
+}

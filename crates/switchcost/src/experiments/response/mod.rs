@@ -1,0 +1,55 @@
+//! `switchcost response`: what a kernel's response time is made of. Here is what may be typed.
+
+pub(crate) mod answer;
+mod details;
+pub(crate) mod figures;
+pub(crate) mod plan;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
+
+use clap::{Args, ValueEnum};
+use model::case::Policy;
+
+use crate::experiments::clock::Common;
+
+/// What the experiment is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Part {
+    /// System calls: getuid, read, write, clock_gettime, futex wake, sched_yield
+    #[value(alias = "calls")]
+    SystemCalls,
+    /// Signals, to oneself and between two processes, and the memorandum's formulas
+    Signals,
+    /// Two processes on one CPU by every link that this machine has
+    Links,
+    /// What interrupts a busy thread: gaps in its time, the timer tick, the CPU lost
+    Interrupts,
+    /// How late a sleeper is woken, on an idle and on a busy CPU
+    Wakeup,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResponseArgs {
+    /// Parts to measure, instead of all
+    #[arg(long, value_name = "PART,...", value_delimiter = ',')]
+    pub(crate) only: Vec<Part>,
+
+    /// Scheduling policy of the busy thread whose gaps are kept: other or fifo
+    ///
+    /// Under fifo other tasks do not take its CPU, so that interrupts stand alone. It needs
+    /// CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more, and a second CPU for everything else.
+    #[arg(long, value_name = "POLICY", default_value_t = Policy::Other, value_parser = crate::base::values::policy)]
+    pub(crate) busy_policy: Policy,
+
+    #[command(flatten)]
+    pub(crate) common: Common<25>,
+}
+
+impl ResponseArgs {
+    /// The parts to measure, each once, in the order in which help lists them.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let is_asked = |part: &&Part| self.only.is_empty() || self.only.contains(part);
+        Part::value_variants().iter().filter(is_asked).copied().collect()
+    }
+}

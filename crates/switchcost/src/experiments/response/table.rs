@@ -1,0 +1,217 @@
+//! `switchcost response` on the terminal.
+
+use comfy_table::Table;
+use model::estimate::Estimate;
+use model::findings::Summary;
+use model::findings::gaps::{Class, ClassFound};
+use model::findings::wakeup::Found;
+use model::response::{LinkCost, LoopCost, Record, Signals};
+use model::run::unfinished;
+use model::summary::CaseSummary;
+use model::trial::Trial;
+use model::trial::loops::{SIGACTION, SIGNAL_SELF};
+
+use super::answer::{findings, headline, sleeper, sleeper_words};
+use super::details::details;
+use crate::experiments::ring::table::{by_hop, switches_words};
+use crate::present::terminal::{
+    CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
+    told_interval, told_value, value,
+};
+
+pub(crate) fn text(record: &Record, view: View) -> Text {
+    let has_clock = !record.loops.is_empty() || !record.links.is_empty();
+    let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
+    Text {
+        headline: headline(record),
+        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
+        table: format!("{}\n", shown(record, view.wide)),
+        details: format!("{legend}\n{}", details(record, view.history)),
+        findings: findings(record),
+    }
+}
+
+/// The table of a part that was measured alone; of several the figure that stands for each case.
+fn shown(record: &Record, is_wide: bool) -> Table {
+    let has = [
+        !record.loops.is_empty() || record.signals.is_some(),
+        !record.links.is_empty(),
+        !record.gaps.is_empty(),
+        !record.wakeups.is_empty(),
+    ];
+    match has {
+        [false, true, false, false] => links(record, is_wide),
+        [false, false, true, false] => gaps(record),
+        [false, false, false, true] => wakeups(record),
+        _ => all(record, is_wide),
+    }
+}
+
+/// Nanoseconds as microseconds.
+pub(super) fn us(ns: Option<Estimate>) -> Option<Estimate> {
+    ns?.scaled(1e-3)
+}
+
+fn us_of(ns: Option<i64>) -> String {
+    figure(ns.map(|ns| ns as f64 / 1e3))
+}
+
+/// A line of the table of several parts.
+struct Line {
+    what: String,
+    unit: &'static str,
+    median: String,
+    interval: String,
+    /// In cycles, and the clock.
+    clock: [String; 2],
+    /// The 99th percentile.
+    p99: String,
+}
+
+impl Line {
+    fn cells(self, is_wide: bool, has_tails: bool) -> Vec<String> {
+        let mut cells = vec![self.what, self.unit.to_string(), self.median, self.interval];
+        cells.extend(is_wide.then_some(self.clock).into_iter().flatten());
+        cells.extend(has_tails.then_some(self.p99));
+        cells
+    }
+}
+
+/// One without a clock and a 99th percentile.
+fn line(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -> Line {
+    Line {
+        what: what.into(),
+        unit,
+        median: value(median),
+        interval: interval(median),
+        clock: at_clock(None, None),
+        p99: String::new(),
+    }
+}
+
+fn all(record: &Record, is_wide: bool) -> Table {
+    let mut lines: Vec<Line> = record.loops.iter().map(|of| of_loop(record, of)).collect();
+    lines.extend(record.signals.as_ref().map(|of| of_signals(record, of)));
+    lines.extend(of_links(record));
+    lines.extend(record.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
+    lines.extend(record.wakeups.iter().map(|of| of_wakeup(record, of)));
+    let has_tails = lines.iter().any(|of| !of.p99.is_empty());
+    let mut columns = vec!["", "unit", "median", "interval"];
+    columns.extend(is_wide.then_some(["cycles", GHZ]).into_iter().flatten());
+    columns.extend(has_tails.then_some("99 %"));
+    table(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
+}
+
+fn of_loop(record: &Record, cost: &LoopCost) -> Line {
+    let what = match &*cost.call {
+        SIGACTION => "installing a handler",
+        SIGNAL_SELF => "signal to oneself",
+        call => call,
+    };
+    Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
+}
+
+fn of_signals(record: &Record, of: &Signals) -> Line {
+    let mut trials = record.cases.iter().filter_map(|of| of.trial());
+    let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
+    Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
+}
+
+/// What stands for a trial in cycles, and the clock; dashes without one.
+fn clock_of(trial: Option<&Summary>) -> [String; 2] {
+    trial.map_or(at_clock(None, None), |of| at_clock(of.cycles, of.clock_ghz))
+}
+
+/// A switch by pipe, and of a run that ended the link with the cheapest hop.
+fn of_links(record: &Record) -> Vec<Line> {
+    let rings = || record.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
+    let is_quoted = |of: &CaseSummary| of.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
+    let ranked =
+        rings().filter(|(_, of)| is_quoted(of) && unfinished(record.end.as_ref()).is_none());
+    let cheapest = ranked.min_by(|(_, one), (_, other)| by_hop(one, other));
+    let pipe = rings().find(|(link, _)| link.link == "pipe");
+    let clock =
+        |of: &CaseSummary, cycles: Option<Estimate>| at_clock(cycles, cycles.and(of.clock_ghz));
+    let switch = pipe.map(|(_, of)| Line {
+        clock: clock(of, of.cycles_per_switch),
+        ..line("switch by pipe", "ns", of.ns_per_switch_above_solo)
+    });
+    let hop = cheapest.map(|(link, of)| Line {
+        clock: clock(of, of.cycles_per_hop()),
+        ..line(format!("cheapest hop: {}", link.link), "ns", of.ns_per_hop)
+    });
+    switch.into_iter().chain(hop).collect()
+}
+
+/// The length of the gaps by interrupts; it has no interval.
+fn of_interrupts(class: &ClassFound) -> Option<Line> {
+    let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
+    let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
+    let line = line("gap by an interrupt", "us", None);
+    Some(Line { median, interval: String::new(), p99, ..line })
+}
+
+fn of_wakeup(record: &Record, found: &Found) -> Line {
+    // Of the policy that everything else has nothing is said.
+    let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
+    let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
+    Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
+}
+
+/// By the whole hop, the cheapest first: send, wake, switch and receive.
+fn links(record: &Record, is_wide: bool) -> Table {
+    let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
+    let mut rings: Vec<(String, &CaseSummary)> = record.links.iter().filter_map(known).collect();
+    if unfinished(record.end.as_ref()).is_none() {
+        rings.sort_by(|(_, one), (_, other)| by_hop(one, other));
+    }
+    let row = |(link, of): (String, &CaseSummary)| {
+        let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
+        let mut cells = vec![link, value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
+        let clock = is_wide.then(|| at_clock(of.cycles_per_switch, of.clock_ghz));
+        cells.extend(clock.into_iter().flatten());
+        cells.push(switches_words(of));
+        cells
+    };
+    let mut columns = vec!["link", "ns/hop", "interval", "ns/switch"];
+    columns.extend(is_wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    columns.push("switches/hop");
+    table(columns, rings.into_iter().map(row))
+}
+
+fn gaps(record: &Record) -> Table {
+    let row = |of: &ClassFound| {
+        let length = of.length_ns.as_ref();
+        [
+            of.class.to_string(),
+            told_value(count(of.per_second)),
+            told_value(count(of.lost_percent)),
+            told_interval(count(of.lost_percent)),
+            us_of(length.map(|of| of.p50)),
+            us_of(length.map(|of| of.max)),
+        ]
+    };
+    let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
+    table(columns, record.gaps.iter().flat_map(|of| &of.classes).map(row))
+}
+
+fn wakeups(record: &Record) -> Table {
+    let row = |found: &Found| {
+        let of = sleeper(record, found.case);
+        let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());
+        // A real-time thread has none, whatever it asked for.
+        let slack = of.map(|(of, policy)| if policy.is_realtime() { 0 } else { of.timer_slack_ns });
+        let slack = slack.map_or(String::new(), |ns| ns.to_string());
+        [
+            of.map_or(String::new(), |(_, policy)| policy.to_string()),
+            if is_awake { "awake".to_string() } else { found.load.to_string() },
+            slack,
+            value(us(found.median_ns)),
+            interval(us(found.median_ns)),
+            us_of(found.p99_ns.map(|tail| tail.value_ns)),
+            us_of(Some(found.late_ns.max)),
+        ]
+    };
+    let columns = ["policy", "CPU", "slack ns", "p50 us", "interval", "p99 us", "max us"];
+    table(columns, record.wakeups.iter().map(row))
+}

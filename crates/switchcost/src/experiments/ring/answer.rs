@@ -1,0 +1,208 @@
+//! What a run of rings answers, in a sentence or two.
+
+use model::curve;
+use model::estimate::Estimate;
+use model::not_alone;
+use model::quote::{Quoted, cost};
+use model::record::Record;
+use model::ring::{Case, Kind};
+use model::run::unfinished;
+use model::scaling::{Shape, Verdict};
+use model::summary::CaseSummary;
+use model::words;
+
+use super::jump;
+use crate::base::values::each_once;
+use crate::present::terminal::counted;
+
+/// The first line of a report.
+pub(crate) fn headline(record: &Record) -> String {
+    if let Some(words) = not_alone::in_words(record) {
+        return words;
+    }
+    let rings = || record.cases.iter().filter(|of| of.case.members > 1);
+    let links = each_once(rings().map(|of| &of.case.link));
+    let places = each_once(rings().map(|of| &of.case.placement));
+    let states = each_once(rings().map(|of| of.case.state));
+    if links.len() > 1 {
+        let is_whole = unfinished(record.end.as_ref()).is_none();
+        return cheapest(&record.cases, is_whole).unwrap_or_else(|| not_measured(record));
+    }
+    if places.len() > 1 {
+        return by_setting(record, |case| match case.placement.relation() {
+            Some(relation) => format!("between {}", relation.in_words()),
+            None => "on one CPU".to_string(),
+        });
+    }
+    if states.len() > 1 {
+        return by_setting(record, |case| {
+            let state = case.state.map_or("no registers", |state| state.name());
+            format!("with registers {state}")
+        });
+    }
+    by_size(record) + &jump::sentence(record)
+}
+
+/// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with 64: it grows with the
+/// logarithm of their number.`
+fn by_size(record: &Record) -> String {
+    let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
+    rings.sort_by_key(|(of, _)| of.case.members);
+    let Some((smallest, own)) = rings.first() else { return not_measured(record) };
+    let quoted = |(of, cost): &(_, Estimate)| Some((*of, cost.quote_cost().ok()?));
+    let known: Vec<(&CaseSummary, Quoted)> = rings.iter().filter_map(quoted).collect();
+    let setting = setting(&smallest.case);
+    let with = members(&smallest.case);
+    let Some((first, least)) = known.first() else {
+        return format!("What a switch costs with {with}{setting}: {}.", cost(own));
+    };
+    let cycles = first.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles},"));
+    let words = format!("A switch costs {}{cycles} with {}", least.time(), members(&first.case));
+    let open = own.quote_cost().err();
+    let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
+    let most = known.last().filter(|_| known.len() > 1);
+    let most = most.map_or(String::new(), |(of, most)| {
+        format!(", {} with {}", words::time(most.value()), of.case.members)
+    });
+    let law = record.scaling.first().filter(|_| known.len() > 1);
+    let law = law.and_then(|series| growth(&series.law));
+    let law = law.map_or(String::new(), |law| format!(": {law}"));
+    format!("{words}{most}{setting}{law}{open}.")
+}
+
+/// A ring of several with what its switch costs.
+fn switch(of: &CaseSummary) -> Option<(&CaseSummary, Estimate)> {
+    Some((of, of.ns_per_switch_above_solo.filter(|_| of.case.members > 1)?))
+}
+
+/// How the cost of a switch depends on the number of members; nothing where that is not known.
+fn growth(law: &Verdict) -> Option<String> {
+    let how = match law.shape()? {
+        Shape::Constant => "it does not depend on their number".to_string(),
+        Shape::Logarithmic => "it grows with the logarithm of their number".to_string(),
+        Shape::Linear => "it grows linearly with their number".to_string(),
+        Shape::Saturating | Shape::Sigmoid => "it rises to a plateau".to_string(),
+        Shape::Unfinished => "it follows a smooth curve without a knee".to_string(),
+        Shape::Slowing => "it grows ever more slowly with their number".to_string(),
+        Shape::Quadratic => "it grows with the square of their number".to_string(),
+        _ => {
+            let knees = law.knees.iter().map(|knee| match (knee.low_members, knee.high_members) {
+                (low, high) if high.saturating_sub(low) <= 1 => format!("at {high}"),
+                (low, high) => format!("between {low} and {high}"),
+            });
+            let steps = law.knees.iter().all(|knee| knee.kind == curve::Kind::Step);
+            let what = if steps { "steps" } else { "grows faster" };
+            format!("it {what} {}", knees.collect::<Vec<_>>().join(" and "))
+        }
+    };
+    Some(how)
+}
+
+fn members(case: &Case) -> String {
+    counted(case.members as usize, if case.kind == Kind::Thread { "thread" } else { "process" })
+        .replace("processs", "processes")
+}
+
+/// What of the setting is not the default and changes the answer.
+fn setting(case: &Case) -> String {
+    let work = case.work.map(|work| format!(" that walk {} each", words::bytes(work.bytes)));
+    let link = (case.link != "pipe").then(|| format!(" by {}", case.link));
+    let policy = (case.policy.name() != "other").then(|| format!(", policy {}", case.policy));
+    [work, link, policy].into_iter().flatten().collect()
+}
+
+/// What a switch costs in each of several settings, of the smallest ring.
+fn by_setting(record: &Record, name: impl Fn(&Case) -> String) -> String {
+    let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
+    let (mut known, mut open) = (Vec::new(), Vec::new());
+    for (of, cost) in record.cases.iter().filter_map(switch) {
+        match cost.quote_cost() {
+            _ if Some(of.case.members) != smallest => {}
+            Ok(cost) => known.push(format!("{} {}", cost.time(), name(&of.case))),
+            Err(why) => open.push(format!("{}: {}", name(&of.case), why.of_time())),
+        }
+    }
+    match (&known[..], open.join("; ")) {
+        ([], open) if open.is_empty() => not_measured(record),
+        ([], open) => format!("What a switch costs {open}."),
+        (known, open) if open.is_empty() => format!("A switch costs {}.", known.join(", ")),
+        (known, open) => format!("A switch costs {}; {open}.", known.join(", ")),
+    }
+}
+
+/// The link with the cheapest hop, which is all that waking another costs: send, wake, switch, receive. And
+/// which others it is not told apart from. Of a run that is not whole no link is called the cheapest.
+pub(crate) fn cheapest<'a>(
+    cases: impl IntoIterator<Item = &'a CaseSummary> + Clone,
+    is_whole: bool,
+) -> Option<String> {
+    let sizes = cases.clone().into_iter().map(|of| of.case.members);
+    let smallest = sizes.filter(|many| *many > 1).min()?;
+    let rings = cases.into_iter().filter(|of| of.case.members == smallest);
+    let all: Vec<(&CaseSummary, Estimate)> =
+        rings.filter_map(|of| Some((of, of.ns_per_hop?))).collect();
+    let quoted = |(of, hop): &(_, Estimate)| Some((*of, hop.quote_cost().ok()?));
+    let mut hops: Vec<(&CaseSummary, Quoted)> = all.iter().filter_map(quoted).collect();
+    if is_whole {
+        hops.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    }
+    let Some(((best, hop), others)) = hops.split_first() else {
+        let (of, hop) = all.first()?;
+        return Some(format!("What a hop by {} costs: {}.", of.case.link, cost(hop)));
+    };
+    let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
+    let part = switch
+        .map_or(String::new(), |cost| format!(", {} of it the switch", words::time(cost.value())));
+    let (link, time, left) = (&best.case.link, hop.time(), all.len() - hops.len());
+    if !is_whole || (others.is_empty() && left > 0) {
+        return Some(format!("A hop by {link} takes {time}{part}; links are not ranked."));
+    }
+    let left = match left {
+        0 => String::new(),
+        1 => "; 1 link is not ranked".to_string(),
+        many => format!("; {many} links are not ranked"),
+    };
+    let told = apart(hop, others);
+    Some(format!("Cheapest is {link}: {time} a hop{part}{told}{left}."))
+}
+
+/// Whether the next link is dearer, or which are not told apart from the cheapest.
+fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
+    let is_alike = |(_, other): &&(&CaseSummary, Quoted)| !differ(hop, other);
+    let alike: Vec<&str> = others.iter().filter(is_alike).map(|(of, _)| &*of.case.link).collect();
+    match (&alike[..], others.first()) {
+        ([], Some((next, other))) => {
+            let more = words::times(other.value() / hop.value());
+            format!("; next is {}, {more} as much", next.case.link)
+        }
+        ([], None) => String::new(),
+        (names, _) if names.len() == others.len() => "; no difference is resolved".to_string(),
+        (names, _) => format!("; not resolved from {}", names.join(", ")),
+    }
+}
+
+/// Whether the difference of two costs of one run is resolved (95 %).
+fn differ(one: &Quoted, other: &Quoted) -> bool {
+    let squares = one.standard_error().zip(other.standard_error()).map(|(a, b)| a * a + b * b);
+    squares.is_some_and(|squares| (one.value() - other.value()).abs() > 1.96 * squares.sqrt())
+}
+
+/// Why there is no answer.
+fn not_measured(record: &Record) -> String {
+    if record.cases.iter().all(|of| of.case.members == 1) {
+        let hop = record.cases.first().and_then(|of| of.ns_per_hop);
+        return match hop.map(|hop| hop.quote_cost()) {
+            None => "Nothing was measured.".to_string(),
+            Some(Ok(hop)) => {
+                format!("A ring of one takes {} a hop; it has no switch.", hop.time())
+            }
+            Some(Err(why)) => {
+                format!("What a hop of a ring of one takes: {}. It has no switch.", why.of_time())
+            }
+        };
+    }
+    match record.cases.iter().any(|of| of.does_not_switch) {
+        true => "These rings do not switch: what a hop costs there is no switch.".to_string(),
+        false => "What a switch costs was not measured.".to_string(),
+    }
+}

@@ -1,0 +1,172 @@
+//! What a report says differently when a run compares links, placements or states of the registers.
+
+use std::collections::BTreeSet;
+
+use model::machine::Relation;
+use model::record::{Record, Series};
+use model::ring::{Case, Placement, State};
+use model::summary::CaseSummary;
+
+use crate::base::values::each_once;
+use crate::present::terminal::{
+    self, cpu_list, difference, interval, told_interval, told_value, value,
+};
+
+/// What the rings of a run differ in beside their size, each in the order of its plan.
+pub(crate) struct Comparison {
+    /// Links, placements, states.
+    seen: [Vec<String>; 3],
+}
+
+/// Link, placement and state of the registers, as tables of several have them.
+fn labels(case: &Case) -> [String; 3] {
+    let placement = match &case.placement {
+        // `same` alone would not say where.
+        Placement::Same { cpu } => format!("same:{cpu}"),
+        other => other.to_string(),
+    };
+    [case.link.clone(), placement, case.state.map_or("-", State::name).to_string()]
+}
+
+impl Comparison {
+    pub(crate) fn of(record: &Record) -> Self {
+        let all = |which: usize| record.cases.iter().map(move |of| labels(&of.case)[which].clone());
+        Self { seen: [0, 1, 2].map(|which| each_once(all(which))) }
+    }
+
+    /// Those of link, placement and state in which rings differ.
+    fn differing(&self, all: [String; 3]) -> Vec<String> {
+        self.seen.iter().zip(all).filter(|(seen, _)| seen.len() > 1).map(|(_, one)| one).collect()
+    }
+
+    /// First columns, which tables of one kind of ring do not have.
+    pub(crate) fn header(&self) -> Vec<String> {
+        self.differing(["link", "placement", "registers"].map(String::from))
+    }
+
+    /// What stands in them.
+    pub(crate) fn cells(&self, case: &Case) -> Vec<String> {
+        self.differing(labels(case))
+    }
+
+    /// The cases link by link, then state by state, then placement by placement: a plan has all solo
+    /// rings first.
+    pub(crate) fn in_order<'a>(&self, record: &'a Record) -> Vec<&'a CaseSummary> {
+        let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
+        cases.sort_by_key(|summary| {
+            let own = labels(&summary.case);
+            [0, 2, 1].map(|which| self.seen[which].iter().position(|known| *known == own[which]))
+        });
+        cases
+    }
+
+    /// Links and placement, for a heading. The CPUs of a sweep stand in the table.
+    pub(crate) fn links_and_placement(&self, case: &Case) -> (String, String) {
+        let [links, placements, _] = &self.seen;
+        let links = match links.len() {
+            ..=3 => links.join(", "),
+            many => format!("{many} links"),
+        };
+        let placement = match placements.len() {
+            ..=1 => format!("{} (CPU {})", case.placement, cpu_list(&case.placement.cpus())),
+            _ => "sweep".to_string(),
+        };
+        (links, placement)
+    }
+
+    /// A ring by its size, and by whatever else tells it from others.
+    pub(crate) fn ring(&self, case: &Case) -> String {
+        format!("{}{}", case.members, self.apart(case))
+    }
+
+    /// The same with its link, whether there are others or not.
+    pub(crate) fn ring_and_link(&self, case: &Case) -> String {
+        match self.seen[0].len() {
+            1 => format!("{} by {}{}", case.members, case.link, self.apart(case)),
+            _ => self.ring(case),
+        }
+    }
+
+    fn apart(&self, case: &Case) -> String {
+        let [link, placement, state] = labels(case);
+        let state = case.state.map_or(String::new(), |_| format!(" with {state}"));
+        self.differing([format!(" by {link}"), format!(" on {placement}"), state]).concat()
+    }
+
+    /// The laws of scaling. In a comparison at one size there is nothing to say.
+    pub(crate) fn scaling(&self, record: &Record) -> Vec<String> {
+        let is_one = self.header().is_empty();
+        let line = |series: &Series| {
+            let first = series.cases.first().and_then(|case| record.cases.get(*case));
+            let apart = first.map_or_else(String::new, |summary| self.apart(&summary.case));
+            format!("scaling{apart}: {}", series.in_words)
+        };
+        record.scaling.iter().filter(|s| is_one || s.cases.len() > 1).map(line).collect()
+    }
+}
+
+/// What the placements of a sweep are, and what a hop between CPUs consists of.
+pub(crate) fn placements(record: &Record) -> Option<String> {
+    let relations = record.cases.iter().filter_map(|summary| summary.case.placement.relation());
+    let words = |relation: Relation| format!("{relation}: {}", relation.in_words());
+    let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
+    (!words.is_empty()).then(|| {
+        format!(
+            "placements: {}; members take turns on the pair\n\
+             between CPUs a switch is to and from idle, and a hop is a wake-up of another CPU: with the interrupt\n  \
+             between processors that it takes, and leaving the idle state; switches/hop are counted there too",
+            words.join("; ")
+        )
+    })
+}
+
+/// A line of what is known of each case; none where nothing is.
+pub(crate) fn listed<'a>(
+    what: &str,
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
+    words: impl Fn(&CaseSummary) -> Option<String>,
+) -> Option<String> {
+    let all: Vec<String> = cases.into_iter().filter_map(words).collect();
+    (!all.is_empty()).then(|| format!("{what}: {}", all.join("; ")))
+}
+
+/// Rings in which the kernel counted hardly a switch: their hops are none.
+pub(crate) fn not_switching<'a>(
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
+    name: impl Fn(&Case) -> String,
+) -> Option<String> {
+    let line = listed("does not switch", cases, |case| {
+        let switches = case.switches_per_hop.filter(|_| case.does_not_switch)?;
+        Some(format!("{} ({:.3} switches/hop)", name(&case.case), switches.value))
+    });
+    line.map(|line| format!("{line}: what a hop costs there is no switch"))
+}
+
+/// A row for each ring of several whose members have a state, with the cost of its switch and what that
+/// is above state none; nothing without such rings.
+pub(crate) fn states(record: &Record, comparison: &Comparison) -> Option<String> {
+    let rings: Vec<(&CaseSummary, State)> = comparison
+        .in_order(record)
+        .into_iter()
+        .filter_map(|of| Some((of, of.case.state.filter(|_| of.case.members > 1)?)))
+        .collect();
+    let states: BTreeSet<State> = rings.iter().map(|(_, state)| *state).collect();
+    let row = |(of, state): &(&CaseSummary, State)| {
+        let (cost, above) = (of.ns_per_switch_above_solo, of.ns_per_switch_above_none);
+        let [above, its_interval] = match state {
+            State::None => ["-".to_string(), "(none)".to_string()],
+            _ => [told_value(difference(above)), told_interval(difference(above))],
+        };
+        let ring = comparison.ring(&Case { state: None, ..of.case.clone() });
+        [state.to_string(), ring, value(cost), interval(cost), above, its_interval]
+    };
+    let columns = ["registers", "ring", "ns/switch", "interval", "above none", "interval"];
+    let words = states.iter().map(|state| format!("\n{state}: {}", state.in_words()));
+    (!rings.is_empty()).then(|| {
+        format!(
+            "{}\n\nabove none: ns/switch less that of none, paired within rounds, median and 95 % interval{}",
+            terminal::table(columns, rings.iter().map(row)),
+            words.collect::<String>()
+        )
+    })
+}

@@ -1,0 +1,190 @@
+//! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
+
+use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
+use model::estimate::Estimate;
+use model::pairing::Grouped;
+use model::record::{Record, course};
+use model::ring::{Case, Kind, Placement, Policy, Sample};
+use model::run::Run;
+use model::scaling::{Knee, Verdict};
+use model::summary::CaseSummary;
+use model::{case, words};
+
+use crate::base::values::each_once;
+use crate::present::figures::{
+    RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
+};
+
+/// Cases that differ in nothing but their size, by size, each with its number.
+struct Group<'a> {
+    name: String,
+    cases: Vec<(usize, &'a CaseSummary)>,
+}
+
+impl Group<'_> {
+    fn line(&self, index: usize, of: impl Fn(usize, &CaseSummary) -> Option<Estimate>) -> Series {
+        let at = |(number, case): &(usize, &CaseSummary)| (size(case), of(*number, case));
+        Series::new(&*self.name, index, Role::Measured, points(self.cases.iter().map(at)))
+    }
+
+    fn switches(&self, index: usize) -> Series {
+        let at = |(_, case): &(usize, &CaseSummary)| (size(case), case.switches_per_hop);
+        Series::new(&*self.name, index, Role::Measured, counts(self.cases.iter().map(at)))
+    }
+}
+
+fn size(summary: &CaseSummary) -> f64 {
+    f64::from(summary.case.members)
+}
+
+/// The figures of a run of rings without work. `index` is its place among the runs that are drawn together, and
+/// stands in every series. Each figure has another id.
+pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+    let groups = groups(record);
+    let several_sizes = groups.iter().any(|group| group.cases.len() > 1);
+    let all = [
+        (several_sizes || groups.len() == 1).then(|| by_size(record, &groups, index)),
+        (groups.len() > 1).then(|| compared(&groups, index)),
+        several_sizes.then(|| cpu(run, &groups, index)),
+        several_sizes.then(|| switches(&groups, index)),
+    ];
+    all.into_iter().flatten().flatten().collect()
+}
+
+fn groups(record: &Record) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for of in record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
+        let name = name(&of.1.case);
+        match groups.iter_mut().find(|known| known.name == name) {
+            Some(group) => group.cases.push(of),
+            None => groups.push(Group { name, cases: vec![of] }),
+        }
+    }
+    for group in &mut groups {
+        group.cases.sort_by_key(|(_, summary)| summary.case.members);
+    }
+    groups
+}
+
+/// What tells a ring from others but for its size. Defaults are left out.
+fn name(case: &Case) -> String {
+    let is_same = matches!(case.placement, Placement::Same { .. });
+    let words = [
+        Some(case.link.clone()),
+        (case.kind == Kind::Thread).then(|| "threads".to_string()),
+        case.work.map(|work| work.in_words()),
+        (!is_same).then(|| format!("on {}", case.placement)),
+        (case.policy != Policy::Other).then(|| case.policy.to_string()),
+        case.state.map(|state| format!("registers {state}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
+    let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
+    let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
+    let cost = |of: &Series| format!("A switch costs by {}: {}.", of.name, ends(of));
+    let mut sentences: Vec<String> = series.iter().map(cost).collect();
+    let mut marks = Vec::new();
+    for law in &record.scaling {
+        let first = law.cases.first().and_then(|case| record.cases.get(*case));
+        let name = first.map_or_else(String::new, |of| name(&of.case));
+        let of = if groups.len() > 1 { format!("{name}, ") } else { String::new() };
+        series.push(Series::new(format!("{of}law"), index, Role::Law, curve(&law.law)));
+        marks.extend(law.law.knees.iter().map(|knee| mark(knee, &of)));
+        sentences.push(format!("Law of {name}: {}.", law.in_words));
+    }
+    let title = "Cost of a switch by the size of the ring";
+    let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
+    let figure = lines(RING_COST, title, sentences.join(" "), axes, series)?;
+    Some(Figure { base: Some(2.0), marks, ..figure })
+}
+
+/// `1.2 us at 2 members (1.1 us to 1.3 us), 1.9 us at 64 members (1.8 us to 2 us)`.
+fn ends(series: &Series) -> String {
+    let (first, last) = (series.points.first(), series.points.last());
+    let end =
+        |of: &Point| format!("{} at {:.0} members{}", words::time(of.y), of.x, interval_words(of));
+    let ends = each_once(first.into_iter().chain(last)).into_iter().map(end);
+    ends.collect::<Vec<_>>().join(", ")
+}
+
+/// The fitted law from the smallest to the largest size.
+fn curve(law: &Verdict) -> Vec<Point> {
+    course(law).into_iter().map(|(x, y)| Point::bare(x, y)).collect()
+}
+
+/// Where it is most likely, between the sizes that bracket it.
+fn mark(knee: &Knee, of: &str) -> Mark {
+    let (low, high) = (f64::from(knee.low_members), f64::from(knee.high_members));
+    let factor = knee.factor.map_or(String::new(), |factor| format!(" {}", words::times(factor)));
+    Mark { x: (low * high).sqrt(), between: Some((low, high)), label: format!("{of}knee{factor}") }
+}
+
+/// Rings of the same size, side by side.
+fn compared(groups: &[Group], index: usize) -> Option<Figure> {
+    let cases = || groups.iter().filter_map(|group| Some(&group.cases.first()?.1.case));
+    let differs = |of: fn(&Case) -> String| each_once(cases().map(of)).len() > 1;
+    let (id, title) = match (differs(|of| of.link.clone()), differs(|of| of.placement.to_string()))
+    {
+        (true, _) => ("links", "Links compared"),
+        (false, true) => ("placements", "Placements compared"),
+        (false, false) => ("states", "Registers in use compared"),
+    };
+    // The smallest size that most of them have.
+    let sizes = || groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));
+    let having = |size: u32| sizes().filter(|other| *other == size).count();
+    let size = sizes().max_by_key(|size| (having(*size), std::cmp::Reverse(*size)))?;
+    let cost = |group: &Group| {
+        let (_, of) = group.cases.iter().find(|(_, of)| of.case.members == size)?;
+        of.ns_per_switch_above_solo.map(|cost| (group.name.clone(), cost))
+    };
+    let known: Vec<(String, Estimate)> = groups.iter().filter_map(cost).collect();
+    let about = match groups.len() - known.len() {
+        0 => format!("Rings of {size}."),
+        left => format!("Rings of {size}. {left} that have no cost of a switch are left out."),
+    };
+    bars((id, title, "cost of a switch"), &about, known, index)
+}
+
+/// CPU time of a lap, and the ring of two scaled to each size.
+fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
+    let grouped = Grouped::new(&run.header.plan, case::rings(&run.samples));
+    let of_lap = |number: usize, of: &CaseSummary| {
+        // A random stream of its own, apart from those of the record.
+        let stream = (3 << 32) + grouped.rank(number);
+        let by_round = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
+        grouped.over_rounds(&by_round, stream)?.scaled(size(of))
+    };
+    let projected =
+        |(_, of): &(usize, &CaseSummary)| Some(Point::bare(size(of), of.projected_cpu_ns_per_lap?));
+    let of_group = |group: &Group| {
+        let line: Vec<Point> = group.cases.iter().filter_map(projected).collect();
+        let apart = if groups.len() > 1 { format!("{}, ", group.name) } else { String::new() };
+        let projected = Series::new(format!("{apart}projected"), index, Role::Projected, line);
+        [group.line(index, of_lap), projected]
+    };
+    let axes = (members(Scale::Linear), nanoseconds("CPU time of a lap"));
+    let series: Vec<Series> = groups.iter().flat_map(of_group).collect();
+    let measured = series.iter().filter(|of| of.role == Role::Measured);
+    let measured = measured.map(|of| format!("{}: {}.", of.name, ends(of)));
+    let in_words = format!(
+        "CPU time of all members for one lap; the projected line is that of the ring of two, scaled. {}",
+        measured.collect::<Vec<_>>().join(" ")
+    );
+    let figure = Figure::new(RING_CPU, "CPU time of a lap", axes.0, axes.1).of(series)?;
+    Some(Figure { base: Some(2.0), in_words, ..figure })
+}
+
+fn switches(groups: &[Group], index: usize) -> Option<Figure> {
+    let title = "Switches per hop, as the kernel counted them";
+    let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
+    let series = groups.iter().map(|group| group.switches(index));
+    let figure = Figure::new("ring-switches", title, members(Scale::Log), y).of(series)?;
+    let values = || figure.series().iter().flat_map(|of| &of.points).map(|point| point.y);
+    let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+    let in_words = format!(
+        "From {least:.2} to {most:.2} switches per hop: costs are divided by these, not by hops."
+    );
+    Some(Figure { in_words, ..figure })
+}

@@ -1,0 +1,104 @@
+//! `switchcost ring --launches`: several launches of one plan, and what they say together.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use charts::printable;
+use model::plan::Plan;
+use model::run::{Launch, Run};
+use model::speed::Speed;
+use model::subject::{Subcase, Subject};
+use stats::Summary;
+
+use super::RingArgs;
+use crate::base::failure::usage;
+use crate::engine::execute::{self, About};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::progress::Progress;
+use crate::engine::setting::Here;
+use crate::engine::store::speed::subjects_of;
+use crate::present::output::print;
+use crate::present::terminal::{self, interval, sentence, value};
+
+/// The same plan so many times, each with a seed of its own, and what all of them say together.
+pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
+    let (count, output) = (args.launches, &args.output);
+    if output.json.is_some() || output.csv.is_some() || output.plot {
+        return Err(usage(
+            "--launches: each launch is a run of its own: write it by `runs export` or `runs show` (accepted here: \
+             no --json, --csv, --plot)",
+        ));
+    }
+    let here = Here::detect()?;
+    let (plan, notices) = super::plan::plan(args, &here)?;
+    let interrupt = Interrupt::watch()?;
+    let set = execute::run_name(plan.experiment, SystemTime::now());
+    let (mut runs, mut whole) = (Vec::new(), true);
+    for number in 1..=count {
+        let plan = Plan { seed: plan.seed.wrapping_add(u64::from(number) - 1), ..plan.clone() };
+        let progress = Progress::new(&plan, output.quiet);
+        let launch = Some(Launch { set: set.clone(), number, of: count });
+        let planned = (plan, notices.clone());
+        let taken =
+            execute::take(planned, here.clone(), &interrupt, progress, launch, About::of(output));
+        whole &= taken.is_whole();
+        runs.push((taken.run, taken.path));
+        if interrupt.signal().is_some() {
+            break;
+        }
+    }
+    if !output.quiet {
+        print(printable(&text(&runs)).as_bytes()).context("cannot print the report")?;
+    }
+    Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())
+}
+
+/// Each launch's figures and all of them together.
+fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
+    let subjects = subjects_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
+    let (Some((first, _)), Some(all)) = (runs.first(), Subject::of_launches(subjects)) else {
+        return String::new();
+    };
+    let confidence = first.header.plan.stopping.confidence;
+    let columns =
+        ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
+    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter_of(case.number)));
+    let table = terminal::table(columns, rows);
+    let places: String =
+        runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
+    let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
+    let heading = sentence(unfinished, &terminal::heading(&first.header));
+    let many = runs.len();
+    let confidence = 100.0 * confidence;
+    let scatters = all.cases.iter().map(|case| 100.0 * all.launch_scatter_of(case.number));
+    let (least, most) =
+        scatters.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
+    let scatter =
+        if least == most { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
+    format!(
+        "{heading}, {many} launches\n\n{table}\n\n\
+         ns: mean of the launches at full speed and at one clock; interval: {confidence:.0} %, by the launches' own errors and their \
+         scatter (taken to be {scatter} %)\n{places}"
+    )
+}
+
+fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
+    let dash = || "-".to_string();
+    let first = case.figures.first_key_value();
+    let launches = first.map_or(&[][..], |(_, values)| values.launches());
+    let counting = first.map(|(_, values)| values.counting().0).unwrap_or_default();
+    let full = counting.iter().filter(|of| of.quote_cost().is_ok() && of.speed == Speed::Full);
+    let values: Vec<f64> = full.map(|estimate| estimate.value).collect();
+    let together = first.and_then(|(_, values)| values.together_at_one_clock(launch_scatter));
+    let scatter = Summary::of(&values).map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
+    [
+        case.title.clone(),
+        first.map_or_else(dash, |(of, _)| of.in_words().to_string()),
+        value(together),
+        interval(together),
+        scatter.unwrap_or_else(dash),
+        first.map_or_else(dash, |_| format!("{} of {}", values.len(), launches.len())),
+    ]
+}

@@ -1,0 +1,114 @@
+//! `switchcost ring`: Sloan's pipeline, generalised. Here is what may be typed.
+
+pub(crate) mod answer;
+pub(crate) mod comparison;
+pub(crate) mod figures;
+mod jump;
+pub(crate) mod launches;
+pub(crate) mod plan;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
+
+use clap::Args;
+use model::case::{Kind, Op, Policy};
+
+use crate::base::values::{List, above_zero, bytes, policy, sizes};
+use crate::engine::effort::Effort;
+use crate::engine::setting::PlacementArg;
+use crate::present::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct RingArgs {
+    /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
+    ///
+    /// The ring of one (solo) is always measured with the others, in every round.
+    #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
+    pub(crate) members: List<u32>,
+
+    /// What the members are: process or thread
+    #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
+    pub(crate) kind: Kind,
+
+    /// What carries the token: a link, a list of links to compare, or all that are available here
+    ///
+    /// `switchcost links` lists them. all leaves out, with a note, what this machine or a ring of
+    /// this kind cannot have.
+    #[arg(
+        long,
+        default_value = "pipe",
+        value_name = "LINK,...|all",
+        value_delimiter = ',',
+        help_heading = "Ring"
+    )]
+    pub(crate) link: Vec<String>,
+
+    /// Bytes that each member touches before it passes the token on; 0 is none
+    ///
+    /// Suffixes K, M and G are powers of 1024. The array is private to its member.
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, help_heading = "Ring")]
+    pub(crate) work: u64,
+
+    /// Distance between successive accesses; every element is touched, whatever the stride
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, help_heading = "Ring")]
+    pub(crate) stride: u64,
+
+    /// What is done to each element: read, write, or rmw (load, add, store)
+    #[arg(long, default_value_t = Op::Rmw, help_heading = "Ring")]
+    pub(crate) op: Op,
+
+    /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512, neon,
+    /// a list of them, or all that this CPU has
+    ///
+    /// So that the kernel has them to save and restore. Each is compared with none, which is always
+    /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as compilers do
+    /// at the end of a function. Without this flag members do nothing about registers.
+    #[arg(
+        long,
+        value_name = "STATE,...|all",
+        value_delimiter = ',',
+        conflicts_with = "work",
+        help_heading = "Ring"
+    )]
+    pub(crate) state: Vec<String>,
+
+    /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
+    ///
+    /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:
+    /// the scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
+    /// starting again at its end. sweep: same, and a pair of CPUs for each way in which two of this
+    /// machine's CPUs lie to each other: hardware threads of one core (smt), cores that share a cache
+    /// (shared-cache), cores that do not (other-cache), two memory nodes (other-node). Members of larger
+    /// rings take turns on the pair.
+    #[arg(
+        long,
+        default_value = "same",
+        value_name = "same|free|sweep|CPU,...",
+        help_heading = "Ring"
+    )]
+    pub(crate) placement: PlacementArg,
+
+    /// Scheduling policy of the members: other, fifo, rr or batch [default: other]
+    ///
+    /// fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more.
+    #[arg(long, help_heading = "Ring", value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
+
+    /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
+    pub(crate) laps: Option<u64>,
+
+    /// Measure the plan so many times, one run after the other, each in its own budget
+    ///
+    /// Intervals of one launch have a term for the scatter between launches, 1 % by default. Several
+    /// launches narrow it: `compare` takes all of them for one side. From five stored launches of the same plan
+    /// on this machine their scatter is taken from them.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, help_heading = "Effort")]
+    pub(crate) launches: u32,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

@@ -1,0 +1,248 @@
+//! `switchcost ring` on the terminal.
+
+use std::cmp::Ordering;
+
+use comfy_table::Table;
+use model::noise::{NoiseLevel, NoiseVerdict};
+use model::quote::NotQuotable;
+use model::record::Record;
+use model::ring::Case;
+use model::run::unfinished;
+use model::summary::{CaseSummary, Spread, Totals};
+use model::words;
+
+use super::answer::headline;
+use super::comparison::{Comparison, listed, not_switching, placements, states};
+use crate::present::terminal::{
+    self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
+};
+
+/// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
+const SLOAN_LAPS: f64 = 1e6;
+
+const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices); ns/switch: what a hop costs above the\n  ring of one / counted switches, 95 % interval with the scatter between launches";
+
+const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2; clean: share\n  of clean slices";
+
+const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
+
+pub(crate) fn text(record: &Record, view: View) -> Text {
+    let comparison = &Comparison::of(record);
+    let mut legend = vec![LEGEND];
+    legend.extend(view.wide.then_some(WIDE_LEGEND));
+    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
+    let mut details = legend.join("\n") + "\n";
+    details.extend(view.wide.then_some(CLOCK_LEGEND));
+    details.extend(placements(record).map(|line| format!("{line}\n")));
+    details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
+    let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
+    Text {
+        headline: headline(record),
+        heading: heading(record, comparison),
+        table: format!("{}\n{mark}", table(record, comparison, view)),
+        details,
+        findings: findings(record, comparison),
+    }
+}
+
+fn heading(record: &Record, comparison: &Comparison) -> String {
+    let Some((_, case)) = record.header.plan.rings().find(|(_, case)| case.members > 1) else {
+        return String::new();
+    };
+    let (links, placement) = comparison.links_and_placement(case);
+    let work = case.work.map_or("no work".to_string(), |work| {
+        format!(
+            "{} of {} by {}",
+            work.op,
+            words::bytes(work.bytes),
+            words::bytes(work.stride_bytes)
+        )
+    });
+    let (kind, policy) = (case.kind, case.policy);
+    format!("\n{kind} members by {links}, policy {policy}, placement {placement}, {work}")
+}
+
+fn table(record: &Record, comparison: &Comparison, view: View) -> Table {
+    match comparison.header().is_empty() || view.wide {
+        true => by_size(record, comparison, view),
+        false => by_setting(record, comparison),
+    }
+}
+
+fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
+    let mut columns = comparison.header();
+    columns.push("members".to_string());
+    if view.wide {
+        columns.extend(["real s", "CPU s", "user s", "system s", "projected s"].map(String::from));
+    }
+    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
+    columns.extend(["ns/switch", "interval"].map(String::from));
+    if view.wide {
+        columns.extend(["cycles/switch", GHZ].map(String::from));
+    }
+    columns.extend(["ns/hop", "switches/hop"].map(String::from));
+    columns.extend(disagrees.then(String::new));
+    columns.extend(view.wide.then(|| "clean %".to_string()));
+    columns.push("rounds".to_string());
+    let row = |case: &CaseSummary| {
+        let mut cells = comparison.cells(&case.case);
+        cells.push(case.case.members.to_string());
+        if view.wide {
+            cells.extend(sloan(case));
+        }
+        cells.extend(cost_words(case));
+        if view.wide {
+            cells.extend(at_clock(case.cycles_per_switch, case.clock_ghz));
+        }
+        cells.extend([value(case.ns_per_hop), switches_words(case)]);
+        cells.extend(disagrees.then(|| mark(case)));
+        let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
+        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string())));
+        cells.push(case.rounds.to_string());
+        cells
+    };
+    terminal::table(columns, comparison.in_order(record).into_iter().map(row))
+}
+
+/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop first,
+/// as that is what waking another costs in all.
+fn by_setting(record: &Record, comparison: &Comparison) -> Table {
+    let mut rings: Vec<&CaseSummary> =
+        record.cases.iter().filter(|of| of.case.members > 1).collect();
+    let is_whole = unfinished(record.end.as_ref()).is_none();
+    rings.sort_by(|one, other| {
+        let sizes = one.case.members.cmp(&other.case.members);
+        sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
+    });
+    let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
+    let disagrees = rings.iter().any(|of| of.counts_disagree);
+    let mut columns = comparison.header();
+    columns.extend(has_sizes.then(|| "members".to_string()));
+    columns.extend(["ns/hop", "interval", "ns/switch", "switches/hop"].map(String::from));
+    columns.extend(disagrees.then(String::new));
+    columns.extend((!has_sizes).then(|| "rounds".to_string()));
+    let row = |of: &CaseSummary| {
+        let mut cells = comparison.cells(&of.case);
+        cells.extend(has_sizes.then(|| of.case.members.to_string()));
+        let hop = interval(of.ns_per_hop);
+        let [switch, why] = cost_words(of);
+        let is_told = switch == "-" && why != hop && of.ns_per_switch_above_solo.is_some();
+        let switch = if is_told { why } else { switch };
+        cells.extend([value(of.ns_per_hop), hop, switch]);
+        cells.push(switches_words(of));
+        cells.extend(disagrees.then(|| mark(of)));
+        cells.extend((!has_sizes).then(|| of.rounds.to_string()));
+        cells
+    };
+    terminal::table(columns, rings.iter().map(|of| row(of)))
+}
+
+/// The cheaper hop first; those that may not be quoted come last.
+pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
+    let hop = |of: &CaseSummary| of.ns_per_hop.and_then(|hop| hop.quote_cost().ok());
+    let hop = |of: &CaseSummary| hop(of).map_or(f64::INFINITY, |hop| hop.value());
+    hop(one).total_cmp(&hop(other))
+}
+
+fn mark(case: &CaseSummary) -> String {
+    if case.counts_disagree { "!" } else { "" }.to_string()
+}
+
+/// Sloan's columns: real, CPU, user and system time, and what his formula projects.
+fn sloan(case: &CaseSummary) -> [String; 5] {
+    let seconds = |ns_per_lap: Option<f64>| figure(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9));
+    let total = |of: fn(&Totals) -> Option<u64>| {
+        let per_lap = |totals: &Totals| Some(of(totals)? as f64 / totals.laps as f64);
+        seconds(case.totals.as_ref().and_then(per_lap))
+    };
+    [
+        total(|totals| Some(totals.real_ns)),
+        total(|totals| Some(totals.cpu_ns)),
+        total(|totals| totals.user_ns),
+        total(|totals| totals.system_ns),
+        seconds(case.projected_cpu_ns_per_lap),
+    ]
+}
+
+/// Switches per hop as the kernel counted them.
+pub(crate) fn switches_words(case: &CaseSummary) -> String {
+    case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
+}
+
+/// Cost of a switch and its interval, or why there is none.
+pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
+    let why = match (&case.ns_per_switch_above_solo, &case.totals) {
+        _ if case.case.members == 1 => "(solo)",
+        _ if case.does_not_switch => "does not switch",
+        (None, None) => "not measured",
+        (None, Some(totals)) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
+        (None, Some(_)) => "no solo ring beside it",
+        (cost, _) => return [value(*cost), interval(*cost)],
+    };
+    ["-", why].map(String::from)
+}
+
+fn findings(record: &Record, comparison: &Comparison) -> Vec<String> {
+    let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
+    idle.into_iter().collect()
+}
+
+/// Scaling laws, and the figures of all slices.
+fn further(record: &Record, comparison: &Comparison) -> Vec<String> {
+    let mut lines = comparison.scaling(record);
+    let what = "how a switch goes with the core's clock (1: the core bounds it, 0: memory does)";
+    lines.extend(listed(what, &record.cases, |case| {
+        let power = case.elasticity.filter(|_| case.two_parts.is_some())?;
+        let words = format!(
+            "{}: {:.2} +-{:.2}",
+            comparison.ring(&case.case),
+            power.value,
+            power.standard_error
+        );
+        Some(words + &two_parts_words(case))
+    }));
+    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
+    let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
+    lines.extend(listed(what, &record.cases, |case| {
+        let all = case.contended_ns_per_switch_above_solo?;
+        Some(format!("{}: {}", comparison.ring(&case.case), spread_words(&all)))
+    }));
+    lines
+}
+
+/// `, 1,200 cycles and 340 ns of memory`, where both are resolved.
+fn two_parts_words(case: &CaseSummary) -> String {
+    let both = case
+        .two_parts
+        .and_then(|of| Some((of.core_cycles.quote_cost().ok()?, of.memory_ns.quote_cost().ok()?)));
+    both.map_or(String::new(), |(cycles, memory)| {
+        let cycles = cycles.whole();
+        format!(", {cycles} cycles and {} of memory", words::time(memory.value()))
+    })
+}
+
+/// Median and middle half of costs at whatever speed, of which none is below zero.
+fn spread_words(of: &Spread) -> String {
+    let (low, high) = (of.lower_quartile, of.upper_quartile);
+    match low > 0.0 {
+        true => format!("{} ({} to {})", figure(of.median), figure(low), figure(high)),
+        false => NotQuotable::NotResolved { low, high }.to_string(),
+    }
+}
+
+/// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
+/// does not enter. `name` is what a ring is called.
+pub(crate) fn by_cpu_time<'a>(
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
+    noise: &NoiseVerdict,
+    name: impl Fn(&Case) -> String,
+) -> Option<String> {
+    let is_disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let what = "ns/switch by CPU time, without other work on the CPU";
+    let line = listed(what, cases, |case| {
+        let cost = case.cpu_ns_per_switch_above_solo?;
+        Some(format!("{}: {}", name(&case.case), estimate_words(Some(cost))))
+    });
+    line.filter(|_| is_disturbed)
+}

@@ -1,0 +1,177 @@
+//! Charts of rings without work.
+
+use charts::{Figure, Role, Scale, Unit};
+use model::case::Sample;
+use model::experiment::Experiment;
+use model::run::{Run, StopReason};
+
+use crate::experiments::Record;
+use crate::present::figures::tests::*;
+use crate::present::terminal::View;
+
+const SIZES: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
+
+/// 3 us up to 10 members, 9 us beyond.
+fn stepped() -> Vec<Figure> {
+    let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+    figures(&run(Experiment::Ring, cases, |case| if case.members <= 10 { 3000 } else { 9000 }))
+}
+
+#[test]
+fn cost_knee_and_law_are_those_that_went_in() {
+    let figures = stepped();
+    let cost = figure(&figures, "ring-cost");
+    let measured = series(cost, Role::Measured, "pipe");
+    assert_eq!(measured.run, Some(0));
+    let sizes: Vec<f64> = measured.points.iter().map(|point| point.x).collect();
+    assert_eq!(sizes, SIZES.map(f64::from));
+    for point in &measured.points {
+        let wanted = if point.x <= 10.0 { 3000.0 } else { 9000.0 };
+        assert!(near(point.y, wanted), "{point:?}");
+        assert!(point.low.unwrap() <= point.y && point.y <= point.high.unwrap(), "{point:?}");
+    }
+    let [knee] = &cost.marks[..] else { panic!("{:?}", cost.marks) };
+    assert_eq!((knee.between, &*knee.label), (Some((10.0, 16.0)), "knee 3.00x"));
+    let law = series(cost, Role::Law, "law");
+    assert!(law.points.is_sorted_by(|one, other| one.x <= other.x));
+    let at = |x: f64| law.points.iter().find(|point| point.x >= x).unwrap().y;
+    assert!(near(at(2.0), 3000.0) && near(at(12.0), 3000.0) && near(at(13.0), 9000.0));
+    assert!(cost.in_words.contains("3.01 us at 2 members"), "{}", cost.in_words);
+    assert!(cost.in_words.contains("between 10 and 16"), "{}", cost.in_words);
+}
+
+#[test]
+fn the_first_line_says_where_the_cost_jumps_and_how_far() {
+    let of = |cost: fn(&model::ring::Case) -> u64| {
+        let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+        super::answer::headline(&model::record::Record::of(&run(Experiment::Ring, cases, cost)))
+    };
+    let words = of(|case| if case.members <= 10 { 3000 } else { 9000 });
+    let jump = " It jumps from 3.01 us to 9.04 us between 10 and 16 members, 3.00x (";
+    assert!(words.contains(jump), "{words}");
+    assert!(!of(|_| 3000).contains("jumps"));
+    assert!(!of(|case| 3000 + 40 * u64::from(case.members)).contains("jumps"));
+}
+
+#[test]
+fn the_projected_line_is_that_of_two_scaled() {
+    let figures = stepped();
+    let cpu = figure(&figures, "ring-cpu");
+    let measured = series(cpu, Role::Measured, "pipe");
+    let projected = series(cpu, Role::Projected, "projected");
+    // A lap of two: two hops of 4 us. All of it is CPU time.
+    assert!(near(measured.points[0].y, 8000.0), "{measured:?}");
+    assert!(near(measured.points[8].y, 640_000.0), "64 x 10 us: {measured:?}");
+    for (point, members) in projected.points.iter().zip(SIZES) {
+        assert!(near(point.y, 4000.0 * f64::from(members)), "{point:?}");
+    }
+    let switches = series(figure(&figures, "ring-switches"), Role::Measured, "pipe");
+    assert!(switches.points.iter().all(|point| point.y == 1.0));
+}
+
+#[test]
+fn links_at_one_size_are_bars_cheapest_first() {
+    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &model::ring::Case| match &*case.link {
+        "pipe" => 3000,
+        "futex" => 2000,
+        _ => 70_000,
+    };
+    let figures =
+        figures(&run(Experiment::Ring, ["pipe", "futex", "sysv-msg"].map(by).to_vec(), cost));
+    let links = figure(&figures, "links");
+    assert_eq!(links.x.names, ["futex", "pipe", "sysv-msg"]);
+    assert_eq!((links.x.unit, links.y.scale), (Unit::Names, Scale::Log), "2 to 70 us");
+    let bars = series(links, Role::Bars, "measured");
+    for (point, wanted) in bars.points.iter().zip([2000.0, 3000.0, 70_000.0]) {
+        assert!(near(point.y, wanted), "{point:?}");
+    }
+    assert!(figures.iter().all(|figure| figure.id != "ring-cost"), "nothing to draw against size");
+}
+
+#[test]
+fn a_stored_run_has_its_figures() {
+    let figures = figures(&fixture());
+    let cost = figure(&figures, "ring-cost");
+    let measured = series(cost, Role::Measured, "pipe");
+    assert_eq!(measured.points.iter().map(|point| point.x).collect::<Vec<_>>(), [2.0, 4.0]);
+    assert!(
+        cost.marks.is_empty() && cost.in_words.contains("inconclusive"),
+        "two sizes are no law"
+    );
+    let mut ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), figures.len());
+}
+
+#[test]
+fn a_run_without_samples_has_nothing_to_draw() {
+    let mut empty = fixture();
+    empty.samples.clear();
+    assert!(figures(&empty).is_empty());
+}
+
+/// Rings of two by three links; of the last the solo is dearer in every other round.
+fn links() -> Run {
+    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &model::ring::Case| if case.link == "pipe" { 3000 } else { 2000 };
+    let mut run = run(Experiment::Ring, ["pipe", "futex", "yield"].map(by).to_vec(), cost);
+    let plan = run.header.plan.clone();
+    let is_yield =
+        |case: usize| plan.ring(case).is_some_and(|of| of.link == "yield" && of.members == 2);
+    for sample in run.samples.iter_mut().filter_map(Sample::ring_mut) {
+        if is_yield(sample.case) {
+            let hop_ns = if sample.round % 2 == 0 { 400 } else { 1700 };
+            sample.elapsed_ns = sample.hops * hop_ns;
+        }
+    }
+    run
+}
+
+/// As a report had it: a link at -562 ns and one at 41.5, drawn beside the others.
+#[test]
+fn what_is_not_resolved_is_not_drawn_but_said() {
+    let figures = figures(&links());
+    let links = figure(&figures, "links");
+    assert_eq!(links.x.names, ["futex", "pipe"]);
+    assert!(links.in_words.contains(" Not drawn: yield (not resolved: -"), "{}", links.in_words);
+}
+
+fn interrupted(mut run: Run) -> Run {
+    if let Some(end) = &mut run.end {
+        end.reason = StopReason::Interrupted;
+    }
+    run
+}
+
+fn printed(run: &Run) -> String {
+    Record::of(run).text(run, None, View::default()).replace("\n  ", " ")
+}
+
+#[test]
+fn an_interrupted_run_says_so_and_ranks_nothing() {
+    assert!(printed(&links()).starts_with("Cheapest is "), "{}", printed(&links()));
+    let text = printed(&interrupted(links()));
+    assert!(text.starts_with("Interrupted: A hop by pipe takes "), "{text}");
+    assert!(text.contains("; links are not ranked.") && !text.contains("Cheapest"), "{text}");
+    let killed = printed(&Run { end: None, ..links() });
+    assert!(killed.starts_with("Not finished: A hop by pipe takes "), "{killed}");
+}
+
+#[test]
+fn an_interrupted_run_has_no_law() {
+    let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+    let whole = run(Experiment::Ring, cases, |case| if case.members <= 10 { 3000 } else { 9000 });
+    assert!(printed(&whole).contains(": it steps between 10 and 16"), "{}", printed(&whole));
+    let cut = interrupted(whole);
+    assert!(
+        printed(&cut).starts_with("Interrupted: A switch costs 3.012 us ("),
+        "{}",
+        printed(&cut)
+    );
+    assert!(!printed(&cut).contains("steps"), "{}", printed(&cut));
+    let figures = figures(&cut);
+    let cost = figure(&figures, "ring-cost");
+    assert!(cost.series().iter().all(|of| of.role != Role::Law) && cost.marks.is_empty());
+}

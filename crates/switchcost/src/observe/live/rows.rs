@@ -1,0 +1,360 @@
+//! Figures of what was seen, a row for each thread or process, as lines of at most so many columns.
+
+use std::collections::HashMap;
+
+use charts::printable;
+use model::words::{plain, two_digits};
+use schemars::JsonSchema;
+use serde::Serialize;
+use switchtrace::Histogram;
+use textwrap::core::display_width;
+
+use super::account::{Account, Use, Who};
+use super::labels::Labels;
+use crate::observe::price::{Price, Range};
+
+/// What a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    Thread,
+    Process,
+    /// Control group; of a container the start of its id
+    Cgroup,
+    User,
+}
+
+/// What rows are sorted by, most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Sort {
+    Switches,
+    /// How often others took the CPU from it
+    Preempted,
+    /// 99th percentile of the wait in the run queue
+    Wait,
+    Cost,
+    Cpu,
+}
+
+impl Sort {
+    fn key(self, row: &Row) -> f64 {
+        match self {
+            Self::Switches => row.switches_per_s(),
+            Self::Preempted => row.preempted_per_s,
+            Self::Wait => row.wait_99.map_or(0.0, |wait| wait.high_ns as f64),
+            Self::Cost => row.cost_share.map_or(0.0, |share| share.high),
+            Self::Cpu => row.cpu_share,
+        }
+    }
+
+    /// The rows in its order; of equals the one with more switches, then by name.
+    pub(crate) fn sort(self, rows: &mut [Row]) {
+        rows.sort_by(|one, other| {
+            let most = |of: fn(Self, &Row) -> f64| of(self, other).total_cmp(&of(self, one));
+            most(Self::key)
+                .then_with(|| most(|_, row| row.switches_per_s()))
+                .then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
+        });
+    }
+}
+
+/// Share of the CPU time that switches of so many ns each take, from 0 to 1.
+pub(crate) fn share(each_ns: Option<Range>, used: &Use) -> Option<Range> {
+    let of = |ns: f64| (used.switches() as f64 * ns / used.cpu_ns as f64).clamp(0.0, 1.0);
+    each_ns.filter(|_| used.cpu_ns > 0).map(|each| each.map(of))
+}
+
+/// The same of the switches themselves, by their kinds.
+pub(crate) fn direct_share(price: Price, used: &Use) -> Option<Range> {
+    share(price.direct.map(|of| of.at(used.involuntary_share())), used)
+}
+
+/// The bucket that a quantile lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Between {
+    /// From so many nanoseconds.
+    pub(crate) low_ns: u64,
+    /// To below so many.
+    pub(crate) high_ns: u64,
+}
+
+fn quantile(of: &Histogram, q: f64) -> Option<Between> {
+    of.quantile_ns(q).map(|(low_ns, high_ns)| Between { low_ns, high_ns })
+}
+
+/// What a thread did, or those of a process together.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its id; absent where it is of several that have ended.
+    pub(crate) id: Option<u32>,
+    /// Switches because it slept, a second.
+    pub(crate) voluntary_per_s: f64,
+    /// Switches because another was to run, a second.
+    pub(crate) preempted_per_s: f64,
+    /// Switches by sched_yield(2), a second.
+    pub(crate) yielded_per_s: f64,
+    /// Moves to another CPU, a second.
+    pub(crate) migrations_per_s: f64,
+    /// CPU seconds per second.
+    pub(crate) cpu_share: f64,
+    /// Wait in the run queue: the median.
+    pub(crate) wait_median: Option<Between>,
+    /// Its 99th percentile.
+    pub(crate) wait_99: Option<Between>,
+    /// Time on a CPU between two switches: the median.
+    pub(crate) burst_median: Option<Between>,
+    /// Share of its CPU time that the switches themselves take; absent where their cost is not known.
+    pub(crate) cost_share: Option<Range>,
+    /// Who preempted it most often, others than itself and this program.
+    pub(crate) preempted_by: Option<Preempter>,
+}
+
+/// How often the CPU was taken from those that are looked at while they could have run on, of all their switches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Preemptions {
+    /// How often.
+    pub(crate) count: u64,
+    /// Of so many switches of all causes.
+    pub(crate) of_switches: u64,
+    /// How often a second.
+    pub(crate) per_s: f64,
+}
+
+impl Preemptions {
+    pub(crate) fn of(count: u64, used: &Use, seconds: f64) -> Self {
+        Self { count, of_switches: used.switches(), per_s: count as f64 / seconds }
+    }
+
+    /// `50 of 82,400 switches (0.061 %), 25 a second`.
+    pub(crate) fn in_words(&self) -> String {
+        let [count, all] = [self.count, self.of_switches].map(|count| grouped(count as f64));
+        let percent = two_digits(100.0 * self.count as f64 / self.of_switches.max(1) as f64);
+        format!("{count} of {all} switches ({percent} %), {} a second", grouped(self.per_s))
+    }
+}
+
+/// Who took the CPU from somebody that could have run on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Preempter {
+    /// Its name.
+    pub(crate) name: String,
+    /// How often a second.
+    pub(crate) per_s: f64,
+}
+
+impl Row {
+    /// Its figures, without a name.
+    pub(crate) fn of(used: &Use, seconds: f64, price: Price) -> Self {
+        let per_s = |count: u64| count as f64 / seconds;
+        Self {
+            name: String::new(),
+            id: None,
+            voluntary_per_s: per_s(used.voluntary),
+            preempted_per_s: per_s(used.preempted()),
+            yielded_per_s: per_s(used.yields.min(used.involuntary)),
+            migrations_per_s: per_s(used.migrations),
+            cpu_share: used.cpu_ns as f64 / 1e9 / seconds,
+            wait_median: quantile(&used.waits, 0.5),
+            wait_99: quantile(&used.waits, 0.99),
+            burst_median: quantile(&used.bursts, 0.5),
+            cost_share: direct_share(price, used),
+            preempted_by: None,
+        }
+    }
+
+    pub(crate) fn switches_per_s(&self) -> f64 {
+        self.voluntary_per_s + self.preempted_per_s + self.yielded_per_s
+    }
+}
+
+/// What a row is of: a process or a thread, or those of a name.
+type Group = (u32, String);
+
+fn group(account: &Account, who: &Who, (by, labels): (By, &Labels)) -> Option<Group> {
+    let life = account.life(who)?;
+    Some(match (by, who) {
+        (By::Cgroup | By::User, _) => (0, labels.of(life.tgid)),
+        (By::Thread, Who::Thread(of)) => (of.tid, life.name.clone()),
+        (By::Process, _) if life.tgid != 0 => (life.tgid, String::new()),
+        _ => (0, life.name.clone()),
+    })
+}
+
+/// A row for each, the one with the most switches first.
+pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
+    let mut sums: HashMap<Group, (String, Use)> = HashMap::new();
+    for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
+        let Some(group) = group(account, who, by) else { continue };
+        let labelled = group.1.clone();
+        let (name, sum) = sums.entry(group).or_default();
+        // A process is called by its first thread.
+        if matches!(by.0, By::Cgroup | By::User) {
+            name.clone_from(&labelled);
+        } else if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
+            name.clone_from(&life.name);
+        }
+        sum.add(&life.used);
+    }
+    let preempters = preempters(account, by);
+    let row = |((id, key), (name, used)): (Group, (String, Use))| {
+        let preempted_by = preempters
+            .get(&(id, key))
+            .map(|(name, count)| Preempter { name: name.clone(), per_s: *count as f64 / seconds });
+        Row { name, id: (id != 0).then_some(id), preempted_by, ..Row::of(&used, seconds, price) }
+    };
+    let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
+    Sort::Switches.sort(&mut rows);
+    rows
+}
+
+/// Who took the CPU most often from a thread of each group that could have run on, others than the group itself and
+/// the observer.
+fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
+    let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
+    for ((prev, next), [_, involuntary]) in &account.pairs {
+        if account.life(next).is_some_and(|life| life.observes) {
+            continue;
+        }
+        let groups = group(account, prev, by).zip(group(account, next, by));
+        let Some(groups) = groups.filter(|(prev, next)| prev != next) else { continue };
+        let name = match by.0 {
+            By::Cgroup | By::User => groups.1.1.clone(),
+            _ => account.life(next).map_or_else(String::new, |life| life.name.clone()),
+        };
+        let sum = sums.entry(groups).or_insert((name, 0));
+        sum.1 += involuntary;
+    }
+    let mut most: HashMap<Group, (String, u64)> = HashMap::new();
+    for ((prev, _), (name, count)) in sums.into_iter().filter(|(_, (_, count))| *count > 0) {
+        let best = most.entry(prev).or_default();
+        if (count, &best.0) > (best.1, &name) {
+            *best = (name, count);
+        }
+    }
+    most
+}
+
+/// Columns and their widths, those of the widest lines last; the first ten make 80. Counts are a second.
+const COLUMNS: [(&str, usize); 12] = [
+    ("name", 15),
+    ("id", 7),
+    ("sleeps", 6),
+    ("prmpts", 6),
+    ("yields", 6),
+    ("moves", 6),
+    ("wait", 6),
+    ("p99", 6),
+    ("run", 6),
+    ("cost %", 7),
+    ("cpu %", 5),
+    ("preempted by", 15),
+];
+
+/// A line of cells that fits into so many columns; cells at the end are left out whole.
+fn line(cells: [String; 12], columns: usize) -> String {
+    let mut text = String::new();
+    for (number, (cell, (_, width))) in cells.iter().zip(COLUMNS).enumerate() {
+        let used = if number == 0 { 0 } else { display_width(&text) + 1 };
+        if used + width > columns {
+            break;
+        }
+        let cell = cut(cell, width);
+        let blanks = " ".repeat(width - display_width(&cell));
+        // Names to the left, figures to the right.
+        let is_name = number == 0 || number + 1 == COLUMNS.len();
+        let cell = if is_name { cell + &blanks } else { blanks + &cell };
+        text += &if number == 0 { cell } else { format!(" {cell}") };
+    }
+    text.trim_end().to_string()
+}
+
+/// So many columns of a text at most.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    let mut kept = printable(text).replace(['\n', '\t'], " ");
+    while display_width(&kept) > width {
+        kept.pop();
+    }
+    kept
+}
+
+pub(crate) fn head(columns: usize) -> String {
+    line(COLUMNS.map(|(name, _)| name.to_string()), columns)
+}
+
+pub(crate) fn row_line(row: &Row, columns: usize) -> String {
+    let id = row.id.map_or("-".to_string(), |id| id.to_string());
+    let rates = [row.voluntary_per_s, row.preempted_per_s, row.yielded_per_s, row.migrations_per_s];
+    let [sleeps, preempted, yields, moves] = rates.map(rate);
+    let times = [row.wait_median, row.wait_99, row.burst_median];
+    let [wait, p99, run] =
+        times.map(|of| of.map_or("-".to_string(), |of| upper(of.low_ns, of.high_ns)));
+    let by = row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone());
+    let cost = row.cost_share.map_or("-".to_string(), percent_range);
+    let cpu = percent(row.cpu_share);
+    line(
+        [row.name.clone(), id, sleeps, preempted, yields, moves, wait, p99, run, cost, cpu, by],
+        columns,
+    )
+}
+
+/// Six columns at most: `0`, `0.3`, `950`, `41k`, `1.2M`.
+pub(crate) fn rate(per_s: f64) -> String {
+    match per_s {
+        none if none <= 0.0 => "0".to_string(),
+        small if small < 0.095 => "<0.1".to_string(),
+        _ => scaled(per_s, &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]),
+    }
+}
+
+/// The end of a bucket: `<16us`.
+pub(crate) fn below(bucket: usize) -> String {
+    upper(Histogram::lower_ns(bucket), Histogram::lower_ns(bucket + 1))
+}
+
+fn upper(low_ns: u64, high_ns: u64) -> String {
+    let time = |ns: u64| scaled(ns as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]);
+    // The last bucket has no end.
+    if high_ns == u64::MAX || high_ns <= low_ns {
+        return format!(">{}", time(low_ns));
+    }
+    format!("<{}", time(high_ns))
+}
+
+/// In the largest unit that leaves one of it; below ten with a digit behind the point.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let (scale, unit) = units
+        .iter()
+        .find(|(scale, _)| value >= 0.995 * scale)
+        .or(units.last())
+        .copied()
+        .unwrap_or((1.0, ""));
+    let part = value / scale;
+    let decimals = usize::from(part < 9.95 && (part - part.round()).abs() > 0.05);
+    format!("{part:.decimals$}{unit}")
+}
+
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    format!("{value:.0$}", usize::from(value < 9.95))
+}
+
+pub(crate) fn percent_range(share: Range) -> String {
+    match (percent(share.low), percent(share.high)) {
+        (low, high) if low == high => high,
+        (low, high) => format!("{low}-{high}"),
+    }
+}
+
+/// A count with a comma for each thousand; below a hundred with three digits.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = plain(if value >= 100.0 { value.round() } else { value });
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let parts: Vec<&str> = whole
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .collect();
+    parts.join(",") + rest
+}

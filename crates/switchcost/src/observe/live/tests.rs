@@ -1,0 +1,241 @@
+//! What was added up, of threads that are made up.
+
+use proptest::prelude::*;
+use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
+
+use super::account::{Account, Scope, Use, Who};
+use super::labels::Labels;
+use super::rows::{By, head, rate, row_line, rows};
+use crate::observe::price::{Direct, Price, Range};
+use crate::present::terminal::WIDTH;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The name of a thread that was born at so many seconds.
+pub(crate) fn name(tid: u32, born_s: u64) -> ThreadName {
+    ThreadName { tid, born: ((born_s * SECOND) >> 10) as u32 }
+}
+
+/// A histogram with so many in one bucket.
+pub(crate) fn lengths(bucket: usize, count: u32) -> Histogram {
+    let mut counts = [0; 32];
+    counts[bucket] = count;
+    counts.into()
+}
+
+/// A thread of process `tgid` that was switched so often, half of it by others.
+pub(crate) fn thread(name: ThreadName, tgid: u32, comm: &str, switches: u64) -> Thread {
+    let half = u32::try_from(switches / 2).unwrap();
+    let mut off = [Histogram::default(); Cause::ALL.len()];
+    (off[0], off[2]) = (lengths(9, half), lengths(14, half));
+    Thread {
+        name,
+        tgid,
+        parent: 1,
+        comm: comm.into(),
+        ended: false,
+        running: false,
+        cpu_ns: switches * 10_000,
+        waited_ns: None,
+        voluntary: switches - switches / 2,
+        involuntary: switches / 2,
+        yields: 0,
+        migrations: 0,
+        bursts: lengths(7, u32::try_from(switches).unwrap()),
+        waits: lengths(3, u32::try_from(switches).unwrap()),
+        off,
+    }
+}
+
+pub(crate) fn pair(prev: ThreadName, next: ThreadName, voluntary: u64, involuntary: u64) -> Pair {
+    Pair { prev, next, voluntary, involuntary }
+}
+
+fn switches(account: &Account) -> u64 {
+    account.total().switches()
+}
+
+#[test]
+fn counts_begin_with_the_first_look_or_with_the_thread() {
+    let mut account = Account::new(Scope::All);
+    let (old, late, young) = (name(10, 1), name(11, 2), name(12, 101));
+    account.see(100 * SECOND, vec![thread(old, 10, "old", 1_000)], &[]);
+    assert_eq!(switches(&account), 0);
+    let now = vec![
+        thread(old, 10, "old", 1_040),
+        // It had no room before.
+        thread(late, 11, "late", 500),
+        thread(young, 12, "young", 6),
+    ];
+    account.see(102 * SECOND, now, &[]);
+    assert_eq!(switches(&account), 46);
+    account.see(103 * SECOND, vec![thread(late, 11, "late", 502)], &[]);
+    assert_eq!(switches(&account), 48);
+    // An id given anew is another thread.
+    account.see(104 * SECOND, vec![thread(name(11, 104), 11, "late", 4)], &[]);
+    assert_eq!(switches(&account), 52);
+}
+
+#[test]
+fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
+    let mut account = Account::new(Scope::All);
+    let (one, other) = (name(10, 1), name(11, 1));
+    let idle = ThreadName::default();
+    let pairs = |count| [pair(one, other, count, 1), pair(one, idle, 2, 0)];
+    let threads = || vec![thread(one, 10, "one", 4), thread(other, 11, "other", 4)];
+    assert_eq!(account.see(SECOND, threads(), &pairs(5)), []);
+    assert_eq!(account.see(2 * SECOND, threads(), &pairs(9)), []);
+    let key = (Who::Thread(one), Who::Thread(other));
+    assert_eq!(account.pairs[&key], [4, 0]);
+    let mut ended = threads();
+    ended[1].ended = true;
+    assert_eq!(account.see(3 * SECOND, ended.clone(), &pairs(10)), [], "counted only now");
+    assert_eq!(account.see(4 * SECOND, ended.clone(), &pairs(10)), [(one, other)]);
+    assert_eq!(account.see(5 * SECOND, ended, &[pair(one, idle, 2, 0)]), []);
+    assert_eq!(account.pairs[&key], [5, 0]);
+    assert_eq!(account.switches_of_all(), 0);
+}
+
+#[test]
+fn a_tree_grows_with_its_descendants_only() {
+    let mut account = Account::new(Scope::Tree(u32::MAX));
+    let at =
+        |tid, parent, switches| Thread { parent, ..thread(name(tid, 101), tid, "x", switches) };
+    account.see(100 * SECOND, vec![], &[]);
+    account.set_scope(Scope::Tree(20));
+    // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before, and becomes the parent
+    // of 23, whose own has ended.
+    let rehearsal = Thread { name: name(19, 100), ..at(19, 7, 40) };
+    let orphan = Thread { name: name(23, 102), ..at(23, 7, 6) };
+    account.see(
+        102 * SECOND,
+        vec![at(22, 21, 2), orphan, at(30, 1, 100), rehearsal, at(21, 20, 4), at(20, 7, 8)],
+        &[],
+    );
+    assert_eq!((switches(&account), account.is_alive()), (20, true));
+    // The id of the child is given to another process.
+    let anew = Thread { name: name(21, 103), ..at(21, 1, 50) };
+    account.see(104 * SECOND, vec![anew, at(20, 7, 10)], &[]);
+    assert_eq!(switches(&account), 22);
+    let mut all = vec![at(20, 7, 10), at(30, 1, 100)];
+    all[0].ended = true;
+    account.see(105 * SECOND, all, &[]);
+    assert!(!account.is_alive());
+}
+
+/// A thousand threads a second, for as long as one likes: nothing is lost of the sums, and memory is bounded.
+#[test]
+fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
+    let mut account = Account::new(Scope::All);
+    account.see(0, vec![], &[]);
+    let mut tid = 0;
+    for second in 1..60 {
+        let mut threads = Vec::new();
+        let mut pairs = Vec::new();
+        for _ in 0..1_000 {
+            tid += 1;
+            let name = name(tid, second);
+            pairs.push(pair(name, ThreadName::default(), 2, 0));
+            let comm = format!("x{}", tid % 10_000);
+            threads.push(Thread { ended: true, ..thread(name, tid, &comm, 2) });
+        }
+        account.see((second + 1) * SECOND, threads, &pairs);
+    }
+    assert_eq!(switches(&account), 2 * u64::from(tid));
+    assert_eq!(account.switches_of_all(), 4 * u64::from(tid));
+    assert!(
+        account.lives.len() <= 6_000 && account.pairs.len() <= 17_384,
+        "{}",
+        account.lives.len()
+    );
+    assert_eq!(account.most_ended, 1_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the tracer says, the sums are those of the growth.
+    #[test]
+    fn sums_are_the_growth(looks in proptest::collection::vec(proptest::collection::vec(0_u64..1_000, 3), 1..8)) {
+        let mut account = Account::new(Scope::All);
+        let mut counts = [0; 3];
+        for (at, look) in looks.iter().enumerate() {
+            look.iter().zip(&mut counts).for_each(|(more, count)| *count += more);
+            let threads = (0..3).map(|of| thread(name(of + 1, 0), of + 1, "x", counts[of as usize]));
+            account.see(at as u64 * SECOND, threads.collect(), &[]);
+        }
+        let growth: u64 = looks.iter().skip(1).flatten().sum();
+        prop_assert_eq!(switches(&account), growth);
+    }
+}
+
+#[test]
+fn rows_are_of_threads_or_of_processes() {
+    let mut account = Account::new(Scope::All);
+    let (main, worker, alien) = (name(10, 1), name(11, 1), name(20, 1));
+    let look = |of: u64| {
+        vec![
+            thread(main, 10, "server", 100 * of),
+            thread(worker, 10, "server:work", 400 * of),
+            thread(alien, 20, "kworker/1:2", 10 * of),
+        ]
+    };
+    account.see(2 * SECOND, look(1), &[pair(worker, alien, 0, 1), pair(worker, main, 0, 1)]);
+    account.see(4 * SECOND, look(3), &[pair(worker, alien, 0, 11), pair(worker, main, 0, 31)]);
+    // Half of the switches are involuntary: up to 1,600 ns.
+    let direct = Direct {
+        pipe: Range { low: 1_000.0, high: 2_000.0 },
+        yields: Some(Range { low: 780.0, high: 1_200.0 }),
+    };
+    let price = Price { direct: Some(direct), total: None };
+    let text = |by, columns: usize| -> Vec<String> {
+        let rows = rows(&account, (by, &Labels::default()), 2.0, price);
+        std::iter::once(head(columns))
+            .chain(rows.iter().map(|row| row_line(row, columns)))
+            .collect()
+    };
+    assert_eq!(
+        text(By::Process, WIDTH),
+        [
+            "name                 id sleeps prmpts yields  moves   wait    p99    run  cost %",
+            "server               10    250    250      0      0   <1us   <1us  <16us  6.0-16",
+            "kworker/1:2          20      5      5      0      0   <1us   <1us  <16us  6.0-16",
+        ]
+    );
+    assert_eq!(
+        text(By::Thread, 102)[..3],
+        [
+            "name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by",
+            "server:work          11    200    200      0      0   <1us   <1us  <16us  6.0-16   0.4 server",
+            "server               10     50     50      0      0   <1us   <1us  <16us  6.0-16   0.1",
+        ]
+    );
+    assert!(text(By::Process, 110)[1].ends_with("kworker/1:2"));
+}
+
+#[test]
+fn rates_have_six_columns_at_most() {
+    let all = [0.0, 0.01, 0.3, 12.0, 950.4, 1_234.0, 41_200.0, 683_999.0, 1_200_000.0];
+    assert_eq!(all.map(rate), ["0", "<0.1", "0.3", "12", "950", "1.2k", "41k", "684k", "1.2M"]);
+}
+
+#[test]
+fn names_are_cut_and_obey_no_terminal() {
+    let mut account = Account::new(Scope::All);
+    account.see(0, vec![], &[]);
+    let strange =
+        thread(name(1, 1), 1, "\u{1b}[2Jab\ncd\u{4f60}\u{597d}\u{4f60}\u{597d}\u{4f60}xyz", 2);
+    account.see(2 * SECOND, vec![strange], &[]);
+    let lines: Vec<String> =
+        rows(&account, (By::Thread, &Labels::default()), 1.0, Price::default())
+            .iter()
+            .map(|row| row_line(row, WIDTH))
+            .collect();
+    assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
+}
+
+#[test]
+fn yields_are_no_preemptions() {
+    let used = Use { involuntary: 5, yields: 7, ..Use::default() };
+    assert_eq!(used.preempted(), 0);
+}

@@ -1,0 +1,143 @@
+//! The screen of a captured state, to the letter.
+
+use model::reading::Reading;
+
+use super::keys::{Action, Key, State};
+use super::screen::{lines, screen};
+use super::{SCHEMA, Update};
+use crate::observe::live::rows::{Between, By, Preempter, Preemptions, Row, Sort};
+use crate::observe::live::session::Own;
+use crate::observe::price::Range;
+
+fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
+    let between = |high_ns| Some(Between { low_ns: high_ns / 2, high_ns });
+    Row {
+        name: name.into(),
+        id: Some(id),
+        voluntary_per_s: sleeps,
+        preempted_per_s: preempted,
+        yielded_per_s: 0.0,
+        migrations_per_s: 2.5,
+        cpu_share: 0.42,
+        wait_median: between(2_048),
+        wait_99: between(131_072),
+        burst_median: between(16_384),
+        cost_share: Some(Range { low: 0.012, high: 0.021 }),
+        preempted_by: (preempted > 0.0)
+            .then(|| Preempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
+    }
+}
+
+fn update() -> Update {
+    Update {
+        schema: SCHEMA,
+        seconds: 2.0,
+        total: row("machine", 0, 38_300.0, 2_900.0),
+        own: Own {
+            ns_per_switch: Reading::Known(165.0),
+            cpu_ns: 2_000_000,
+            share: Reading::Known(0.003),
+            preemptions: Preemptions { count: 0, of_switches: 82_400, per_s: 0.0 },
+        },
+        rows: vec![
+            row("postgres", 812, 38_000.0, 1_200.0),
+            row("kworker/1:2", 57, 300.0, 0.0),
+            row("rsync", 4_194_304, 0.0, 1_700.0),
+        ],
+        profile: Reading::unknown("none"),
+        profile_age_s: None,
+        notices: Vec::new(),
+    }
+}
+
+fn state() -> State {
+    State::new(By::Process, Sort::Switches, String::new())
+}
+
+const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
+
+#[test]
+fn a_terminal_of_80_columns_and_24_lines() {
+    let shown = screen(Some(&update()), &state(), (80, 24));
+    let expected = "\
+41,200 switches a second, 93 % voluntary; by process, most switches first
+this tracer: 0.3 % of the machine, 165 ns a switch
+most preemptions by another: rsync by kworker/1:2, 170 a second
+name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
+postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1
+rsync           4194304      0   1.7k      0    2.5   <2us <131us  <16us 1.2-2.1
+kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1";
+    assert_eq!(shown.len(), 24);
+    assert_eq!(shown[..7].join("\n"), expected);
+    assert_eq!(shown[7..23].concat(), "");
+    assert_eq!(shown[23], KEYS);
+    // As text for scripts it is the same.
+    let mut update = update();
+    state().arrange(&mut update.rows);
+    assert_eq!(lines(&update, &state()).join("\n"), expected);
+}
+
+#[test]
+fn what_this_program_itself_preempts_is_told_apart() {
+    let mut update = update();
+    update.own.preemptions = Preemptions { count: 21, of_switches: 82_400, per_s: 10.5 };
+    let shown = screen(Some(&update), &state(), (80, 24));
+    let said = "this tracer took the CPU: 21 of 82,400 switches (0.025 %), 10.5 a second";
+    assert_eq!(shown[2], said);
+}
+
+#[test]
+fn a_terminal_of_160_columns_and_50_lines() {
+    let shown = screen(Some(&update()), &state(), (160, 50));
+    let expected = "\
+name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by
+postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1    42 kworker/1:2";
+    assert_eq!(shown[3..5].join("\n"), expected);
+    assert_eq!((shown.len(), &*shown[49]), (50, KEYS));
+}
+
+#[test]
+fn no_terminal_is_too_small() {
+    for columns in 0..100 {
+        for rows in 0..30 {
+            let shown = screen(Some(&update()), &state(), (columns, rows));
+            assert_eq!(shown.len(), rows);
+            assert!(shown.iter().all(|line| line.chars().count() <= columns), "{shown:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_sort_group_filter_freeze_and_scroll() {
+    let mut state = state();
+    let names = |state: &State, rows| -> Vec<String> {
+        let shown = screen(Some(&update()), state, (80, rows));
+        let names = shown.iter().skip(4).take(rows - 5).filter(|line| !line.is_empty());
+        names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
+    };
+    assert_eq!(state.press(Key::Char('s')), Action::Nothing);
+    assert_eq!(names(&state, 24), ["rsync", "postgres", "kworker/1:2"]);
+    state.press(Key::Down);
+    assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
+    // No further than the last row.
+    state.press(Key::PageDown);
+    assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
+    for c in "/syn".chars() {
+        state.press(Key::Char(c));
+    }
+    assert_eq!(names(&state, 24), ["rsync"]);
+    assert!(screen(Some(&update()), &state, (80, 24))[23].starts_with("filter: syn_"));
+    // While it is typed letters are letters.
+    assert_eq!(state.press(Key::Char('q')), Action::Nothing);
+    state.press(Key::Escape);
+    assert_eq!((state.filter.as_str(), state.is_typing), ("", false));
+    assert_eq!((state.press(Key::Char('g')), state.by), (Action::Regroup, By::Thread));
+    state.press(Key::Char('f'));
+    assert!(screen(Some(&update()), &state, (80, 24))[0].starts_with("frozen: 41,200 "));
+    state.press(Key::Char('h'));
+    let help = screen(Some(&update()), &state, (80, 24))[3..].to_vec();
+    assert!(help.iter().any(|line| line.starts_with("q          quit")));
+    // Nothing of it is cut.
+    assert_eq!(help, screen(Some(&update()), &state, (200, 24))[3..]);
+    assert_eq!(state.press(Key::Char('q')), Action::Quit);
+}

@@ -1,0 +1,379 @@
+//! What `trace` says: arithmetic on what was added up, without a kernel.
+
+use model::reading::Reading;
+use model::words::plain;
+use schemars::JsonSchema;
+use serde::Serialize;
+use switchtrace::{Cause, Histogram};
+
+use super::pinning::Pinning;
+use crate::observe::live::account::{Account, Use, Who};
+use crate::observe::live::labels::Labels;
+use crate::observe::live::rows::{By, Preemptions, Row, direct_share, grouped, rows, share};
+use crate::observe::live::session::Own;
+use crate::observe::price::{Price, Range, percents};
+use crate::observe::watch::Apart;
+use crate::observe::watch::profile::CostProfile;
+
+/// Version of [`Trace`].
+const SCHEMA: u32 = 1;
+
+/// Pairs and neighbours that are listed.
+const MOST_LISTED: usize = 20;
+
+/// Rows that are kept.
+const MOST_ROWS: usize = 1_000;
+
+/// What was traced.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Target {
+    /// Its name; `machine` for all.
+    pub(crate) name: String,
+    /// The process; absent for all.
+    pub(crate) pid: Option<u32>,
+    /// The command, where it was started here.
+    pub(crate) command: Option<Vec<String>>,
+}
+
+/// What its switches cost it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Costs {
+    pub(crate) price: Price,
+    /// The stored run that has the costs, or why there is none.
+    pub(crate) profile: Reading<CostProfile>,
+    /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of placements is stored.
+    pub(crate) apart: Option<(Apart, usize)>,
+    /// Why the working set is not known; absent where it is.
+    pub(crate) refill_unknown: Option<String>,
+    /// The command that would tell.
+    pub(crate) command_to_know: Option<String>,
+}
+
+/// Who took the CPU from a thread that could have run on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Neighbour {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its thread; absent where it is of several that have ended.
+    pub(crate) id: Option<u32>,
+    /// How often.
+    pub(crate) preemptions: Preemptions,
+}
+
+/// Switches from one thread to another.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct PairRow {
+    /// Who left the CPU.
+    pub(crate) from: String,
+    /// Its thread.
+    pub(crate) from_id: Option<u32>,
+    /// Who got it; `idle` if nobody did.
+    pub(crate) to: String,
+    /// Its thread.
+    pub(crate) to_id: Option<u32>,
+    /// How often because `from` slept.
+    pub(crate) voluntary: u64,
+    /// How often while `from` could have run on.
+    pub(crate) involuntary: u64,
+    /// Share of one CPU that the switches themselves take; absent where their cost is not known.
+    pub(crate) cpu_share: Option<Range>,
+}
+
+/// Lengths of time, counted by powers of two.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Lengths {
+    /// `wait`: in the run queue; `run`: on a CPU; else off the CPU, by cause.
+    pub(crate) of: String,
+    /// How many were below 128 ns, then below 256 ns and so on; the last from 137 s on.
+    pub(crate) counts: Vec<u32>,
+}
+
+/// What happened until a look, since the one before.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Point {
+    /// Seconds since the beginning.
+    pub(crate) at_s: f64,
+    /// Switches a second.
+    pub(crate) switches_per_s: f64,
+    /// Preemptions a second.
+    pub(crate) preempted_per_s: f64,
+    /// CPU seconds a second.
+    pub(crate) cpu_share: f64,
+}
+
+/// All that `trace` says.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Trace {
+    /// Version of this form.
+    pub(crate) schema: u32,
+    /// What was traced.
+    pub(crate) target: Target,
+    /// For how long, in seconds.
+    pub(crate) seconds: f64,
+    /// The answer in words.
+    pub(crate) in_words: String,
+    /// All of its threads together.
+    pub(crate) total: Row,
+    /// Share of its CPU time that the switches themselves take.
+    pub(crate) direct_share: Reading<Range>,
+    /// The same with what refilling caches takes.
+    pub(crate) share: Reading<Range>,
+    /// What refilling caches takes.
+    pub(crate) refill_share: Reading<Range>,
+    /// What it would save if its threads did not share CPUs; absent where that is not known, or nothing.
+    pub(crate) pinning: Option<Pinning>,
+    /// The stored run that the costs are from.
+    pub(crate) profile: Reading<String>,
+    /// Seconds from its start to now; null where that cannot be told.
+    pub(crate) profile_age_s: Option<u64>,
+    /// The command that would make an unknown share known, where there is one.
+    pub(crate) command_to_know: Option<String>,
+    /// Each thread or process, that with the most switches first; a thousand at most.
+    pub(crate) rows: Vec<Row>,
+    /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and not this program.
+    pub(crate) neighbours: Vec<Neighbour>,
+    /// The twenty dearest pairs.
+    pub(crate) pairs: Vec<PairRow>,
+    /// Lengths of waits, bursts and times off the CPU.
+    pub(crate) lengths: Vec<Lengths>,
+    /// How it went over time.
+    pub(crate) timeline: Vec<Point>,
+    /// What tracing itself took.
+    pub(crate) own: Own,
+    /// What is not in the figures, and what happened.
+    pub(crate) notices: Vec<String>,
+    /// Switches of the machine for which the kernel ran no program: they are counted, and lack in lengths and pairs.
+    pub(crate) missed_switches: u64,
+}
+
+impl Trace {
+    pub(crate) fn of(
+        account: &Account,
+        (target, seconds): (Target, f64),
+        costs: Costs,
+        by: (By, &Labels),
+        own: Own,
+        timeline: Vec<Point>,
+    ) -> Self {
+        let (used, price) = (account.total(), costs.price);
+        let total = total_row(&target, &used, seconds, price);
+        let unknown = || costs.profile.why().unwrap_or("it used no CPU time").to_string();
+        let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
+        let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
+        let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
+        let refill_share =
+            whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
+        let called = costs.profile.known().map(CostProfile::called);
+        let mut rows = rows(account, by, seconds, price);
+        rows.truncate(MOST_ROWS);
+        let apart = costs.apart.filter(|_| target.pid.is_some());
+        let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
+        let mut trace = Self {
+            schema: SCHEMA,
+            in_words: String::new(),
+            total,
+            direct_share,
+            share: whole,
+            refill_share,
+            pinning,
+            profile_age_s: costs.profile.known().and_then(|profile| profile.age_s),
+            profile: costs.profile.map(|profile| profile.run),
+            command_to_know: costs.command_to_know,
+            rows,
+            neighbours: neighbours(account, &used, seconds),
+            pairs: dearest(account, seconds, price),
+            lengths: lengths(&used),
+            timeline,
+            own,
+            notices: Vec::new(),
+            missed_switches: 0,
+            target,
+            seconds,
+        };
+        trace.in_words = trace.headline(called.as_deref());
+        trace
+    }
+
+    /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its CPU time, ...`.
+    fn headline(&self, profile: Option<&str>) -> String {
+        let Self { target, total, .. } = self;
+        let per_s = total.switches_per_s();
+        let pid = target.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+        if per_s == 0.0 {
+            return format!(
+                "{}{pid} was not switched once in {} s.",
+                target.name,
+                plain(self.seconds)
+            );
+        }
+        let whose = if target.pid.is_some() { "its" } else { "the" };
+        let quoted = |share: &Reading<Range>| share.known().copied().filter(|of| !of.is_wide());
+        let by = profile.map_or(String::new(), |profile| format!(", by {profile}"));
+        let cost =
+            match (quoted(&self.share), self.refill_share.known(), quoted(&self.direct_share)) {
+                (Some(share), Some(refill), _) => format!(
+                    "they cost {} of {whose} CPU time, {} refilling caches{by}",
+                    percents(share),
+                    percents(*refill)
+                ),
+                (_, refill, Some(direct)) => {
+                    let wide =
+                        refill.map_or("", |_| " (with refill the range is too wide to quote)");
+                    format!(
+                        "the switches themselves cost {} of {whose} CPU time{by}{wide}",
+                        percents(direct)
+                    )
+                }
+                _ => "what they cost is not known".to_string(),
+            };
+        let worst = self.neighbours.first().map(|worst| {
+            let kind = if target.pid.is_some() { "worst neighbour" } else { "most preemptions by" };
+            let rate = grouped(worst.preemptions.per_s);
+            format!("; {kind}: {} ({rate} a second)", worst.name)
+        });
+        format!(
+            "{}{pid}: {} switches a second, {:.0} % voluntary; {cost}{}.{}",
+            target.name,
+            grouped(per_s),
+            100.0 * total.voluntary_per_s / per_s,
+            worst.unwrap_or_default(),
+            self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
+        )
+    }
+}
+
+fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {
+    Row { name: target.name.clone(), id: target.pid, ..Row::of(used, seconds, price) }
+}
+
+/// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is told apart.
+fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
+    let is_all = account.lives.values().all(|life| life.inside);
+    let sums =
+        account.preempters(|from, to| (is_all || !to.inside) && !from.observes && !to.observes);
+    let neighbour = |(who, count): (&Who, u64)| {
+        let (name, id) = named(account, who);
+        Neighbour { name, id, preemptions: Preemptions::of(count, used, seconds) }
+    };
+    let mut found: Vec<Neighbour> = sums.into_iter().map(neighbour).collect();
+    found.sort_by(|one, other| {
+        let by_count = other.preemptions.count.cmp(&one.preemptions.count);
+        by_count.then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
+    });
+    found.truncate(MOST_LISTED);
+    found
+}
+
+/// How somebody is called in a list.
+pub(super) fn named(account: &Account, who: &Who) -> (String, Option<u32>) {
+    let id = match who {
+        Who::Thread(of) => Some(of.tid),
+        _ => None,
+    };
+    match who {
+        Who::Idle => ("idle".to_string(), None),
+        _ => (account.life(who).map_or("?".to_string(), |life| life.name.clone()), id),
+    }
+}
+
+/// All pairs of which one is inside, those with the most switches first.
+pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<PairRow> {
+    let is_inside = |who| account.life(who).is_some_and(|life| life.inside);
+    let inside =
+        account.pairs.iter().filter(|((prev, next), _)| is_inside(prev) || is_inside(next));
+    let mut pairs: Vec<PairRow> = inside
+        .map(|((prev, next), [voluntary, involuntary])| {
+            let ((from, from_id), (to, to_id)) = (named(account, prev), named(account, next));
+            let per_s = (voluntary + involuntary) as f64 / seconds;
+            let of_cpu = |ns: f64| (per_s * ns / 1e9).max(0.0);
+            let (voluntary, involuntary) = (*voluntary, *involuntary);
+            let involuntary_share = involuntary as f64 / (voluntary + involuntary).max(1) as f64;
+            let cpu_share = price.direct.map(|of| of.at(involuntary_share).map(of_cpu));
+            PairRow { from, from_id, to, to_id, voluntary, involuntary, cpu_share }
+        })
+        .collect();
+    pairs.sort_by(|one, other| {
+        let count = |of: &PairRow| of.voluntary + of.involuntary;
+        let names = |of: &PairRow| (of.from.clone(), of.from_id, of.to.clone(), of.to_id);
+        count(other).cmp(&count(one)).then_with(|| names(one).cmp(&names(other)))
+    });
+    pairs
+}
+
+fn dearest(account: &Account, seconds: f64, price: Price) -> Vec<PairRow> {
+    let mut pairs = all_pairs(account, seconds, price);
+    pairs.truncate(MOST_LISTED);
+    pairs
+}
+
+fn lengths(used: &Use) -> Vec<Lengths> {
+    let of = |name: &str, histogram: &Histogram| {
+        let counts = histogram.counts();
+        let end = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        Lengths { of: name.to_string(), counts: counts[..end].to_vec() }
+    };
+    let mut all = vec![of("wait", &used.waits), of("run", &used.bursts)];
+    all.extend(Cause::ALL.iter().zip(&used.off).map(|(cause, off)| of(cause_words(*cause), off)));
+    all
+}
+
+fn cause_words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Preempted => "preempted",
+        Cause::Yielded => "yielded",
+        Cause::Sleep => "asleep",
+        Cause::Uninterruptible => "disk",
+        Cause::Other => "other",
+    }
+}
+
+/// The timeline, in a bounded number of points.
+#[derive(Default)]
+pub(crate) struct Timeline {
+    points: Vec<Point>,
+    before: (f64, Use),
+    /// Shortest time between two points, in seconds.
+    apart_s: f64,
+}
+
+/// Points of a timeline that are kept; then two become one, and later ones are as far apart.
+const MOST_POINTS: usize = 2_048;
+
+impl Timeline {
+    /// Notes what has happened in all until now.
+    pub(crate) fn add(&mut self, at_s: f64, total: Use) {
+        let (then_s, before) = &self.before;
+        let per_s = |count: fn(&Use) -> u64| {
+            count(&total).saturating_sub(count(before)) as f64 / (at_s - then_s)
+        };
+        if at_s > *then_s && at_s - then_s >= self.apart_s {
+            self.points.push(Point {
+                at_s,
+                switches_per_s: per_s(Use::switches),
+                preempted_per_s: per_s(Use::preempted),
+                cpu_share: per_s(|of| of.cpu_ns) / 1e9,
+            });
+            self.before = (at_s, total);
+        }
+        if self.points.len() > MOST_POINTS {
+            self.points = self.points.chunks(2).map(merged).collect();
+            self.apart_s = 2.0 * at_s / MOST_POINTS as f64;
+        }
+    }
+
+    pub(crate) fn points(self) -> Vec<Point> {
+        self.points
+    }
+}
+
+/// Two points that follow each other, about as long as each other.
+fn merged(points: &[Point]) -> Point {
+    let mean =
+        |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len().max(1) as f64;
+    Point {
+        at_s: points.last().map_or(0.0, |last| last.at_s),
+        switches_per_s: mean(|of| of.switches_per_s),
+        preempted_per_s: mean(|of| of.preempted_per_s),
+        cpu_share: mean(|of| of.cpu_share),
+    }
+}

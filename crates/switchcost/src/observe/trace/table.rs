@@ -1,0 +1,136 @@
+//! `switchcost trace` on the terminal.
+
+use model::words::{time, two_digits};
+
+use super::report::{Lengths, Neighbour, PairRow, Trace};
+use crate::observe::live::rows::{below, grouped, head, percent_range, row_line};
+use crate::observe::price::{Range, percents};
+use crate::present::terminal::{MOST_LINES, View, WIDTH, counted, figure, page, wrapped};
+
+/// Rows that are printed, by default and with --verbose.
+const ROWS: [usize; 2] = [10, 100];
+
+/// The whole report, ending with a newline: the answer, the table that it rests on, the lines that matter.
+pub(super) fn text(trace: &Trace, view: View) -> String {
+    let heading =
+        format!("traced for {} s; counts are a second, times upper ends", figure(trace.seconds));
+    let mut parts = vec![wrapped(&trace.in_words), heading + "\n\n" + &table(trace, view)];
+    let mut lines = lines(trace);
+    if view.verbose {
+        parts.extend([pairs(&trace.pairs), lengths(&trace.lengths)]);
+        lines.extend(details(trace));
+    } else {
+        lines.truncate(MOST_LINES);
+    }
+    lines.push(own(trace));
+    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
+    parts.push(lines.join("\n"));
+    page(&parts)
+}
+
+fn table(trace: &Trace, view: View) -> String {
+    let shown = ROWS[usize::from(view.verbose)];
+    let mut lines = vec![head(WIDTH)];
+    lines.extend(trace.rows.iter().take(shown).map(|row| row_line(row, WIDTH)));
+    let more = trace.rows.len().saturating_sub(shown);
+    if more > 0 {
+        lines.push(format!("and {} (--verbose, --json)", counted(more, "further row")));
+    }
+    lines.join("\n")
+}
+
+/// What is missing, who preempts it, what is not known.
+fn lines(trace: &Trace) -> Vec<String> {
+    let mut lines = trace.notices.clone();
+    lines.extend(preempted_by(&trace.neighbours));
+    let not_known = trace.refill_share.why().filter(|_| trace.direct_share.known().is_some());
+    lines.extend(not_known.map(|why| format!("refilling caches: not known: {why}")));
+    lines.extend(trace.direct_share.why().map(|why| format!("cost: not known: {why}")));
+    lines.extend(trace.command_to_know.as_ref().map(|command| format!("to know it: {command}")));
+    lines
+}
+
+/// What tracing took, which is always said: it is in the figures of what was traced.
+fn own(trace: &Trace) -> String {
+    let took = trace.own.took_in_words().map_or(String::new(), |took| format!("; it {took}"));
+    trace.own.in_words() + &took
+}
+
+fn preempted_by(neighbours: &[Neighbour]) -> Option<String> {
+    let named = |of: &Neighbour| {
+        let id = of.id.map_or(String::new(), |id| format!(" ({id})"));
+        format!("{}{id}: {}", of.name, of.preemptions.in_words())
+    };
+    let all: Vec<String> = neighbours.iter().take(3).map(named).collect();
+    (!all.is_empty()).then(|| format!("preempted by {}", all.join("; ")))
+}
+
+fn details(trace: &Trace) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(trace.profile.known().map(|run| format!("cost profile: {run}")));
+    let refill = trace.refill_share.known();
+    lines.extend(refill.map(|of| format!("refilling caches: {} of the CPU time", percents(*of))));
+    lines.extend(trace.pinning.as_ref().map(|of| {
+        let Range { low, high } = of.hand_over_ns;
+        let hop = format!("{} to {}", time(low), time(high));
+        format!("workers apart hand over in {hop}, by {}, and preempt each other no more", of.sweep)
+    }));
+    let missed = trace.missed_switches;
+    lines.extend((missed > 0).then(|| {
+        format!("the kernel ran no program for {missed} switches of the machine: counted, but without lengths and pairs")
+    }));
+    lines.push(LEGEND.to_string());
+    lines
+}
+
+const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because another was to run, by \
+    sched_yield(2); moves: to another CPU; wait, p99: median and 99th percentile of the wait in the run queue; run: median \
+    of the time on a CPU between two switches; cost: what the switches themselves take of its CPU time";
+
+/// The dearest pairs: from whom, to whom, how often.
+fn pairs(pairs: &[PairRow]) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let name = |name: &str, id: Option<u32>| match id {
+        Some(id) => format!("{name} ({id})"),
+        None => name.to_string(),
+    };
+    let line = |of: &PairRow| {
+        let cost = of.cpu_share.map_or("-".to_string(), percent_range);
+        format!(
+            "{:<24} {:<24} {:>9} {:>9} {:>7}",
+            name(&of.from, of.from_id),
+            name(&of.to, of.to_id),
+            grouped(of.voluntary as f64),
+            grouped(of.involuntary as f64),
+            cost
+        )
+    };
+    let head =
+        format!("{:<24} {:<24} {:>9} {:>9} {:>7}", "from", "to", "sleeps", "prmpts", "CPU %");
+    std::iter::once(head).chain(pairs.iter().map(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A row for each length, with the share of each column's total, in percent.
+fn lengths(all: &[Lengths]) -> String {
+    let all: Vec<&Lengths> = all.iter().filter(|of| !of.counts.is_empty()).collect();
+    let rows = all.iter().map(|of| of.counts.len()).max().unwrap_or(0);
+    let first = all.iter().filter_map(|of| of.counts.iter().position(|count| *count > 0)).min();
+    let mut lines = vec![format!("{:<8}", "time")];
+    lines[0].extend(all.iter().map(|of| format!(" {:>9}", of.of)));
+    for bucket in first.unwrap_or(0)..rows {
+        let mut line = format!("{:<8}", below(bucket));
+        for of in &all {
+            let sum: u64 = of.counts.iter().copied().map(u64::from).sum();
+            let count = of.counts.get(bucket).copied().unwrap_or(0);
+            let share = match count {
+                0 => "-".to_string(),
+                _ => format!("{} %", two_digits(100.0 * f64::from(count) / sum as f64)),
+            };
+            line += &format!(" {share:>9}");
+        }
+        lines.push(line);
+    }
+    if rows == 0 { String::new() } else { lines.join("\n") }
+}

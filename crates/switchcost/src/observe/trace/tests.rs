@@ -1,0 +1,290 @@
+//! The report of a captured state, to the letter.
+
+use model::reading::Reading;
+use switchtrace::{Thread, ThreadName};
+
+use super::pinning::Pinning;
+use super::report::{Costs, Point, Target, Timeline, Trace};
+use super::table;
+use crate::observe::live::account::{Account, Scope, Use};
+use crate::observe::live::labels::Labels;
+use crate::observe::live::rows::{By, Preemptions};
+use crate::observe::live::session::Own;
+use crate::observe::live::tests::{name, pair, thread};
+use crate::observe::price::{Direct, Price, Range};
+use crate::observe::watch::Apart;
+use crate::observe::watch::profile::CostProfile;
+use crate::present::terminal::View;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn account(scope: Scope) -> Account {
+    let mut account = Account::new(scope);
+    let (main, worker, alien) = (name(812, 1), name(813, 1), name(57, 1));
+    let look = |of: u64| {
+        vec![
+            thread(main, 812, "postgres", 2_400 * of),
+            thread(worker, 812, "postgres:io", 80_000 * of),
+            thread(alien, 57, "kworker/1:2", 100 * of),
+        ]
+    };
+    let pairs = |of: u64| {
+        [
+            pair(worker, main, 30_000 * of, 10_000 * of),
+            pair(worker, alien, 0, 50 * of),
+            pair(main, ThreadName::default(), 1_000 * of, 0),
+        ]
+    };
+    account.see(2 * SECOND, look(1), &pairs(1));
+    account.see(4 * SECOND, look(2), &pairs(2));
+    account
+}
+
+fn costs(price: Price) -> Costs {
+    let profile = match price.direct {
+        Some(_) => Reading::Known(CostProfile {
+            run: "a-run".into(),
+            age_s: Some(7200),
+            ..CostProfile::default()
+        }),
+        None => Reading::unknown("no stored cost profile: run `switchcost cost` first"),
+    };
+    let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
+    let command_to_know = price.direct.is_none().then(|| "switchcost cost".to_string());
+    Costs { price, apart: None, profile, refill_unknown, command_to_know }
+}
+
+fn trace(scope: Scope, price: Price) -> Trace {
+    let target = match scope {
+        Scope::All => Target { name: "machine".into(), pid: None, command: None },
+        _ => Target { name: "postgres".into(), pid: Some(812), command: None },
+    };
+    let own = Own {
+        ns_per_switch: Reading::Known(165.0),
+        cpu_ns: 2_000_000,
+        share: Reading::Known(0.003),
+        preemptions: NOT_ONE,
+    };
+    Trace::of(
+        &account(scope),
+        (target, 2.0),
+        costs(price),
+        (By::Thread, &Labels::default()),
+        own,
+        Vec::new(),
+    )
+}
+
+const NOT_ONE: Preemptions = Preemptions { count: 0, of_switches: 0, per_s: 0.0 };
+
+const DIRECT: Option<Direct> =
+    Some(Direct { pipe: Range { low: 200.0, high: 300.0 }, yields: None });
+const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
+
+#[test]
+fn the_answer_comes_first() {
+    let said = table::text(
+        &trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }),
+        View::default(),
+    );
+    let expected = "\
+postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
+  11 % of its CPU time, 4.8 to 9 % refilling caches, by profile a-run, 2 hours
+  old; worst neighbour: kworker/1:2 (25 a second).
+
+traced for 2.00 s; counts are a second, times upper ends
+
+name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
+postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0
+postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
+
+preempted by kworker/1:2 (57): 50 of 82,400 switches (0.061 %), 25 a second
+this tracer: 0.3 % of the machine, 165 ns a switch
+";
+    assert_eq!(said, expected);
+}
+
+/// Of 22 preemptions one is by the kernel; the rest are the observer's own doing, which is not of the program.
+#[test]
+fn what_the_observer_preempts_is_no_neighbours_doing() {
+    let (worker, alien, observer) = (name(812, 1), name(57, 1), name(99, 1));
+    let launcher = name(98, 1);
+    let look = |of: u64| {
+        let started = Thread { parent: 99, ..thread(launcher, 98, "switchcost-cmd", 2 * of) };
+        vec![
+            thread(worker, 812, "postgres", 80_000 * of),
+            thread(alien, 57, "kworker/1:2", 2 * of),
+            thread(observer, 99, "switchcost", 40 * of),
+            started,
+        ]
+    };
+    let pairs = |of: u64| {
+        [
+            pair(worker, alien, 0, of),
+            pair(worker, observer, 3, 20 * of),
+            pair(worker, launcher, 0, of),
+            pair(observer, launcher, 0, of),
+        ]
+    };
+    for scope in [Scope::Process(812), Scope::All] {
+        let mut account = Account::new(scope).by_observer(99);
+        account.see(2 * SECOND, look(1), &pairs(1));
+        account.see(4 * SECOND, look(2), &pairs(2));
+        assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
+        let preemptions = Preemptions::of(21, &account.total(), 2.0);
+        let own = Own { preemptions, ..trace(scope, Price::default()).own };
+        let target = Target { name: "postgres".into(), pid: Some(812), command: None };
+        let by = (By::Process, &Labels::default());
+        let costs = costs(Price::default());
+        let found = Trace::of(&account, (target, 2.0), costs, by, own, Vec::new());
+        let names: Vec<&str> = found.neighbours.iter().map(|of| &*of.name).collect();
+        assert_eq!(names, ["kworker/1:2"], "{scope:?}");
+        assert!(
+            found.in_words.contains("worst neighbour: kworker/1:2 (0.5 a second)"),
+            "{found:?}"
+        );
+        assert_eq!(found.rows[0].preempted_by.as_ref().map(|by| &*by.name), Some("kworker/1:2"));
+        let said = table::text(&found, View::default()).replace("\n  ", " ");
+        let words = "; it took the CPU: 21 of 80,0";
+        assert!(said.contains(words) && said.contains(" 10.5 a second"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_said_with_the_way_to_know_it() {
+    let direct_only = trace(Scope::Process(812), Price { direct: DIRECT, total: None });
+    assert!(
+        direct_only.in_words.contains(
+            "the switches themselves cost 2 to 3 % of its CPU time, by profile a-run, 2 hours old;"
+        ),
+        "{}",
+        direct_only.in_words
+    );
+    // A range over tenfold is not quoted.
+    let total = DIRECT.map(|of| Range { high: 11.0 * of.pipe.low, ..of.pipe });
+    let wide = trace(Scope::Process(812), Price { direct: DIRECT, total });
+    assert!(
+        wide.in_words.contains("2 hours old (with refill the range is too wide to quote);"),
+        "{}",
+        wide.in_words
+    );
+    let said = table::text(&direct_only, View::default());
+    assert!(said.contains("refilling caches: not known: its memory was not read\n"), "{said}");
+    let nothing = trace(Scope::All, Price::default());
+    assert_eq!(
+        nothing.in_words,
+        "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most preemptions by: postgres \
+         (5,000 a second)."
+    );
+    let said = table::text(&nothing, View::default());
+    assert!(
+        said.contains("no stored cost profile") && said.contains("to know it: switchcost cost"),
+        "{said}"
+    );
+}
+
+#[test]
+fn details_are_the_pairs_and_the_lengths() {
+    let view = View { verbose: true, ..View::default() };
+    let said =
+        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), view);
+    for line in [
+        "from                     to                          sleeps    prmpts   CPU %",
+        "postgres:io (813)        postgres (812)              30,000    10,000 0.4-0.6",
+        "postgres (812)           idle                         1,000         0     0.0",
+        "time          wait       run preempted    asleep",
+        "<1us         100 %         -         -         -",
+        "<66us            -         -     100 %         -",
+        "cost profile: a-run",
+    ] {
+        assert!(said.contains(&format!("\n{line}\n")), "{line}\n{said}");
+    }
+}
+
+#[test]
+fn nothing_that_was_switched_is_no_division_by_zero() {
+    let own = Own {
+        ns_per_switch: Reading::unknown("x"),
+        cpu_ns: 0,
+        share: Reading::unknown("x"),
+        preemptions: NOT_ONE,
+    };
+    let target = Target { name: "x".into(), pid: Some(1), command: None };
+    let price = Price { direct: DIRECT, total: TOTAL };
+    let account = Account::new(Scope::Process(1));
+    let trace = Trace::of(
+        &account,
+        (target, 0.5),
+        costs(price),
+        (By::Thread, &Labels::default()),
+        own,
+        Vec::new(),
+    );
+    assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
+    assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
+    table::text(&trace, View::ALL);
+}
+
+#[test]
+fn a_timeline_has_a_bounded_number_of_points() {
+    let mut timeline = Timeline::default();
+    for second in 0..100_000_u64 {
+        timeline.add(second as f64, Use { voluntary: 10 * second, ..Use::default() });
+    }
+    let points: Vec<Point> = timeline.points();
+    assert!((1_000..=2_048).contains(&points.len()), "{}", points.len());
+    assert!(points.iter().all(|point| (point.switches_per_s - 10.0).abs() < 1e-9));
+    let apart = || points.windows(2).map(|two| two[1].at_s - two[0].at_s);
+    let (least, most) = (apart().fold(f64::MAX, f64::min), apart().fold(0.0, f64::max));
+    assert!(least > 0.0 && most <= 4.0 * least, "{least} to {most}");
+}
+
+/// Of 41,200 switches a second of 20 us each two threads make 40,000 to each other, a quarter of them involuntary.
+#[test]
+fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
+    let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
+    let pinning = |hand_over_ns: Range, cpus| {
+        let apart = Apart { hand_over_ns, run: "a-sweep".into() };
+        Pinning::of(&account(Scope::Process(812)), price, &apart, cpus)
+    };
+    let hand_over_ns = Range { low: 400.0, high: 500.0 };
+    let found = pinning(hand_over_ns, 2).unwrap();
+    // In two seconds 40,000 switches, 30,000 of them voluntary, in 824 ms of CPU time.
+    let [low, high] = [40.0 * 800.0 - 30.0 * 500.0, 40.0 * 1_000.0 - 30.0 * 400.0];
+    assert_eq!(found.share, Range { low: low * 1e3 / 824e6, high: high * 1e3 / 824e6 });
+    assert_eq!(found.in_words(), " Pinning its 2 workers apart would save up to 3.4 %.");
+    // With one CPU there is no apart; where handing over is dearer than a switch nothing is saved.
+    assert_eq!(pinning(hand_over_ns, 1), None);
+    assert_eq!(pinning(Range { low: 1_000.0, high: 1_100.0 }, 2), None);
+    // Nor where that is not known, or is not worth a sentence.
+    assert_eq!(pinning(Range { low: 400.0, high: 1_100.0 }, 2), None);
+    assert_eq!(pinning(Range { low: 1_065.0, high: 1_066.0 }, 2), None);
+}
+
+#[test]
+fn the_saving_is_told_of_a_program_only() {
+    let apart = Apart { hand_over_ns: Range { low: 400.0, high: 500.0 }, run: "a-sweep".into() };
+    let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
+    let said = |scope| {
+        let own = Own {
+            ns_per_switch: Reading::Known(165.0),
+            cpu_ns: 0,
+            share: Reading::Known(0.0),
+            preemptions: NOT_ONE,
+        };
+        let pid = (scope != Scope::All).then_some(812);
+        let target = Target { name: "x".into(), pid, command: None };
+        let costs = Costs { apart: Some((apart.clone(), 2)), ..costs(price) };
+        let by = (By::Thread, &Labels::default());
+        Trace::of(&account(scope), (target, 2.0), costs, by, own, Vec::new())
+    };
+    let one = said(Scope::Process(812));
+    assert!(
+        one.in_words.ends_with(". Pinning its 2 workers apart would save up to 3.4 %."),
+        "{one:?}"
+    );
+    let view = View { verbose: true, ..View::default() };
+    let text = table::text(&one, view);
+    assert!(text.contains("workers apart hand over in 400 ns to 500 ns, by a-sweep"), "{text}");
+    assert!(!said(Scope::All).in_words.contains("Pinning"));
+}

@@ -1,0 +1,152 @@
+//! What is said of a program: the answer first, what refilling caches takes, and the command that would tell more.
+
+use model::reading::Reading;
+
+use super::findings::{
+    NotRead, Program, ProgramCost, Remedy, Seen, count, program_cost, switches_in_words,
+};
+use super::profile::ProfilePoint;
+use crate::observe::price::{Range, percents};
+use crate::present::terminal::figure;
+
+/// The answer in a sentence: the share of both costs where the working set was read, its costs are known and the range is
+/// no wider than an answer may be; else that of the switches themselves. `by` is the profile that prices them, `narrower`
+/// what would narrow a wide range.
+pub(super) fn headline(
+    cost: &ProgramCost,
+    not_read: Option<&NotRead>,
+    program: &Program,
+    direct: Option<Range>,
+    (by, narrower): (Option<&str>, &str),
+) -> String {
+    let by = by.map_or(String::new(), |profile| format!(", by {profile}"));
+    let whole = match (cost, not_read) {
+        (ProgramCost::Estimated { share, cost_ns, switches_per_s, .. }, None) => {
+            Some((*share, *cost_ns, *switches_per_s))
+        }
+        _ => None,
+    };
+    if let Some((share, cost_ns, per_s)) = whole.filter(|(share, ..)| !share.is_wide()) {
+        let switches = switches_in_words(per_s, cost_ns);
+        return format!("Switching takes {} of its CPU time: {switches}{by}.", percents(share));
+    }
+    let rate = direct.zip(program.switches_per_s());
+    let itself = cost.direct_share().zip(rate).filter(|(share, _)| !share.is_wide());
+    if let Some((share, (direct, per_s))) = itself {
+        let (share, switches) = (percents(share), switches_in_words(per_s, direct));
+        let refill = match whole {
+            Some(_) => format!("with refill the range is too wide to quote; {narrower}"),
+            None => "refill: not known".to_string(),
+        };
+        return format!(
+            "Switching itself takes {share} of its CPU time: {switches}{by}; {refill}."
+        );
+    }
+    let why = match (cost, not_read) {
+        (ProgramCost::Inconclusive { missing, .. }, _) => missing.join("; "),
+        (_, Some(not_read)) => format!("working set: {}", not_read.why),
+        (_, None) => format!("the range is too wide to quote; {narrower}"),
+    };
+    format!("What switching costs it is not known: {why}.")
+}
+
+/// What would narrow the range of an estimate.
+pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
+    let is_sampled = program.working_set.known().is_some_and(|set| set.sampled.is_some());
+    match (is_sampled, &seen.command) {
+        (false, _) => {
+            "samples of its accesses would narrow it (root or CAP_PERFMON, and some user time)"
+                .into()
+        }
+        (true, None) if program.is_loosely_sampled() => {
+            let seconds = longer_s(seen);
+            format!("a longer watch would narrow it (--seconds {seconds})")
+        }
+        (true, Some(_)) if program.is_loosely_sampled() => {
+            "a longer run would narrow it".to_string()
+        }
+        (true, _) => {
+            let most = program.working_set.known().map_or(0, |set| set.high_bytes);
+            let end = most.saturating_mul(2).max(1 << 16).checked_next_power_of_two();
+            let end = model::words::bytes(end.unwrap_or(u64::MAX)).replace(' ', "");
+            format!(
+                "a profile with arrays of its size would narrow it (`switchcost cost --array 8K..{end}:x2`)"
+            )
+        }
+    }
+}
+
+/// What is known while the program is watched: `5,300 switches a second, 45 % of a CPU, at least 1.2 %`.
+pub(super) fn so_far(program: &Program, points: &[ProfilePoint]) -> String {
+    let (Some(per_s), Some(cpu)) = (program.switches_per_s(), program.cpu_share.known()) else {
+        return "watching".to_string();
+    };
+    let share = program_cost(program, points).direct_share();
+    let share = share.map_or(String::new(), |share| {
+        let least = Range { high: share.low, ..share };
+        format!(", at least {} of it for switching", percents(least))
+    });
+    format!("{} switches a second, {} % of a CPU{share}", count(per_s.round()), figure(100.0 * cpu))
+}
+
+/// Share of the CPU time that refilling caches takes: the whole less the direct cost.
+pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<Range> {
+    match (not_read, cost) {
+        (Some(not_read), ProgramCost::Inconclusive { missing, .. }) => {
+            Reading::unknown(format!("{}; {}", missing.join("; "), not_read.why))
+        }
+        (Some(not_read), ProgramCost::Estimated { .. }) => Reading::unknown(not_read.why.clone()),
+        (None, ProgramCost::Inconclusive { missing, .. }) => Reading::unknown(missing.join("; ")),
+        (None, ProgramCost::Estimated { direct_share: None, .. }) => {
+            Reading::unknown("the direct cost was not measured beside it")
+        }
+        (None, ProgramCost::Estimated { share, direct_share: Some(direct), .. }) => {
+            Reading::Known(share.beside(*direct))
+        }
+    }
+}
+
+/// Seconds for which a program is watched at least where ten were too few.
+const LONGER_S: u64 = 60;
+
+fn longer_s(seen: &Seen) -> u64 {
+    LONGER_S.max(2 * seen.watched_ns / 1_000_000_000)
+}
+
+/// The command that would make an unknown share known: first the costs are measured, then the working set is read.
+/// `profile` is the file of the one that was taken.
+pub(super) fn command_to_know(
+    cost: &ProgramCost,
+    not_read: Option<&NotRead>,
+    seen: &Seen,
+    profile: Option<&str>,
+) -> Option<String> {
+    let Some(profile) = profile else { return Some("switchcost cost".to_string()) };
+    let to_measure = match cost {
+        ProgramCost::Inconclusive { command, .. } => command.clone(),
+        ProgramCost::Estimated { .. } => None,
+    };
+    to_measure.or_else(|| to_read(not_read?.remedy?, seen, profile))
+}
+
+/// The command that would read the working set.
+fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
+    match (remedy, &seen.command) {
+        (Remedy::Privilege, command) => {
+            let program = match command {
+                None => format!("--pid {}", seen.pid),
+                Some(words) => format!("-- {}", shell_words::join(words)),
+            };
+            // Root has other runs.
+            let profile = shell_words::quote(profile);
+            Some(format!("sudo switchcost cost --profile {profile} {program}"))
+        }
+        (Remedy::Longer, None) => {
+            let seconds = longer_s(seen);
+            Some(format!("switchcost cost --pid {} --seconds {seconds}", seen.pid))
+        }
+        // It has ended.
+        (Remedy::Longer, Some(_)) => None,
+        (Remedy::Child, _) => Some("switchcost cost --pid PID".to_string()),
+    }
+}

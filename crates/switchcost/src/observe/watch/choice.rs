@@ -1,0 +1,381 @@
+//! Which stored run is the machine's cost profile.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Result;
+use model::experiment::Experiment;
+use model::machine::Machine;
+use model::plan::Plan;
+use model::record::Record;
+use model::ring::{Case, Kind, Policy, Walk};
+use model::run::{Header, Run};
+use model::speed::clock_ghz;
+
+use super::candidate::{Candidate, Worth, choose, unfinished};
+use super::profile::{
+    CostProfile, ProfilePoint, QUICK, WorkingSet, cost_at, cost_of, direct, is_clean, is_of_two,
+    is_walk, points_of, short,
+};
+use crate::base::failure::usage;
+use crate::engine::execute::build_info;
+use crate::engine::store::{Entry, Folder, find, header, read};
+use crate::observe::price::Range;
+
+/// Which runs may be the profile without being asked for: costs of a second's measurement for another purpose are no
+/// profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Runs of `cost`.
+    Costs,
+    /// And quick measurements of `run`, where there is no other.
+    CostsAndQuick,
+}
+
+impl Accepts {
+    fn takes(self, header: &Header) -> bool {
+        header.plan.experiment == Experiment::Cost
+            || self == Self::CostsAndQuick && is_quick(header)
+    }
+}
+
+fn is_quick(header: &Header) -> bool {
+    header.notices.iter().any(|notice| notice == QUICK)
+}
+
+/// A profile, and why it is the one.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) profile: CostProfile,
+    /// Its run file.
+    pub(crate) path: PathBuf,
+    /// Why it was chosen.
+    pub(crate) why: String,
+    /// What lowers its worth: another machine, a run that did not end, a busy machine.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Differences of machines that are named one by one.
+const MOST_DIFFERENCES: usize = 3;
+
+/// Fields of a machine on which costs of switches depend: where one differs it is another machine.
+const OF_SWITCHES: [&str; 3] = ["cpu.models", "kernel.release", "mitigations"];
+/// What in them says nothing of a switch: which CPUs are of a model, and the revision of its microcode.
+const NOT_OF_SWITCHES: [&str; 2] = [".cpus", ".microcode"];
+
+/// The run that was asked for by name, or what is wrong with it.
+pub(crate) fn named(name: &str) -> Result<Chosen> {
+    let entry = find(name)?;
+    let refuse = |why: &str| {
+        usage(format!(
+            "--profile {name}: no costs by working set: {why} (accepted: a run of `switchcost cost`, or of `ring \
+             --members 2 --work SIZE`)"
+        ))
+    };
+    let run = read(&entry.path)?;
+    if let Some(why) = unfit(&run.header.plan) {
+        return Err(refuse(&why));
+    }
+    let costs = Costs::of(&run, clock_now());
+    if costs.points.is_empty() {
+        return Err(refuse("none of its rings of two processes was measured often enough"));
+    }
+    let differs = differences(&run.header.machine, &this_machine(), &entry.name);
+    let unfinished = unfinished(run.end.map(|end| end.reason));
+    let unfinished = unfinished.map(|why| format!("the cost profile ({}): {why}", entry.name));
+    let profile = costs.profile_of(&run.header, entry.name);
+    let why = "asked for with --profile".to_string();
+    let notices = differs.into_iter().chain(unfinished).collect();
+    Ok(Chosen { profile, path: entry.path, why, notices })
+}
+
+/// Why a plan has no costs by working set; nothing where it has.
+fn unfit(plan: &Plan) -> Option<String> {
+    let mut left: Vec<&Case> = plan.rings().map(|(_, case)| case).collect();
+    let mut without = |why: &str, has: &dyn Fn(&Case) -> bool| {
+        left.retain(|case| has(case));
+        left.is_empty().then(|| why.to_string())
+    };
+    let kind = format!("it is a run of `{}`, without rings", plan.experiment);
+    without(&kind, &|_| true)
+        .or_else(|| without("it has no ring of two", &|case| case.members == 2))
+        .or_else(|| without("its members are threads", &|case| case.kind == Kind::Process))
+        .or_else(|| without("its members run on several CPUs", &is_of_two))
+        .or_else(|| without("its rings of two do no work", &|case| case.work.is_some()))
+        .or_else(|| {
+            let walks = |case: &Case| case.work.as_ref().is_some_and(is_walk);
+            without("it touches one line a page (--tlb)", &walks)
+        })
+}
+
+/// Array sizes of the rings of two that work, 0 for those without; none if none works.
+fn sizes(plan: &Plan) -> Vec<u64> {
+    let rings = plan.rings().map(|(_, case)| case).filter(|case| is_of_two(case));
+    let walked = rings.filter(|case| case.work.as_ref().is_none_or(is_walk));
+    let sizes: Vec<u64> = walked.map(|case| case.work.map_or(0, |work| work.bytes)).collect();
+    if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
+}
+
+/// A stored run that may be the profile, and what the choice goes by.
+struct Stored {
+    entry: Entry,
+    header: Header,
+    candidate: Candidate,
+}
+
+impl Stored {
+    fn of(entry: Entry, set: Option<WorkingSet>, accepts: Accepts, here: &Machine) -> Option<Self> {
+        // One that cannot be read is passed over.
+        let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
+        let sizes = sizes(&header.plan);
+        let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
+        let candidate = Candidate {
+            name: header.name.clone().unwrap_or_else(|| short(&entry.name)),
+            end: entry.brief().ok().and_then(|brief| brief.end),
+            foreign: foreign(&header.machine, here),
+            is_quick: is_quick(&header),
+            apart: apart_from(&header.plan, set),
+            encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
+        };
+        Some(Self { entry, header, candidate })
+    }
+
+    fn chosen(self, costs: Costs, why: String, here: &Machine) -> Chosen {
+        let Self { entry, header, .. } = self;
+        let mut notices: Vec<String> =
+            differences(&header.machine, here, &entry.name).into_iter().collect();
+        notices.extend((!costs.is_clean).then(|| {
+            format!(
+                "the cost profile ({}) is of a busy machine: most of its costs are not at full speed, or not resolved",
+                entry.name
+            )
+        }));
+        let profile = costs.profile_of(&header, entry.name);
+        Chosen { profile, path: entry.path, why, notices }
+    }
+}
+
+/// The costs that a run has.
+#[derive(Default)]
+struct Costs {
+    points: Vec<ProfilePoint>,
+    is_clean: bool,
+    /// The clocks of [`CostProfile`].
+    measured_ghz: Option<f64>,
+    clock_ghz: Option<f64>,
+}
+
+impl Costs {
+    fn of(run: &Run, clock_ghz: Option<f64>) -> Self {
+        let record = Record::of(run);
+        let measured_ghz = record.cases.iter().find_map(|case| case.clock_ghz);
+        Self {
+            points: points_of(&record, clock_ghz),
+            is_clean: is_clean(&record),
+            measured_ghz,
+            clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
+        }
+    }
+
+    fn profile_of(self, header: &Header, run: String) -> CostProfile {
+        let began = humantime::parse_rfc3339(&header.started).ok();
+        let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
+        let (name, age_s) = (header.name.clone(), age.map(|age| age.as_secs()));
+        let Self { points, measured_ghz, clock_ghz, .. } = self;
+        CostProfile { run, name, age_s, measured_ghz, clock_ghz, points }
+    }
+}
+
+/// The clock of the core that this runs on, in GHz, where it can be told.
+fn clock_now() -> Option<f64> {
+    let quantum_ns = probe::busy_quantum_ns()?;
+    clock_ghz(quantum_ns as f64, &build_info().target)
+}
+
+/// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members as it has working sets
+/// on a CPU, the walks and the yields that sampled accesses are priced by.
+fn apart_from(plan: &Plan, set: Option<WorkingSet>) -> u32 {
+    let has = |fits: &dyn Fn(&Case) -> bool| {
+        plan.rings().any(|(_, case)| case.members > 1 && case.placement.is_one_cpu() && fits(case))
+    };
+    let walks = |case: &Case, walk: Walk| case.work.is_some_and(|work| work.walk == walk);
+    let works = |case: &Case| case.work.as_ref().is_some_and(is_walk);
+    let mut all = vec![
+        has(&|case| works(case) && case.policy == Policy::Other),
+        has(&|case| works(case) && case.link == "pipe"),
+    ];
+    if let Some(sampled) = set.and_then(|set| set.sampled) {
+        all.push(has(&|case| works(case) && 2.0 * f64::from(case.members) >= sampled.sets_per_cpu));
+        all.extend([Walk::Chase, Walk::Whole].map(|walk| has(&|case| walks(case, walk))));
+        all.push(has(&|case| case.link == "yield"));
+    }
+    all.into_iter().filter(|fits| !fits).count() as u32
+}
+
+/// The costs of the stored run that fits best, by [`choose`]. `between_ns` as in [`cost_at`].
+pub(super) fn best(
+    set: Option<WorkingSet>,
+    between_ns: Option<f64>,
+    accepts: Accepts,
+    here: &Machine,
+) -> Result<Chosen, String> {
+    let entries = Folder::of_user().and_then(|folder| folder.entries());
+    let entries = entries.map_err(|error| format!("{error:#}"))?;
+    let newest_first = entries.into_iter().rev();
+    let mut stored: Vec<Stored> =
+        newest_first.filter_map(|entry| Stored::of(entry, set, accepts, here)).collect();
+    let candidates: Vec<Candidate> = stored.iter().map(|of| of.candidate.clone()).collect();
+    let answers = |points: &[ProfilePoint]| match set {
+        Some(set) => cost_at(set, between_ns, points).is_ok(),
+        None => true,
+    };
+    let clock_ghz = clock_now();
+    let mut found: HashMap<usize, Costs> = HashMap::new();
+    let number = choose(&candidates, |number| {
+        let costs = read(&stored[number].entry.path)
+            .map(|run| Costs::of(&run, clock_ghz))
+            .unwrap_or_default();
+        if direct(&costs.points).is_none() {
+            return Worth::None("no cost of it holds");
+        }
+        let worth = Worth::Some { is_clean: costs.is_clean, answers: answers(&costs.points) };
+        found.insert(number, costs);
+        worth
+    })?;
+    let costs = found.remove(&number).unwrap_or_default();
+    let why = why(&candidates[number], set.is_some() && answers(&costs.points));
+    Ok(stored.swap_remove(number).chosen(costs, why, here))
+}
+
+fn why(candidate: &Candidate, answers: bool) -> String {
+    let kind = match candidate.is_quick {
+        true => "quick measurement of `run`",
+        false => "run of `cost`",
+    };
+    let reaches = if answers { " that covers the working set" } else { "" };
+    format!("the best {kind} on this machine{reaches}")
+}
+
+/// What handing over to another CPU costs on this machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Apart {
+    /// A hop between two CPUs in ns, above that of a ring of one: the wake-up and the switches of both.
+    pub(crate) hand_over_ns: Range,
+    /// The stored run.
+    pub(crate) run: String,
+}
+
+/// Sweeps that are read in search of one with figures.
+const MOST_SWEEPS: usize = 5;
+
+/// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is least.
+pub(crate) fn apart() -> Option<Apart> {
+    let is_pair = |case: &Case| {
+        case.placement.relation().is_some() && case.members == 2 && case.work.is_none()
+    };
+    let here = this_machine();
+    let fits = |entry: &Entry| {
+        let header = header(&entry.path).ok();
+        header.is_some_and(|header| {
+            header.plan.rings().any(|(_, case)| is_pair(case) && case.link == "pipe")
+                && foreign(&header.machine, &here).is_empty()
+        }) && entry.brief().is_ok_and(|brief| unfinished(brief.end).is_none())
+    };
+    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    let newest_first = entries.into_iter().rev().filter(fits).take(MOST_SWEEPS);
+    newest_first
+        .filter_map(|entry| {
+            let record = Record::of(&read(&entry.path).ok()?);
+            let pairs =
+                record.cases.iter().filter(|of| is_pair(&of.case) && of.case.link == "pipe");
+            let hops = pairs.filter_map(|pair| {
+                let switches = pair.switches_per_hop?.value;
+                Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))
+            });
+            let hand_over_ns = hops.min_by(|one, other| one.high.total_cmp(&other.high))?;
+            Some(Apart { hand_over_ns, run: entry.name })
+        })
+        .next()
+}
+
+/// The machine that this program runs on.
+pub(super) fn this_machine() -> Machine {
+    probe::machine::read(Path::new("/"))
+}
+
+/// In what `machine` switches otherwise than `here`.
+fn foreign(machine: &Machine, here: &Machine) -> Vec<String> {
+    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
+    let is_of_switches = |field: &String| {
+        OF_SWITCHES.iter().any(|of| field.starts_with(of))
+            && !NOT_OF_SWITCHES.iter().any(|not| field.ends_with(not))
+    };
+    fields.filter(is_of_switches).collect()
+}
+
+/// A notice of all in which they differ, if that is anything of the processors or the kernel.
+fn differences(machine: &Machine, here: &Machine, name: &str) -> Option<String> {
+    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
+    let of_machine = ["cpu.", "kernel.", "mitigations"];
+    let fields: Vec<String> =
+        fields.filter(|field| of_machine.iter().any(|of| field.starts_with(of))).collect();
+    let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
+    let count = crate::present::terminal::counted(fields.len(), "field");
+    (!fields.is_empty()).then(|| {
+        format!(
+            "the cost profile ({name}) was measured on a machine that differs in {count}: {}{more}",
+            fields[..fields.len().min(MOST_DIFFERENCES)].join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::machine::CpuModel;
+    use model::reading::Reading;
+
+    use super::*;
+
+    fn machine(change: impl Fn(&mut Machine)) -> Machine {
+        let mut machine = Machine::default();
+        machine.cpu.models = Reading::Known(vec![CpuModel {
+            name: Reading::Known("a CPU".into()),
+            ..CpuModel::default()
+        }]);
+        machine.kernel.release = Reading::Known("6.18".into());
+        machine.mitigations =
+            Reading::Known([("srso".into(), Reading::Known("off".into()))].into());
+        change(&mut machine);
+        machine
+    }
+
+    #[test]
+    fn a_machine_is_another_one_by_what_switches_cost_on_it() {
+        let here = machine(|_| {});
+        let of = |change: fn(&mut Machine)| foreign(&machine(change), &here);
+        assert_eq!(of(|other| other.memory.total_bytes = Reading::Known(1 << 40)), [""; 0]);
+        assert_eq!(
+            of(|other| other.kernel.release = Reading::Known("6.1".into())),
+            ["kernel.release"]
+        );
+        let mitigated = of(|other| {
+            other.mitigations =
+                Reading::Known([("srso".into(), Reading::Known("on".into()))].into());
+        });
+        assert_eq!(mitigated, ["mitigations.srso"]);
+        let model = |change: fn(&mut CpuModel)| {
+            foreign(
+                &machine(|other| {
+                    let mut model =
+                        CpuModel { name: Reading::Known("a CPU".into()), ..CpuModel::default() };
+                    change(&mut model);
+                    other.cpu.models = Reading::Known(vec![model]);
+                }),
+                &here,
+            )
+        };
+        assert_eq!(model(|of| of.name = Reading::Known("another".into())), ["cpu.models[0].name"]);
+        assert_eq!(model(|of| of.microcode = Reading::Known("0x1".into())), [""; 0]);
+    }
+}

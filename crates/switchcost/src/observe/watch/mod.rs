@@ -1,0 +1,261 @@
+//! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
+
+mod answer;
+mod candidate;
+mod choice;
+mod counts;
+pub(crate) mod findings;
+pub(crate) mod profile;
+mod reading;
+mod refill;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+use charts::printable;
+use clap::Args;
+use launcher::{Launcher, LauncherError, Series};
+use probe::program::{WatchError, Watched};
+
+use crate::base::failure::{say, usage};
+use crate::base::secrets::shown;
+use crate::base::values::Destination;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::progress::Progress;
+use crate::observe::live::account::Scope;
+use crate::observe::live::session::{self, Session};
+use crate::observe::price::Direct;
+use crate::present::output::{Output, print, put_json};
+use choice::Accepts;
+use profile::ProfilePoint;
+use reading::LOOK;
+
+pub(crate) use choice::{Apart, Chosen, apart, named};
+pub(crate) use counts::{Counts, Source};
+pub(crate) use reading::{Watcher, report_of_command};
+
+/// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(86_400);
+    let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    match number.or_else(|| humantime::parse_duration(text).ok()) {
+        Some(time) if !time.is_zero() && time <= LONGEST => Ok(time),
+        _ => Err("accepted: above zero and up to a day, as 10, 0.5, 10s or 2m".to_string()),
+    }
+}
+
+/// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
+const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind placement policy laps \
+     precision budget rounds seed";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A program's cost")]
+pub(crate) struct ProgramArgs {
+    /// What switching costs this running program: its switches, CPU time and working set, on this
+    /// machine's measured costs
+    ///
+    /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up to 15 us each
+    /// (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are touched tell less: their
+    /// referenced bits are cleared a few times (clear_refs of proc(5)), which holds the program's memory map for
+    /// some microseconds a MiB; not again once that took over 10 ms.
+    ///
+    /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes each switch of the
+    /// machine some 0.2 us slower; else they are read from /proc.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    pub(crate) pid: Option<i32>,
+
+    /// How long the program is watched
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid")]
+    pub(crate) seconds: Duration,
+
+    /// The stored run whose costs count, instead of the best one of this machine
+    ///
+    /// Name, start of a name, `last`, `last~1`, or a file.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) profile: Option<String>,
+
+    /// The same for a command, from its start to its end; the figures go to standard error
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl ProgramArgs {
+    /// Whether anything of a program was typed.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.pid.is_some() || self.profile.is_some() || !self.command.is_empty()
+    }
+}
+
+pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
+    output.refuse_plot("what switching costs a program")?;
+    if output.csv.is_some() {
+        return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
+    }
+    if args.command.is_empty() && args.pid.is_none() {
+        return Err(usage("--profile: of a program's cost (accepted with --pid PID or -- CMD)"));
+    }
+    // What is wrong with it is told before anything is watched.
+    let named = args.profile.as_deref().map(choice::named).transpose()?;
+    match args.pid {
+        Some(pid) => watch(pid, args.seconds, named.as_ref(), output),
+        None if matches!(output.json, Some(Destination::Stdout)) => {
+            Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
+        }
+        None => command(&args.command, named.as_ref(), output),
+    }
+}
+
+fn watch(
+    pid: i32,
+    duration: Duration,
+    named: Option<&Chosen>,
+    output: &Output,
+) -> Result<ExitCode> {
+    let cannot = |error: WatchError| match error.is_end() {
+        true => usage(format!("--pid {pid}: {error}")),
+        false => Error::new(error).context(format!("--pid {pid}")),
+    };
+    let interrupt = Interrupt::watch()?;
+    let program = Watched::find(Path::new("/"), pid).map_err(cannot)?;
+    let bar = Progress::whole(duration, output.quiet);
+    let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
+    let mut watcher = Watcher::new(program, Some(duration));
+    // It may end while the tracer is opened.
+    watcher.see().map_err(cannot)?;
+    let mut session = Session::begin(Scope::Process(pid.unsigned_abs()), None, None);
+    if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
+        session = Err(anyhow!("the tracer has not seen it run"));
+    }
+    let end = Instant::now() + duration;
+    loop {
+        match watcher.look(|longest| interrupt.wait(longest)) {
+            Ok(false) => break,
+            Ok(true) => {}
+            // What was seen before is worth reporting.
+            Err(error) if watcher.last_look.is_some() => {
+                watcher.notices.push(format!("no longer watched: {error}"));
+                break;
+            }
+            Err(error) => return Err(cannot(error)),
+        }
+        session.iter_mut().for_each(Session::look_if_due);
+        let (watched, program) = watcher.so_far();
+        bar.tell(watched, &answer::so_far(&program, &points));
+        let left = end.saturating_duration_since(Instant::now());
+        if interrupt.wait(LOOK.min(left)) || Instant::now() >= end {
+            break;
+        }
+    }
+    bar.end();
+    // It may have ended meanwhile.
+    let _ = watcher.see();
+    session.iter_mut().for_each(Session::look);
+    if watcher.last_look.is_none() {
+        bail!("--pid {pid}: it ended before it could be watched");
+    }
+    if let Some(signal) = interrupt.signal() {
+        let notice = format!("stopped by signal {signal}, before its time was over");
+        watcher.notices.push(notice);
+    }
+    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
+    let report = watcher.report(counts, named);
+    if !output.quiet {
+        let text = table::text(&report, output.view);
+        match &output.json {
+            Some(Destination::Stdout) => say(text.trim_end()),
+            _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
+        }
+    }
+    put_json(&report, output.json.as_ref())?;
+    Ok(interrupt.exit_code().unwrap_or(0).into())
+}
+
+/// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the working set is not known
+/// yet.
+fn points_so_far(named: Option<&Chosen>) -> Vec<ProfilePoint> {
+    let chosen = named.cloned().or_else(|| newest().ok());
+    chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
+}
+
+/// The newest costs of this machine, for whatever working set; or why there are none.
+pub(crate) fn newest() -> Result<Chosen, String> {
+    choice::best(None, None, Accepts::Costs, &choice::this_machine())
+}
+
+/// The cost of the switch itself by its kind, of whatever program; where the costs have it.
+pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
+    refill::direct_of(points, None)
+}
+
+fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
+    // Until the command has a process id nothing is inside.
+    let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
+    let mut launcher = Launcher::start(Series::watched(words))?;
+    let pid = match launcher.started() {
+        Ok(Some(pid)) => pid,
+        started => return without_figures(started.err(), launcher.signal()),
+    };
+    session.iter_mut().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
+    // It may have ended already: then only its usage is known.
+    let program = Watched::find(Path::new("/"), pid as i32).ok();
+    let mut watcher = program.map(|program| Watcher::new(program, None));
+    // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
+    // take a CPU from it; what cannot be read is said in the figures.
+    let most = session.is_ok().then_some(session::LOOK);
+    let mut look = || {
+        session.iter_mut().for_each(Session::look_if_due);
+        let watcher = watcher.as_mut()?;
+        watcher.look(|longest| launcher.wait_for_answer(Some(longest))).ok()?;
+        watcher.until_look()
+    };
+    while !launcher.wait_for_answer(look().into_iter().chain(most).min()) {}
+    session.iter_mut().for_each(Session::look);
+    let used = match launcher.run() {
+        Ok(Some(run)) => run.used,
+        run => return without_figures(run.err(), launcher.signal()),
+    };
+    // The end of the series: only then the launcher's signal is known.
+    let _ = launcher.run();
+    let stopped = launcher.stopped_alone();
+    drop(launcher);
+    let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = shown(&text, output.anonymous);
+    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
+    let report = report_of_command((words, pid), &used, counts, watcher, named);
+    if !output.quiet {
+        say(table::text(&report, output.view).trim_end());
+    }
+    if let Some(error) = stopped {
+        say(&format!("error: {error}"));
+        return Ok(error.exit_code.into());
+    }
+    // The exit code is the command's.
+    if let Err(error) = put_json(&report, output.json.as_ref()) {
+        say(&format!("error: {error:#}"));
+    }
+    Ok(used.ending.shell_code().into())
+}
+
+/// The exit code where a command was not measured, once the reason is said.
+pub(crate) fn without_figures(
+    error: Option<LauncherError>,
+    signal: Option<u8>,
+) -> Result<ExitCode> {
+    match (error, signal) {
+        (Some(error), _) => {
+            say(&format!("error: {error}"));
+            Ok(error.exit_code.into())
+        }
+        (None, Some(signal)) => {
+            say("interrupted before the command began");
+            Ok(ExitCode::from(128 + signal))
+        }
+        (None, None) => bail!("the launcher reported no end of the command"),
+    }
+}

@@ -1,0 +1,414 @@
+//! The machine's cost profile: costs of a switch by array size, from a stored run.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use launcher::KeptActions;
+use model::at_clock::SAME_CLOCK;
+use model::estimate::Estimate;
+use model::experiment::Experiment;
+use model::machine::Machine;
+use model::plan::{Batching, MINIMUM_ROUNDS};
+use model::record::Record;
+use model::ring::{Case, Kind, Op, Placement, Walk, Work};
+use model::speed::FEWEST_ROUNDS;
+use model::summary::CaseSummary;
+use model::words::bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Elasticity;
+
+use super::candidate::NO_PROFILE;
+use super::choice::{self, Accepts, Chosen};
+use super::refill::{self, Sampled};
+use crate::base::values::each_once;
+use crate::engine::effort::{Effort, OtherNames};
+use crate::engine::execute;
+use crate::engine::setting::{Here, pair};
+use crate::engine::store::Folder;
+use crate::present::output::Output;
+use crate::present::terminal::counted;
+
+/// Bytes that a program touches between two of its switches.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WorkingSet {
+    /// At least so many.
+    pub(crate) low_bytes: u64,
+    /// At most so many.
+    pub(crate) high_bytes: u64,
+    /// What samples of its accesses say beside; absent where they were not sampled.
+    #[serde(default)]
+    pub(crate) sampled: Option<Sampled>,
+}
+
+impl WorkingSet {
+    /// The range where touched pages could not be counted: all of the resident memory or none.
+    pub(crate) fn within(resident_bytes: u64) -> Self {
+        Self { low_bytes: 0, high_bytes: resident_bytes, sampled: None }
+    }
+
+    /// The same, no larger than twice the machine's largest cache: an array of that size misses in every round,
+    /// with and without switches, and so does a larger one.
+    pub(super) fn in_caches(self, machine: &Machine) -> Self {
+        let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
+        let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
+        Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most), ..self }
+    }
+}
+
+/// The machine's costs by array size, and the stored run that they are from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CostProfile {
+    /// The stored run.
+    pub(crate) run: String,
+    /// Its name (`--name`), where it has one.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Seconds from its start to now; absent where that cannot be told.
+    #[serde(default)]
+    pub(crate) age_s: Option<u64>,
+    /// Clock of the core in GHz that its run had; absent where that is not known.
+    #[serde(default)]
+    pub(crate) measured_ghz: Option<f64>,
+    /// Clock of the core in GHz that its costs have been brought to: the one found now. Absent where either is not known.
+    #[serde(default)]
+    pub(crate) clock_ghz: Option<f64>,
+    /// Its costs by array.
+    pub(crate) points: Vec<ProfilePoint>,
+}
+
+impl CostProfile {
+    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock is another one now, both.
+    pub(crate) fn called(&self) -> String {
+        let name = self.name.clone().unwrap_or_else(|| short(&self.run));
+        let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
+        let clocks = self.measured_ghz.zip(self.clock_ghz);
+        let clocks = clocks.filter(|(then, now)| (now / then).ln().abs() >= SAME_CLOCK);
+        let clocks = clocks.map(|(then, now)| format!(", brought from {then:.2} to {now:.2} GHz"));
+        format!("profile {name}{age}{}", clocks.unwrap_or_default())
+    }
+}
+
+/// Letters of the moment, to the second, that the name of a run begins with.
+const MOMENT: usize = "20261125T022900".len();
+
+/// A run's name as short as it may be typed: the second in which it began.
+pub(super) fn short(run: &str) -> String {
+    let is_moment = run.split_once('Z').is_some_and(|(moment, _)| {
+        moment.len() > MOMENT && moment.bytes().all(|byte| byte.is_ascii_digit() || byte == b'T')
+    });
+    if is_moment { run[..MOMENT].to_string() } else { run.to_string() }
+}
+
+/// `3 hours old`.
+pub(super) fn old(age_s: u64) -> String {
+    let (count, unit) = match age_s {
+        ..60 => return "less than a minute old".to_string(),
+        60..3600 => (age_s / 60, "minute"),
+        3600..172_800 => (age_s / 3600, "hour"),
+        _ => (age_s / 86_400, "day"),
+    };
+    format!("{} old", counted(count as usize, unit))
+}
+
+/// A cost of a switch with its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Cost {
+    /// Lower end in ns; signed.
+    pub(crate) low_ns: f64,
+    /// Upper end in ns.
+    pub(crate) high_ns: f64,
+}
+
+impl Cost {
+    fn is_sound(&self) -> bool {
+        self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
+    }
+
+    /// At a clock whose period is longer by exp(`apart`): by the power that the case itself shows, with its error; where
+    /// that is not known by any from 0 to 1.
+    pub(super) fn at_clock(self, apart: f64, power: Option<Elasticity>) -> Cost {
+        let [least, most] = power.map_or([0.0, 1.0], |of| {
+            [of.value - 1.96 * of.standard_error, of.value + 1.96 * of.standard_error]
+        });
+        let by = |power: f64| {
+            let factor = (apart * power).exp();
+            Cost { low_ns: self.low_ns * factor, high_ns: self.high_ns * factor }
+        };
+        by(least).around(by(most))
+    }
+
+    pub(super) fn around(self, other: Cost) -> Cost {
+        Cost { low_ns: self.low_ns.min(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
+    }
+}
+
+/// What was measured at one array size. Several may have the same size: other walks, strides, kinds of access.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ProfilePoint {
+    /// Array of each member in bytes.
+    pub(crate) array_bytes: u64,
+    /// c2 there.
+    pub(crate) total: Cost,
+    /// c1 of the same run, if it was measured.
+    pub(crate) direct: Option<Cost>,
+    /// How the array is walked.
+    #[serde(default)]
+    pub(crate) walk: Walk,
+    /// A hop of the ring in ns: the walk and the switch. Absent where it was not measured.
+    #[serde(default)]
+    pub(crate) hop_ns: Option<f64>,
+    /// Members of the ring.
+    #[serde(default = "two")]
+    pub(crate) members: u32,
+    /// Of a ring without work that switches by sched_yield: `total` and `direct` are that switch.
+    #[serde(default)]
+    pub(crate) yields: bool,
+    /// The arrays of all members together fit into a cache that no other core uses.
+    #[serde(default)]
+    pub(crate) fits_private_cache: bool,
+}
+
+fn two() -> u32 {
+    2
+}
+
+impl ProfilePoint {
+    /// Of two members that work: what the cost of a program is read from whose accesses were not sampled.
+    fn is_of_two(&self) -> bool {
+        self.members <= 2 && !self.yields && self.array_bytes > 0
+    }
+}
+
+/// Whether a ring's costs are those of a profile: of processes on one CPU.
+fn is_of_one_cpu(case: &Case) -> bool {
+    case.members > 1 && case.kind == Kind::Process && case.placement.is_one_cpu()
+}
+
+/// The same of two.
+pub(super) fn is_of_two(case: &Case) -> bool {
+    case.members == 2 && is_of_one_cpu(case)
+}
+
+/// Whether a program may walk its working set so: one line a page is no working set.
+pub(super) fn is_walk(work: &Work) -> bool {
+    work.walk != Walk::Sparse
+}
+
+/// Whether a cost holds: it may be quoted, and is of enough rounds.
+fn holds(cost: &Estimate) -> bool {
+    cost.quote_cost().is_ok() && cost.rounds >= MINIMUM_ROUNDS
+}
+
+/// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds, else whatever interval there
+/// is. None of a few rounds: one figure says nothing of the next.
+pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
+    let estimate = summary.ns_per_switch_above_solo;
+    let interval = |of: Estimate| of.interval().map(|of| (of.low, of.high));
+    // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
+    let contended = summary.contended_ns_per_switch_above_solo;
+    let contended = contended.filter(|_| summary.rounds >= MINIMUM_ROUNDS);
+    let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
+    let held = estimate.filter(holds).and_then(interval);
+    let (low_ns, high_ns) = held.or(quartiles).or_else(|| estimate.and_then(interval))?;
+    Some(Cost { low_ns, high_ns })
+}
+
+/// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by array.
+pub(super) fn is_clean(record: &Record) -> bool {
+    let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
+    let held = |of: &&CaseSummary| of.ns_per_switch_above_solo.as_ref().is_some_and(holds);
+    let walked = || of_two().filter(|of| of.case.work.as_ref().is_some_and(is_walk));
+    of_two().any(|of| of.case.work.is_none() && held(&of))
+        && 2 * walked().filter(held).count() > walked().count()
+}
+
+/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
+/// cost, and the direct one where the same ring without work was measured beside it. Rings without any are left out.
+///
+/// They are brought from the clock of each to `clock_ghz`, where both are known and differ.
+pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
+    let cost_of = |summary: &CaseSummary| {
+        let clocks = summary.clock_ghz.zip(clock_ghz);
+        let apart = clocks.map(|(then, now)| (then / now).ln());
+        let apart = apart.filter(|apart| apart.abs() >= SAME_CLOCK);
+        let cost = cost_of(summary)?;
+        Some(apart.map_or(cost, |apart| cost.at_clock(apart, summary.elasticity)))
+    };
+    let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
+    let point = |summary: &CaseSummary| {
+        let work = summary.case.work.filter(is_walk)?;
+        let bare = Case { work: None, ..summary.case.clone() };
+        let direct = record.cases.iter().find(|other| other.case == bare).and_then(&cost_of);
+        Some(ProfilePoint {
+            array_bytes: work.bytes,
+            total: cost_of(summary)?,
+            direct,
+            walk: work.walk,
+            hop_ns: summary.ns_per_hop.map(|hop| hop.value),
+            members: summary.case.members,
+            yields: false,
+            fits_private_cache: fits_private_cache(&record.header.machine, &summary.case),
+        })
+    };
+    let yielding = record.cases.iter().filter(|summary| {
+        let case = &summary.case;
+        case.link == "yield" && case.members > 1 && case.work.is_none()
+    });
+    let switch = |summary: &CaseSummary| {
+        let total = cost_of(summary)?;
+        let members = summary.case.members;
+        Some(ProfilePoint { total, members, yields: true, ..ProfilePoint::default() })
+    };
+    rings.filter_map(point).chain(yielding.filter_map(switch)).collect()
+}
+
+/// From this share of a cache on lines of some sets evict each other, as pages fall into sets by chance.
+const FILLED: f64 = 0.5;
+
+/// Whether the arrays of all members of a ring fit into the last cache that only its core uses.
+fn fits_private_cache(machine: &Machine, case: &Case) -> bool {
+    let cpu = case.placement.cpus_of(0).first().copied();
+    let private = cpu.and_then(|cpu| machine.last_private_cache(cpu).ok());
+    let private_bytes = private.and_then(|cache| cache.size_bytes.known().copied());
+    let touched = case.work.map_or(0, |work| work.fetched_bytes());
+    let all = touched.saturating_mul(case.members.into());
+    private_bytes.is_some_and(|private_bytes| all as f64 <= FILLED * private_bytes as f64)
+}
+
+/// The direct cost of two members: everything that any of the points gives for it.
+pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
+    let of_two = points.iter().filter(|point| point.is_of_two());
+    let all = of_two.filter_map(|point| point.direct).filter(Cost::is_sound);
+    all.reduce(Cost::around)
+}
+
+/// What a profile lacks for a working set.
+#[derive(Debug, PartialEq)]
+pub(super) struct Lack {
+    pub(super) why: String,
+    /// The command that would measure it.
+    pub(super) command: Option<String>,
+}
+
+/// Lowest and highest cost that the points around the working set leave open, over all walks that were measured
+/// around it; or what is lacking. `between_ns` is the CPU time between two switches, where it is known: an array
+/// that a ring does not walk in it is too large for the program, too.
+pub(super) fn cost_at(
+    set: WorkingSet,
+    between_ns: Option<f64>,
+    points: &[ProfilePoint],
+) -> Result<Cost, Lack> {
+    let WorkingSet { low_bytes: low, high_bytes: high, sampled } = set;
+    if let Some(sampled) = sampled {
+        return refill::cost(set, sampled, between_ns, points);
+    }
+    if low > high {
+        let why = "working set: its lower end is above its upper end".into();
+        return Err(Lack { why, command: None });
+    }
+    let sound: Vec<&ProfilePoint> =
+        points.iter().filter(|point| point.is_of_two() && point.total.is_sound()).collect();
+    let sizes = || sound.iter().map(|point| point.array_bytes);
+    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
+        return Err(Lack { why: NO_PROFILE.into(), command: None });
+    };
+    let direct = direct(points);
+    let around = each_once(sound.iter().map(|point| point.walk)).into_iter().filter_map(|walk| {
+        let of_walk: Vec<&ProfilePoint> =
+            sound.iter().filter(|point| point.walk == walk).copied().collect();
+        around(set, between_ns, &of_walk, direct)
+    });
+    let cost = around.reduce(Cost::around).map(|cost| match direct {
+        // Work makes no switch cheaper: what is measured below c1 is noise.
+        Some(direct) => Cost { low_ns: cost.low_ns.max(direct.low_ns.min(cost.high_ns)), ..cost },
+        None => cost,
+    });
+    cost.ok_or_else(|| {
+        let smallest = if direct.is_some() { 0 } else { smallest };
+        outside(set, smallest, largest)
+    })
+}
+
+/// The costs by one walk: of the sizes within the range and the next one outside each end.
+fn around(
+    WorkingSet { low_bytes: low, high_bytes: high, .. }: WorkingSet,
+    between_ns: Option<f64>,
+    of_walk: &[&ProfilePoint],
+    direct: Option<Cost>,
+) -> Option<Cost> {
+    let takes_longer =
+        |point: &&&ProfilePoint| point.hop_ns.zip(between_ns).is_some_and(|(hop, most)| hop > most);
+    let too_large = of_walk.iter().filter(takes_longer).map(|point| point.array_bytes).min();
+    let high = too_large.map_or(high, |size| size.clamp(low, high.max(low)));
+    // No work at all is the smallest working set there is.
+    let totals = of_walk.iter().map(|point| (point.array_bytes, point.total));
+    let known: Vec<(u64, Cost)> = totals.chain(direct.map(|direct| (0, direct))).collect();
+    let sizes = || known.iter().map(|(size, _)| *size);
+    let below = sizes().filter(|size| *size <= low).max()?;
+    let above = sizes().filter(|size| *size >= high).min()?;
+    let within = known.iter().filter(|(size, _)| (below..=above).contains(size));
+    within.map(|(_, cost)| *cost).reduce(Cost::around)
+}
+
+/// What follows the arrays that were not measured.
+pub(super) fn measure_with(command: &str) -> String {
+    format!(": measure them with `{command}`")
+}
+
+fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, most: u64) -> Lack {
+    let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
+    let set = if low_bytes == high_bytes { bytes(low_bytes) } else { range(low_bytes, high_bytes) };
+    // A quarter more: the next watch will not find the same working set to the byte. The typed form has no blank.
+    let enough = high_bytes.saturating_add(high_bytes / 4).max(most);
+    let end = bytes(enough.checked_next_power_of_two().unwrap_or(u64::MAX));
+    let command = format!("switchcost cost --array 1K..{}:x2", end.replace(' ', ""));
+    let why = format!(
+        "cost profile: the working set ({set}) lies outside the measured arrays ({}){}",
+        range(least, most),
+        measure_with(&command)
+    );
+    Lack { why, command: Some(command) }
+}
+
+/// The profile of `switchcost run`, which may be a quick measurement of its own.
+pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
+    choice::best(Some(set), None, Accepts::CostsAndQuick, &choice::this_machine())
+}
+
+/// What the header of a quick measurement says of it.
+pub(super) const QUICK: &str = "a quick measurement of `switchcost run`";
+
+/// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
+/// more rounds than there is time for.
+const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
+
+/// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
+/// in each of five rounds, a second or two in all.
+pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
+    Folder::of_user()?.make()?;
+    let here = Here::detect()?;
+    let allowed = here.allowed.clone();
+    let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
+    let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
+    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
+    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
+    let budget = Duration::from_secs(10);
+    let rounds = Some(FEWEST_ROUNDS);
+    let effort =
+        Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
+    let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
+    let notices = vec![QUICK.to_string()];
+    let quiet = Output { quiet: true, anonymous, ..Output::default() };
+    let taken = {
+        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
+        let _kept = KeptActions::keep();
+        execute::new_run((plan.with_solos(), notices), here, &quiet)?
+    };
+    if taken.exit_code() != ExitCode::SUCCESS {
+        bail!("interrupted");
+    }
+    // It has moved this process away from the CPU that it measured.
+    probe::placement::pin(&allowed).context("cannot go back to all CPUs")
+}

@@ -1,0 +1,133 @@
+//! `switchcost cost --pid` and `-- CMD` on the terminal.
+
+use model::reading::Reading;
+use model::words::byte_range;
+
+use super::findings::{LIMITED, ProgramCost, Report, count};
+use super::profile::{measure_with, old};
+use crate::observe::price::{Range, percents};
+use crate::present::terminal::{View, counted, figure, wrapped, wrapped_with};
+
+/// Lines below the table that are printed by default.
+const MOST_LINES: usize = 3;
+
+/// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
+pub(crate) fn text(report: &Report, view: View) -> String {
+    let seen = &report.seen;
+    let threads = seen.threads.map_or(String::new(), |count| {
+        format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
+    });
+    let heading = format!(
+        "{} (process {}{threads}), watched for {} s",
+        seen.name,
+        seen.pid,
+        figure(seen.watched_ns as f64 / 1e9)
+    );
+    let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
+    let mut text = format!("{}\n\n{}\n\n{rows}", wrapped(&report.in_words), wrapped(&heading));
+    let lines = lines(report, view);
+    if !lines.is_empty() {
+        text += &format!("\n{}\n", lines.join("\n"));
+    }
+    text
+}
+
+fn rows(report: &Report) -> Vec<(&'static str, String)> {
+    let Report { seen, program, profile, refill_share, .. } = report;
+    let rate = |reading: &Reading<f64>| reading.known().map_or("-".to_string(), |of| count(*of));
+    let switches = format!(
+        "{} voluntary and {} involuntary a second, {}",
+        rate(&program.voluntary_per_s),
+        rate(&program.involuntary_per_s),
+        seen.counted_by.in_words()
+    );
+    let set = known(&program.working_set, |set| {
+        let windows = match seen.windows.len() {
+            0 => String::new(),
+            windows => format!(" ({})", counted(windows, "window")),
+        };
+        let range = byte_range(set.low_bytes, set.high_bytes);
+        format!("{range} between two switches{windows}")
+    });
+    let mut rows = vec![
+        ("switches", switches),
+        (
+            "CPU time",
+            known(&program.cpu_share, |share| format!("{} % of a CPU", figure(100.0 * share))),
+        ),
+        ("working set", set),
+    ];
+    rows.extend(report.cost.direct_share().map(|direct| ("direct cost", of_cpu_time(direct))));
+    rows.extend(refill_share.known().map(|refill| ("refill", of_cpu_time(*refill))));
+    let why = report.profile_choice.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let profile = known(profile, |profile| {
+        let costs = counted(profile.points.len(), "cost");
+        let age = profile.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
+        format!("{}{why} ({costs}{age})", profile.run)
+    });
+    rows.push(("cost profile", profile));
+    rows
+}
+
+fn of_cpu_time(share: Range) -> String {
+    format!("{} of its CPU time", percents(share))
+}
+
+/// A row of the table, ending with a newline, broken at 80 columns.
+fn row(name: &str, words: &str) -> String {
+    wrapped_with(&format!("{name:<14}"), words, &" ".repeat(14)) + "\n"
+}
+
+/// A command that may be copied: where it is broken at 80 columns a backslash goes on.
+fn command_words(command: &str) -> String {
+    let line = wrapped_with("to know it: ", command, "  ");
+    line.lines().collect::<Vec<_>>().join(" \\\n")
+}
+
+/// What is not known and how to know it, then what happened; by default the first three.
+fn lines(report: &Report, view: View) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(refill_line(report).map(|line| wrapped(&line)));
+    lines.extend(report.command_to_know.as_ref().map(|command| command_words(command)));
+    let assumed = match &report.cost {
+        ProgramCost::Estimated { assumptions, .. } => &assumptions[..],
+        ProgramCost::Inconclusive { .. } => &[],
+    };
+    // Of a share that is told.
+    let is_told = report.refill_share.known().is_some();
+    let limited = assumed.iter().filter(|of| is_told && of.contains(LIMITED));
+    lines.extend(limited.map(|line| wrapped(line)));
+    let notices = report.seen.notices.iter();
+    lines.extend(notices.map(|notice| wrapped(&format!("note: {notice}"))));
+    if !view.verbose {
+        lines.truncate(MOST_LINES);
+        return lines;
+    }
+    lines.extend((!assumed.is_empty()).then(|| format!("assumed: {}", assumed.join("; "))));
+    lines.extend(report.seen.method.iter().map(|how| format!("note: {how}")));
+    lines
+}
+
+/// Why the refill share is not known, and what it is at most; nothing where the answer says it.
+fn refill_line(report: &Report) -> Option<String> {
+    report.cost.direct_share()?;
+    let why = report.refill_share.why()?;
+    let most = match &report.cost {
+        ProgramCost::Estimated { share, direct_share: Some(direct), .. } if share.high < 1.0 => {
+            let high = share.beside(*direct).high;
+            format!(" (at most {})", percents(Range { low: high, high }))
+        }
+        _ => String::new(),
+    };
+    // The command has a line of its own.
+    let command = report.command_to_know.as_ref();
+    let why = command.map_or(why.to_string(), |of| why.replace(&measure_with(of), ""));
+    Some(format!("refill: not known{most}: {why}"))
+}
+
+fn known<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+    match reading {
+        Reading::Known(value) => words(value),
+        Reading::Unknown { why } => format!("not known: {why}"),
+    }
+}

@@ -1,0 +1,282 @@
+//! Rows as CSV, and the samples of a run as rows. What was not read or does not apply is empty, never zero.
+
+use std::fmt::{Display, Write as _};
+use std::io::Write;
+use std::mem::take;
+
+use ::csv::{Writer, WriterBuilder};
+use anyhow::{Context, Result};
+use charts::{clean, is_obeyed};
+use model::case::Sample;
+use model::plan::Plan;
+use model::ring::State;
+use model::ring::{self, Disturbance};
+use model::run::Run;
+use model::speed::Slices;
+use model::trial::Environment;
+use model::trial::{self, Quantity, Trial};
+
+use crate::base::values::each_once;
+
+/// Empty where it is not known.
+pub(crate) fn known(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+/// Several figures in one column.
+fn several<T: Display>(all: &[T]) -> String {
+    let mut text = String::new();
+    for one in all {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        let _ = write!(text, "{one}");
+    }
+    text
+}
+
+/// Rows below a line of the columns' names, which is there without rows too.
+pub(crate) fn write(
+    names: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let mut table = Table::new(names, &mut all)?;
+    rows.into_iter().try_for_each(|row| table.row(row))?;
+    table.finish()?;
+    Ok(all)
+}
+
+/// A table that is being written.
+struct Table<W: Write>(Writer<W>);
+
+impl<W: Write> Table<W> {
+    fn new(names: &[&str], to: W) -> Result<Self> {
+        let mut writer = WriterBuilder::new().buffer_capacity(WRITTEN_BYTES).from_writer(to);
+        writer.write_record(names).context("cannot write CSV")?;
+        Ok(Self(writer))
+    }
+
+    fn row(&mut self, mut row: Vec<String>) -> Result<()> {
+        // CSV has no way to escape these (RFC 4180, section 2).
+        row.iter_mut().filter(|cell| cell.contains(is_obeyed)).for_each(|cell| *cell = clean(cell));
+        self.0.write_record(row).context("cannot write CSV")
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.0.flush().context("cannot write CSV")
+    }
+}
+
+/// Bytes of CSV that are written at once.
+const WRITTEN_BYTES: usize = 1 << 16;
+
+/// Writes all samples of a run. Of one that has rings and trials both, by round and case.
+pub(crate) fn samples(run: &Run, to: impl Write) -> Result<()> {
+    let plan = &run.header.plan;
+    let mut rows = Rows::new(plan, to)?;
+    let mut samples: Vec<&Sample> = run.samples.iter().collect();
+    if !keeps_order(plan) {
+        samples.sort_by_key(|sample| (sample.round(), sample.case()));
+    }
+    samples.into_iter().try_for_each(|sample| rows.of(sample))?;
+    rows.finish()
+}
+
+/// Whether the rows of a plan's samples are in the order of the samples.
+pub(crate) fn keeps_order(plan: &Plan) -> bool {
+    plan.rings().next().is_none() || plan.trials().next().is_none()
+}
+
+/// The rows of samples: one of a ring, one for each quantity of a trial.
+pub(crate) struct Rows<'a, W: Write> {
+    plan: &'a Plan,
+    table: Table<W>,
+    /// Where each column of the table is among those of a ring.
+    of_ring: Vec<Option<usize>>,
+    /// The same of a trial.
+    of_trial: Vec<Option<usize>>,
+}
+
+impl<'a, W: Write> Rows<'a, W> {
+    pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
+        let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
+        let rings = of_rings.iter().filter(|_| plan.rings().next().is_some());
+        let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
+        let names = each_once(rings.chain(trials).copied());
+        let places = |own: &[&str]| {
+            names.iter().map(|name| own.iter().position(|known| known == name)).collect()
+        };
+        let (of_ring, of_trial) = (places(&of_rings), places(&of_trials));
+        Ok(Self { plan, table: Table::new(&names, to)?, of_ring, of_trial })
+    }
+
+    /// Writes those of a sample.
+    pub(crate) fn of(&mut self, sample: &Sample) -> Result<()> {
+        let plan = self.plan;
+        match sample {
+            Sample::Ring(sample) => {
+                let Some(case) = plan.ring(sample.case) else { return Ok(()) };
+                let row = Ring { plan, case, sample };
+                self.table.row(cells(&self.of_ring, RING.map(|(_, of)| of(&row))))
+            }
+            Sample::Trial(sample) => quantities(plan, sample).iter().try_for_each(|row| {
+                self.table.row(cells(&self.of_trial, TRIAL.map(|(_, of)| of(row))))
+            }),
+        }
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.table.finish()
+    }
+}
+
+/// The cells of a row; empty where it has none of a column.
+fn cells<const N: usize>(places: &[Option<usize>], mut row: [String; N]) -> Vec<String> {
+    let mut cell = |place: &Option<usize>| place.map_or(String::new(), |at| take(&mut row[at]));
+    places.iter().map(&mut cell).collect()
+}
+
+/// A sample of a ring.
+struct Ring<'a> {
+    plan: &'a Plan,
+    case: &'a ring::Case,
+    sample: &'a ring::Sample,
+}
+
+type OfRing = fn(&Ring) -> String;
+
+/// Columns by name.
+const RING: [(&str, OfRing); 37] = [
+    ("experiment", |of| of.plan.experiment.to_string()),
+    ("case", |of| of.sample.case.to_string()),
+    ("round", |of| of.sample.round.to_string()),
+    ("sample", |of| of.sample.sample.to_string()),
+    ("members", |of| of.case.members.to_string()),
+    ("kind", |of| of.case.kind.name().to_string()),
+    ("link", |of| of.case.link.clone()),
+    ("work_bytes", |of| of.case.work.map_or(0, |work| work.bytes).to_string()),
+    ("stride_bytes", |of| known(of.case.work.map(|work| work.stride_bytes))),
+    ("op", |of| known(of.case.work.map(|work| work.op.name()))),
+    ("placement", |of| of.case.placement.to_string()),
+    ("policy", |of| of.case.policy.name().to_string()),
+    ("hops", |of| of.sample.hops.to_string()),
+    ("elapsed_ns", |of| of.sample.elapsed_ns.to_string()),
+    ("user_ns", |of| known(of.sample.user_system_ns().map(|(user, _)| user))),
+    ("system_ns", |of| known(of.sample.user_system_ns().map(|(_, system)| system))),
+    ("voluntary", |of| of.sample.counters.voluntary.to_string()),
+    ("involuntary", |of| of.sample.counters.involuntary.to_string()),
+    ("migrations", |of| known(of.sample.counters.migrations)),
+    ("minor_faults", |of| of.sample.counters.minor_faults.to_string()),
+    ("major_faults", |of| of.sample.counters.major_faults.to_string()),
+    ("steal_ns", |of| known(of.sample.steal_ns)),
+    ("laps", |of| of.sample.laps.to_string()),
+    ("cpu_ns", |of| of.sample.cpu_ns().to_string()),
+    ("setup_ns", |of| of.sample.setup_ns.to_string()),
+    ("cpus", |of| several(&of.case.placement.cpus())),
+    ("disturbed", |of| several::<Disturbance>(&of.sample.disturbances(of.case))),
+    ("walk", |of| known(of.case.work.map(|work| work.walk.name()))),
+    ("huge_pages", |of| known(of.case.work.map(|work| work.huge_pages))),
+    ("priority", |of| known(of.case.priority)),
+    ("state", |of| known(of.case.state.map(State::name))),
+    ("slice_laps", |of| known(of.sample.slices.as_ref().map(|of| of.laps))),
+    ("slices_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.elapsed_ns)))),
+    ("latency_quanta_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.latency_ns)))),
+    ("throughput_quanta_ns", |of| {
+        known(of.sample.slices.as_ref().map(|of| several(&of.throughput_ns)))
+    }),
+    ("waited_ns", |of| known(of.sample.slices.as_ref().and_then(Slices::waited_ns))),
+    ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
+];
+
+/// A quantity of a sample of a trial; its unit is the end of its name.
+struct Measured<'a> {
+    plan: &'a Plan,
+    case: &'a trial::Case,
+    sample: &'a trial::Sample,
+    name: String,
+    /// The sum of a tally's values; a count itself.
+    total: f64,
+    tally: Option<Quantity>,
+}
+
+/// All tallies with values, then all counts.
+fn quantities<'a>(plan: &'a Plan, sample: &'a trial::Sample) -> Vec<Measured<'a>> {
+    let Some(case) = plan.trial(sample.case) else { return Vec::new() };
+    let measured =
+        |name: &str, total, tally| Measured { plan, case, sample, name: name.into(), total, tally };
+    let tallies = sample.all_tallies();
+    let of_tallies = tallies
+        .iter()
+        .filter_map(|(name, of)| Some(measured(name, of.total(), Some(Quantity::of(of)?))));
+    let of_counts = sample.counts.iter().map(|(name, count)| measured(name, *count as f64, None));
+    of_tallies.chain(of_counts).collect()
+}
+
+impl Measured<'_> {
+    /// What tells its trial from others of the experiment.
+    fn label(&self, name: &str) -> String {
+        match (&self.case.trial, name) {
+            (Trial::Call { call } | Trial::Loop { call }, "call") => call.clone(),
+            (Trial::TwoProcesses, "call") => "two-processes".to_string(),
+            (Trial::Gaps { .. }, "call") => "gaps".to_string(),
+            (Trial::Wakeup(_), "call") => "wakeup".to_string(),
+            (Trial::Wakeup(wakeup), "load") => wakeup.load.to_string(),
+            (Trial::Wakeup(wakeup), "timer_slack_ns") => wakeup.timer_slack_ns.to_string(),
+            (Trial::Wakeup(wakeup), "cpu_latency_us") => known(wakeup.cpu_latency_us),
+            (Trial::Primes { primes }, "primes") => primes.to_string(),
+            (Trial::Malloc { bytes, .. }, "bytes") => bytes.to_string(),
+            (Trial::Malloc { preload, .. }, "preload") => known(preload.as_ref()),
+            (Trial::Sampling { phase, .. }, "phase") => phase.to_string(),
+            (Trial::Execution(of), "bytes") => of.work.bytes.to_string(),
+            (Trial::Execution(of), "setting") => of.setting.to_string(),
+            (Trial::Execution(of), "environment") => of.environment.to_string(),
+            (Trial::Execution(of), "noise") => {
+                let is_disturbed = of.environment == Environment::Disturbed;
+                known(is_disturbed.then(|| of.noise.name()))
+            }
+            (Trial::Execution(of), "laps") => of.laps.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// A figure of a tally; of a count only the total is known.
+    fn tally<T: ToString>(&self, of: fn(&Quantity) -> T) -> String {
+        known(self.tally.as_ref().map(of))
+    }
+}
+
+type OfTrial = fn(&Measured) -> String;
+
+/// Columns by name.
+const TRIAL: [(&str, OfTrial); 28] = [
+    ("experiment", |of| of.plan.experiment.to_string()),
+    ("case", |of| of.sample.case.to_string()),
+    ("round", |of| of.sample.round.to_string()),
+    ("cpu", |of| of.case.cpu.to_string()),
+    ("policy", |of| of.case.policy.name().to_string()),
+    ("call", |of| of.label("call")),
+    ("primes", |of| of.label("primes")),
+    ("bytes", |of| of.label("bytes")),
+    ("preload", |of| of.label("preload")),
+    ("phase", |of| of.label("phase")),
+    ("elapsed_ns", |of| of.sample.elapsed_ns.to_string()),
+    ("steal_ns", |of| known(of.sample.steal_ns)),
+    ("quantity", |of| of.name.clone()),
+    ("values", |of| of.tally(|tally| tally.count)),
+    ("total", |of| format!("{:?}", of.total)),
+    ("mean", |of| of.tally(|tally| format!("{:?}", tally.mean))),
+    ("sd", |of| of.tally(|tally| known(tally.sd.map(|sd| format!("{sd:?}"))))),
+    ("min", |of| of.tally(|tally| tally.min)),
+    ("p50", |of| of.tally(|tally| tally.p50)),
+    ("p99", |of| of.tally(|tally| tally.p99)),
+    ("max", |of| of.tally(|tally| tally.max)),
+    ("setting", |of| of.label("setting")),
+    ("environment", |of| of.label("environment")),
+    ("noise", |of| of.label("noise")),
+    ("laps", |of| of.label("laps")),
+    ("load", |of| of.label("load")),
+    ("timer_slack_ns", |of| of.label("timer_slack_ns")),
+    ("cpu_latency_us", |of| of.label("cpu_latency_us")),
+];

@@ -1,0 +1,256 @@
+//! Files that are there whole or not at all: an old one stays until the new one is on the disk.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, Result, anyhow};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::base::failure::usage;
+
+/// The folder that a file is to lie in.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// A name beside `path` that nobody can have foreseen.
+pub(crate) fn beside(path: &Path) -> io::Result<PathBuf> {
+    Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::unforeseen()?)))
+}
+
+/// A file that is not complete. It has no name where the file system has such files (open(2), O_TMPFILE), so that a
+/// program killed meanwhile leaves nothing; else a name of [`beside`], which goes with this value.
+pub(crate) struct Unfinished {
+    file: File,
+    named: Option<PathBuf>,
+}
+
+impl Unfinished {
+    /// An empty file, to be read and appended to, that will be called `path`.
+    pub(crate) fn create(path: &Path, mode: u32) -> io::Result<Self> {
+        let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        match open(folder_of(path), how, Mode::from_raw_mode(mode)) {
+            // Only by /proc can it be given a name.
+            Ok(file) if Path::new("/proc/self/fd").exists() => {
+                Ok(Self { file: file.into(), named: None })
+            }
+            Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                Self::create_named(beside(path)?, mode)
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn create_named(name: PathBuf, mode: u32) -> io::Result<Self> {
+        let mut how = OpenOptions::new();
+        let file = how.read(true).append(true).create_new(true).mode(mode).open(&name)?;
+        Ok(Self { file, named: Some(name) })
+    }
+
+    /// To be written.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives it its name, which nothing may have.
+    pub(crate) fn finish(self, path: &Path) -> io::Result<File> {
+        self.link(path)?;
+        self.file.try_clone()
+    }
+
+    fn link(&self, path: &Path) -> io::Result<()> {
+        match &self.named {
+            // Not every file system has links.
+            Some(name) => fs::hard_link(name, path).or_else(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Err(error),
+                _ => fs::rename(name, path),
+            }),
+            None => {
+                let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+            }
+        }
+    }
+
+    /// Puts it on the disk and in place of what has that name. Only between two system calls of these is it there by
+    /// another.
+    pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        if self.named.is_none() {
+            match self.link(path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    let name = beside(path)?;
+                    self.link(&name)?;
+                    self.named = Some(name);
+                }
+                linked => return linked,
+            }
+        }
+        self.named.as_ref().map_or(Ok(()), |name| fs::rename(name, path))?;
+        self.named = None;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(name) = &self.named {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// What a path that is to be written names.
+pub(crate) enum Place {
+    /// A file, of which this is known if it is there.
+    File(Option<Metadata>),
+    /// A device, a FIFO, or a descriptor of this process: it is written to as it is.
+    Stream,
+}
+
+impl Place {
+    /// Or why it is not written to. A link to a file is not: who may make links in a folder must not choose which
+    /// file of somebody else is replaced.
+    pub(crate) fn of(path: &Path) -> Result<Self, String> {
+        let found = match path.metadata() {
+            Ok(found) if found.is_dir() => return Err("it is a directory".to_string()),
+            Ok(found) if !found.is_file() || is_descriptor(path) => return Ok(Self::Stream),
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        match path.read_link() {
+            Ok(target) => {
+                let target = target.display();
+                Err(format!(
+                    "it is a link to {target}, and links are not followed: name that file itself"
+                ))
+            }
+            Err(_) => Ok(Self::File(found)),
+        }
+    }
+}
+
+/// Whether it is `/dev/stdout`, `/dev/fd/3` or the like, whatever is open there.
+fn is_descriptor(path: &Path) -> bool {
+    let target = path.read_link().unwrap_or_default();
+    let lies_there = |path: &Path| {
+        let folder = folder_of(path).canonicalize().unwrap_or_default();
+        folder.starts_with("/proc") && folder.ends_with("fd")
+    };
+    lies_there(path) || lies_there(&folder_of(path).join(target))
+}
+
+/// Writes a file that a user has named, as `fill` writes it.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let place = Place::of(path).map_err(|why| usage(format!("{}: {why}", path.display())))?;
+    let cannot = |error| cannot_write(path, error);
+    match place {
+        Place::Stream => {
+            let to = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+            written(to, fill)?.map_err(cannot)
+        }
+        Place::File(old) => {
+            let mut new = begin(path, old).map_err(cannot)?;
+            written(new.file(), fill)?.map_err(cannot)?;
+            new.put(path).map_err(cannot)
+        }
+    }
+}
+
+/// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is to be written.
+pub(crate) fn written(
+    to: impl Write,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<io::Result<()>> {
+    struct Noted<W>(W, Option<io::Error>);
+    impl<W: Write> Write for Noted<W> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes).map_err(|error| {
+                let kind = error.kind();
+                self.1 = Some(error);
+                kind.into()
+            })
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+    let mut to = Noted(to, None);
+    match (fill(&mut to), to.1) {
+        (Err(_), Some(error)) => Ok(Err(error)),
+        (filled, _) => filled.map(Ok),
+    }
+}
+
+/// An empty file for the place of the one that is there, whose owner and mode it gets as far as that is permitted.
+pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
+    let mut new = Unfinished::create(path, 0o666)?;
+    if let Some(old) = old {
+        // The owner first: a change of it takes bits of the mode away.
+        let _ = fchown(new.file(), Some(old.uid()), Some(old.gid()));
+        new.file().set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
+    }
+    Ok(new)
+}
+
+/// Puts a file of our own in place of the one that is there.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = Unfinished::create(path, 0o666)?;
+    new.file().write_all(bytes)?;
+    new.put(path)
+}
+
+/// An error with the path, and with the limit where that is the reason.
+pub(crate) fn cannot_write(path: &Path, error: io::Error) -> Error {
+    let limit = getrlimit(Resource::Fsize).current;
+    let limit = limit.filter(|_| error.kind() == ErrorKind::FileTooLarge).map(|bytes| {
+        format!("; the limit of a file's size is {bytes} bytes (`ulimit -f unlimited` raises it)")
+    });
+    anyhow!("cannot write {}: {error}{}", path.display(), limit.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    }
+
+    /// As on a file system without files that have no name.
+    #[test]
+    fn a_file_with_a_name_of_its_own_leaves_none_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let begin = || {
+            let mut new = Unfinished::create_named(beside(&path).unwrap(), 0o600).unwrap();
+            new.file().write_all(b"new").unwrap();
+            new
+        };
+        drop(begin());
+        assert_eq!(names(folder.path()), [""; 0]);
+        begin().finish(&path).unwrap();
+        assert_eq!(begin().finish(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        fs::write(&path, "old").unwrap();
+        begin().put(&path).unwrap();
+        assert_eq!(
+            (names(folder.path()), fs::read(&path).unwrap()),
+            (vec!["file".into()], b"new".to_vec())
+        );
+    }
+
+    #[test]
+    fn nobody_can_foresee_a_name() {
+        let name = || beside(Path::new("folder/file")).unwrap();
+        assert_ne!(name(), name());
+        assert_eq!(name().parent(), Some(Path::new("folder")));
+    }
+}

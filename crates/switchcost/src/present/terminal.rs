@@ -1,0 +1,389 @@
+//! What every report on the terminal is made of: tables, figures, intervals, charts, the machine, the end.
+
+use std::path::Path;
+
+use charts::{Figure, Look};
+use clap::Args;
+use comfy_table::TableComponent::{HeaderLines, MiddleHeaderIntersections};
+use comfy_table::{CellAlignment, Row, Table, presets};
+use model::competing::CompetingTasks;
+use model::estimate::Estimate;
+use model::machine::Machine;
+use model::noise::{NoiseLevel, NoiseVerdict};
+use model::quote::{NotQuotable, Quoted};
+use model::record::CpuSpeed;
+use model::run::{Header, Run, StopReason};
+use model::words;
+use textwrap::WordSplitter;
+
+/// `AMD EPYC, Linux 6.1`.
+pub(crate) fn machine_words(machine: &Machine) -> String {
+    let cpu = machine.cpu_name().map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    format!("{cpu}, Linux {kernel}")
+}
+
+/// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
+pub(crate) fn heading(header: &Header) -> String {
+    format!("{} on {}", header.plan.experiment, machine_words(&header.machine))
+}
+
+/// The last line: where the run is kept.
+pub(crate) fn place(path: Option<&Path>) -> String {
+    let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
+    format!("run file: {file}")
+}
+
+/// Rows below their columns, all to the right.
+pub(crate) fn table(
+    columns: impl Into<Row>,
+    rows: impl IntoIterator<Item = impl Into<Row>>,
+) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_style(HeaderLines, '-').set_style(MiddleHeaderIntersections, '-');
+    table.set_header(columns).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((0, 1));
+    }
+    table
+}
+
+/// Three significant digits or all before the point; a dash for what is not known.
+pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
+    let Some(value) = value.into() else { return "-".to_string() };
+    let decimals = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// What may be told of an estimate, or why nothing may; none without one.
+pub(crate) type Told = Option<Result<Quoted, NotQuotable>>;
+
+/// A figure alone; a dash where none may be told.
+pub(crate) fn told_value(told: Told) -> String {
+    figure(told.and_then(|told| Some(told.ok()?.value())))
+}
+
+/// The interval of a figure, or why there is no figure; a dash without an estimate.
+pub(crate) fn told_interval(told: Told) -> String {
+    told.map_or("-".to_string(), |told| match told {
+        Ok(of) => format!("{} to {}", figure(of.low()), figure(of.high())),
+        Err(why) => why.to_string(),
+    })
+}
+
+/// A figure with its interval, or why there is no figure; a dash without an estimate.
+pub(crate) fn told_words(told: Told) -> String {
+    let interval = told_interval(told);
+    match told {
+        Some(Ok(_)) => format!("{} ({interval})", told_value(told)),
+        _ => interval,
+    }
+}
+
+/// Of a cost.
+pub(crate) fn value(estimate: Option<Estimate>) -> String {
+    told_value(cost(estimate))
+}
+
+/// Of a cost.
+pub(crate) fn interval(estimate: Option<Estimate>) -> String {
+    told_interval(cost(estimate))
+}
+
+/// Of a cost.
+pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
+    told_words(cost(estimate))
+}
+
+/// How the note begins that a budget is too short, which is printed by default.
+pub(crate) const TOO_SHORT: &str = "budget:";
+
+/// Heading of what `at_clock` gives, behind what the cycles are of.
+pub(crate) const GHZ: &str = "GHz";
+
+/// What `at_clock` gives.
+pub(crate) const CLOCK_LEGEND: &str =
+    "cycles, GHz: the figure in cycles of the core's own clock, and that clock; -: not known\n";
+
+/// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
+pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {
+    [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}"))]
+}
+
+fn cost(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote_cost())
+}
+
+/// A difference, which may be below zero.
+pub(crate) fn difference(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote())
+}
+
+/// A share or a rate, which may be zero.
+pub(crate) fn count(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote_count())
+}
+
+/// A sentence on a run: of one that did not end it begins with that.
+pub(crate) fn sentence(unfinished: Option<&str>, words: &str) -> String {
+    unfinished.map_or(words.to_string(), |how| format!("{how}: {words}"))
+}
+
+/// CPUs as a list: `0,2`.
+pub(crate) fn cpu_list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// `1 round`, `7 rounds`.
+pub(crate) fn rounds_words(rounds: u32) -> String {
+    counted(rounds as usize, "round")
+}
+
+/// `1 case`, `7 cases`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct View {
+    /// Print all that is known: legends, the machine, notes, where the run is stored
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// Print cycles and the core's clock, too; of `ring` also Sloan's columns: seconds for a million laps,
+    /// and the share of clean slices
+    #[arg(long)]
+    pub(crate) wide: bool,
+
+    /// Print the figures of the machines of 1984 to 2007 beside this one's
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+impl View {
+    /// Everything.
+    pub(crate) const ALL: Self = Self { verbose: true, wide: true, history: true };
+}
+
+/// What an experiment prints of its run, between what the reports of all have.
+#[derive(Default)]
+pub(crate) struct Text {
+    /// The answer, in a sentence or two.
+    pub(crate) headline: String,
+    /// What follows the machine in the heading.
+    pub(crate) heading: String,
+    /// The table that the answer rests on, at most 80 columns wide, ending with a newline.
+    pub(crate) table: String,
+    /// Further tables and legends, ending with a newline, for --verbose.
+    pub(crate) details: String,
+    /// Lines of its own, what matters most first.
+    pub(crate) findings: Vec<String>,
+}
+
+/// Columns of a terminal that everybody has: no line that is printed by default is longer.
+pub(crate) const WIDTH: usize = 80;
+
+/// Lines below a table that are printed by default.
+pub(crate) const MOST_LINES: usize = 3;
+
+/// What the records of all experiments have beside their findings.
+pub(crate) struct Common<'a> {
+    pub(crate) noise: &'a NoiseVerdict,
+    pub(crate) speed: &'a [CpuSpeed],
+    pub(crate) ns_per_tick: Option<f64>,
+    /// Widest relative half-width; none as long as a case has no interval.
+    pub(crate) precision: Option<f64>,
+}
+
+/// The report of a run, ending with a newline: the answer, the table, the lines that matter; with `verbose` all
+/// that is known.
+pub(crate) fn report(
+    run: &Run,
+    text: Text,
+    common: &Common,
+    path: Option<&Path>,
+    view: View,
+) -> String {
+    let Text { headline, heading: setting, table, details, findings } = text;
+    let mut parts = vec![wrapped(&sentence(run.unfinished(), &headline))];
+    if view.verbose {
+        parts.push(format!("{}{setting}", heading(&run.header)));
+    }
+    parts.push(table);
+    let mut lines = failures(run);
+    lines.extend(doubt(run, common));
+    if view.verbose {
+        parts.push(details);
+        lines.extend(findings);
+        lines.extend(machine_lines(run, common));
+        lines.push(place(path));
+    } else {
+        // Beside what the machine was like: a line of its own would leave out a finding.
+        let who = run.company.as_ref().and_then(CompetingTasks::brief_line);
+        let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
+        machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
+        lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());
+        lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(findings);
+        lines.truncate(MOST_LINES);
+        lines = lines.iter().map(|line| wrapped(line)).collect();
+    }
+    parts.push(lines.join("\n"));
+    page(&parts)
+}
+
+/// Parts of a report with an empty line between them, ending with a newline. Empty ones are left out.
+pub(crate) fn page(parts: &[String]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| trimmed(part)).collect();
+    let parts: Vec<&str> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| &**part).collect();
+    parts.join("\n\n") + "\n"
+}
+
+/// Without blanks at the ends of lines, and without empty lines around.
+fn trimmed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim_matches('\n').to_string()
+}
+
+/// A line broken at 80 columns, at blanks only; what follows is indented.
+pub(crate) fn wrapped(line: &str) -> String {
+    wrapped_with("", line, "  ")
+}
+
+/// The same with a label before it and an indent of one's own.
+pub(crate) fn wrapped_with(label: &str, line: &str, indent: &str) -> String {
+    let options = textwrap::Options::new(WIDTH).word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(line, options.initial_indent(label).subsequent_indent(indent))
+}
+
+/// Cases that could not be measured, always or in some rounds.
+fn failures(run: &Run) -> Vec<String> {
+    let cases = run.header.plan.cases.iter().enumerate();
+    let failed = cases.filter_map(|(number, case)| {
+        let failure = run.failures.iter().rev().find(|failure| failure.case == number)?;
+        let measured = run.samples.iter().any(|sample| sample.case() == number);
+        let further = if measured { "failed in some rounds" } else { "not measured" };
+        Some(format!("{further}: {}: {}", case.title(), failure.message))
+    });
+    failed.collect()
+}
+
+/// Why the figures are to be taken with care: how the run ended, and what the machine was like.
+fn doubt(run: &Run, common: &Common) -> Vec<String> {
+    let noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let machine = noisy.then(|| format!("machine: {}", common.noise.in_words()));
+    let ended = run.end.as_ref().map(|end| end.reason);
+    let is_short = common.precision.is_none() && run.header.plan.stopping.precision > 0.0;
+    let stopped = match ended {
+        Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => is_short,
+        Some(StopReason::Interrupted | StopReason::Failed) | None => true,
+    };
+    let stopped = stopped.then(|| format!("stopped: {}", stop_words(run, common)));
+    stopped.into_iter().chain(machine).collect()
+}
+
+/// What is known of the machine, of the run's end and of what was asked for.
+fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
+    let said = doubt(run, common);
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(common.ns_per_tick.map(|ns| {
+        let mhz = 1000.0 / ns;
+        format!(
+            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the core's clock"
+        )
+    }));
+    lines.push(format!("machine: {}", common.noise.in_words()));
+    lines.extend(common.speed.iter().map(speed_words));
+    lines.extend(run.company.as_ref().and_then(CompetingTasks::line));
+    lines.push(format!("stopped: {}", stop_words(run, common)));
+    lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines.retain(|line| !said.contains(line));
+    lines
+}
+
+/// A unit of time for figures that are to have the same one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeUnit {
+    pub(crate) name: &'static str,
+    /// Nanoseconds in it.
+    pub(crate) ns: f64,
+}
+
+impl TimeUnit {
+    /// The one that a time in nanoseconds is printed in.
+    pub(crate) fn of(ns: f64) -> Self {
+        let (ns, name) = words::time_unit(ns);
+        Self { name, ns }
+    }
+
+    /// A time in it, without its name.
+    pub(crate) fn figure(self, ns: f64) -> String {
+        figure(ns / self.ns)
+    }
+
+    /// A time in it.
+    pub(crate) fn words(self, ns: f64) -> String {
+        format!("{} {}", self.figure(ns), self.name)
+    }
+}
+
+/// How fast the CPU was, and how sure its full speed is.
+fn speed_words(speed: &CpuSpeed) -> String {
+    let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
+    let known = match speed.level.established {
+        true => "its full speed is known (from the table or three earlier runs)",
+        false => "its full speed is provisional (fewer than three runs have seen it)",
+    };
+    format!("speed: CPU {}{clock}; {known}", cpu_list(&speed.cpus))
+}
+
+/// Why a run ended, after how many rounds, and how precise it is.
+fn stop_words(run: &Run, common: &Common) -> String {
+    let stopping = &run.header.plan.stopping;
+    let Some(end) = &run.end else {
+        return "no end line: the run was killed or is still going on".to_string();
+    };
+    if end.reason == StopReason::Failed {
+        return reason_words(end.reason).to_string();
+    }
+    let widest = match common.precision {
+        Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
+        None => "not every case has an interval: more time (--budget) gives it".to_string(),
+    };
+    // A plan of so many rounds asks for none.
+    let precision = match stopping.precision > 0.0 {
+        true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
+        false => String::new(),
+    };
+    let rounds = rounds_words(run.rounds());
+    let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
+    format!("{} ({rounds} in {seconds:.1} s{precision})", reason_words(end.reason))
+}
+
+/// Why a run ended.
+pub(crate) fn reason_words(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Precise => "precise enough",
+        StopReason::BudgetSpent => "the budget is spent",
+        StopReason::RoundsDone => "all rounds are done",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Failed => "nothing could be measured",
+    }
+}
+
+/// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
+pub(crate) fn drawn(figure: Option<Figure>) -> String {
+    let look = Look { columns: 80, colour: false, unicode: true };
+    figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n")
+}

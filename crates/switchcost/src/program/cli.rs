@@ -1,0 +1,296 @@
+//! What may be typed, and what is done for it. One definition feeds parser, help, manual and completions.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+use super::measured;
+use crate::experiments::clock::ClockCommand;
+use crate::experiments::cost::CostArgs;
+use crate::experiments::links::{self, LinksArgs};
+use crate::experiments::response::ResponseArgs;
+use crate::experiments::ring::RingArgs;
+use crate::observe::top::{self, TopArgs};
+use crate::observe::trace::{self, TraceArgs};
+use crate::present::output::{colour, print, without_use};
+use crate::program::classic::{self, ClassicCommand};
+use crate::program::compare::{self, CompareArgs};
+use crate::program::history::{self, HistoryArgs};
+use crate::program::measure::{self, MeasureArgs};
+use crate::program::report::{self, ReportArgs};
+use crate::program::runs::{self, RunsCommand};
+use crate::program::trend::{self, TrendArgs};
+use crate::program::{fleet, schema};
+use crate::usage::profile::{self, ProfileArgs};
+use crate::usage::run::{self, RunArgs};
+
+/// What a context switch costs here, at your scale, with your working set, and whether the number
+/// can be trusted.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Answers and verdicts in colour: on a terminal without NO_COLOR (auto), always, or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
+}
+
+impl Cli {
+    /// What was typed; where that is not accepted, the program ends with a message.
+    pub(crate) fn of_arguments() -> Self {
+        // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
+        // they would have to be declared twice.
+        let command =
+            Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
+        let command = command.mut_subcommand("run", |c| c.mut_args(without_use));
+        let command = command.mut_subcommand("profile", |c| c.mut_args(profile::of_profile));
+        let command = command.mut_subcommand("trace", |c| c.mut_args(trace::of_trace));
+        let command = signed(command);
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Values that are numbers.
+const NUMBERS: [&str; 8] =
+    ["BYTES", "BYTES,...", "COUNT", "LIST", "NUMBER", "PID", "SHARE", "TIME"];
+
+/// A number may have a minus sign: then the message says what is accepted.
+fn signed(command: clap::Command) -> clap::Command {
+    let is_number = |arg: &Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|name| NUMBERS.contains(&name.as_str()))
+    };
+    let with_sign = |arg: Arg| if is_number(&arg) { arg.allow_hyphen_values(true) } else { arg };
+    command.mut_args(with_sign).mut_subcommands(signed)
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure what matters in one go: rings, working sets, response and clocks
+    ///
+    /// Runs ring, cost, response and clock overhead with their default plans, one after the other, each in
+    /// its share of the budget; prints a summary that leads with what a switch costs here and whether the
+    /// machine was quiet enough to believe it, and stores the runs. --report writes charts.
+    #[command(
+        after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s --name before\n  switchcost measure --report report.html"
+    )]
+    Measure(MeasureArgs),
+    /// Measure a ring of processes that pass a token round, against its size
+    ///
+    /// The members of a ring pass a one-byte token round, so that the kernel has to switch from
+    /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
+    /// switches, is measured in every round; what the others cost above it, divided by the
+    /// switches that the kernel counted, is the cost of a switch.
+    #[command(
+        after_long_help = "Examples:\n  switchcost ring\n  switchcost ring --members 2..64:x2 --kind thread\n  switchcost ring --link all --members 2\n  switchcost ring --placement sweep --members 2 --name pinned"
+    )]
+    Ring(RingArgs),
+    /// Measure direct and total cost of a switch by working set, stride and kind of access
+    ///
+    /// c1 is what a switch costs without work, c2 with a working set that each member walks in every hop;
+    /// the indirect cost, c2 - c1, is what finding the caches full of the other's data costs (Li, Ding
+    /// and Shen 2007). Each is what a hop of the ring takes above the solos of its members, which each
+    /// member makes on the same memory in the same process, divided by the counted switches. As the working set grows, c2 passes through regions: all fits; two do not fit together;
+    /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
+    /// afterwards.
+    #[command(
+        after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
+    )]
+    Cost(CostArgs),
+    /// Measure clocks: what reading them costs, and how far they can be trusted
+    #[command(subcommand)]
+    #[command(
+        after_long_help = "Examples:\n  switchcost clock overhead\n  switchcost clock sampling"
+    )]
+    Clock(ClockCommand),
+    /// Run the papers' own programs by their own names: pipeline, getrusage, twosig, ...
+    ///
+    /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
+    #[command(subcommand)]
+    Classic(ClassicCommand),
+    /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
+    ///
+    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; two
+    /// processes that pass a token by every link that the machine has; what interrupts a busy thread; how
+    /// late a sleeper is woken, and the response budget: whether the parts explain it. All cases are
+    /// measured in one shuffled schedule, so that what is computed from several of them is paired within
+    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
+    #[command(
+        after_long_help = "Examples:\n  switchcost response\n  switchcost response --only wakeup\n  switchcost response --only interrupts --busy-policy fifo"
+    )]
+    Response(ResponseArgs),
+    /// Compare two runs, or two settings measured side by side: did it change?
+    ///
+    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the ratio of
+    /// its costs with an interval and one of three answers: changed, not changed within a limit, cannot
+    /// tell. All intervals hold together, however many cases there are. Exit codes: 0; 1 if --fail-above
+    /// was given and a case has become slower beyond it; 2 if there is no comparison, or if --fail-above was
+    /// given and a case that BASE measured failed in NEW.
+    // As large as it is for the flags of `ring`.
+    #[command(
+        after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  switchcost compare free pinned --across placement\n  switchcost compare --ab '' 'nice -n 10' --members 2"
+    )]
+    Compare(Box<CompareArgs>),
+    /// Follow a cost through the stored runs: when did it change, and what changed with it?
+    ///
+    /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the clock is told apart. A
+    /// change of level is found from its third run on, with an interval, and named by what the runs recorded of
+    /// the machine: kernel, command line, mitigations, microcode, CPU, and this program's build. Runs whose figure does
+    /// not hold are left out, with the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by
+    /// more than that, 3 if a change of that size would not be seen; 2 if there is no series.
+    #[command(
+        after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend ./builds/ --by build --json -"
+    )]
+    Trend(TrendArgs),
+    /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
+    ///
+    /// The file needs no network and no other file. It opens with what was measured, on what, and what it
+    /// says; a table under each chart has its numbers.
+    #[command(
+        after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost report base last history:sun-4/280"
+    )]
+    Report(ReportArgs),
+    /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
+    History(HistoryArgs),
+    /// List what can carry the token, what each needs, and whether this machine has it
+    Links(LinksArgs),
+    /// Run a command and tell what it used, and what its switches cost it; or which of several is faster
+    ///
+    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
+    /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
+    /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
+    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
+    /// SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the command, also when they are sent to this program
+    /// alone, and what was measured until the first four is printed; other signals end or stop this program as any other. All commands
+    /// are looked up before the first is run. Nothing is stored: --json keeps the figures.
+    #[command(
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+    )]
+    Run(RunArgs),
+    /// Measure the CPU time of each call of a command's allocator, or of functions that you name
+    ///
+    /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with the clock of the
+    /// thread's own CPU time (docs/threadclock.md): a preemption in a call is not charged to it, and what a wall clock
+    /// would have charged is told beside. Each run is a fresh launch; intervals are over launches. The command is not
+    /// changed or built anew, but has to be linked dynamically. The report goes to standard error, and the exit code is the
+    /// command's. Nothing is stored: --json keeps all, with histograms.
+    #[command(
+        after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c 'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once"
+    )]
+    Profile(ProfileArgs),
+    /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it costs
+    ///
+    /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch prints the
+    /// same for scripts.
+    #[command(
+        after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort wait\n  switchcost top --batch=json --updates 5"
+    )]
+    Top(TopArgs),
+    /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
+    ///
+    /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and the time on
+    /// the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing stays attached, however
+    /// it ends. What the switches cost is looked up in the stored run of `cost`. With a command the figures go
+    /// to standard error, and the exit code is the command's.
+    #[command(
+        after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all --seconds 5\n  switchcost trace -- make -j4"
+    )]
+    Trace(TraceArgs),
+    /// List, show, export, resume or remove stored runs
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Measure many hosts by Slurm, Kubernetes or ssh, and find those that are slow, noisy or different
+    ///
+    /// Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is handed to its
+    /// program, switchcost-fleet, which is looked for beside this one, then on PATH.
+    #[command(
+        disable_help_flag = true,
+        disable_version_flag = true,
+        after_long_help = "Example:\n  switchcost fleet --help"
+    )]
+    Fleet {
+        /// What switchcost-fleet is given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Print the JSON schema of what this program writes, or the names of all schemas
+    Schema {
+        /// The schema's name
+        name: Option<String>,
+    },
+}
+
+/// Does what was asked.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    colour::choose(cli.color);
+    match cli.command {
+        Command::Measure(args) => measure::run(&args),
+        Command::Ring(args) => measured::ring(&args),
+        Command::Cost(args) => measured::cost(&args),
+        Command::Clock(command) => measured::clock(&command),
+        Command::Classic(command) => classic::run(command),
+        Command::Response(args) => measured::response(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Trend(args) => trend::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::History(args) => history::run(&args),
+        Command::Links(args) => links::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Profile(args) => profile::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Trace(args) => trace::run(&args),
+        Command::Runs(command) => runs::run(command),
+        Command::Fleet { arguments } => fleet::run(&arguments),
+        Command::Completions { shell } => completions(shell),
+        Command::Man => manual(),
+        Command::Schema { name } => schema::run(name.as_deref()),
+    }
+}
+
+fn completions(shell: Shell) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "switchcost", &mut script);
+    print(&script).context("cannot print the script")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn manual() -> Result<ExitCode> {
+    let mut page = Vec::new();
+    for command in pages(Cli::command()) {
+        clap_mangen::Man::new(command).render(&mut page).context("cannot write the manual page")?;
+    }
+    print(&page).context("cannot print the manual page")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program's page, then one for each subcommand that is not hidden, and for each of its own.
+fn pages(mut command: clap::Command) -> Vec<clap::Command> {
+    command.build();
+    with_subcommands(command)
+}
+
+fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
+    let name = command.get_name().to_string();
+    let visible = |c: &&clap::Command| !c.is_hide_set() && c.get_name() != "help";
+    let named = |c: &clap::Command| c.clone().name(format!("{name}-{}", c.get_name()));
+    let below: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
+    std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
+}

@@ -1,0 +1,312 @@
+//! `switchcost compare`: did it change? And of several runs: which is the odd one?
+
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Arg, Args};
+use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
+use model::subject::{Origin, PREFIX, Published, Side, Subject};
+
+use crate::base::failure::{Interrupted, tell, usage};
+use crate::base::values::{each_once, share};
+use crate::engine::effort::CONFIDENCE;
+use crate::engine::execute::Taken;
+use crate::engine::store::speed::subjects_of_files;
+use crate::engine::store::{self, Entry, Folder, header};
+use crate::experiments::ring::RingArgs;
+use crate::program::history::find_published;
+use crate::program::session;
+
+/// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
+const ALSO_OF_RUNS: &[&str] = &[
+    "base",
+    "new",
+    "more",
+    "ab",
+    "fail_above",
+    "allow_undecided",
+    "across",
+    "markdown",
+    "cost",
+    "json",
+    "csv",
+    "quiet",
+    "verbose",
+];
+
+/// An argument as a comparison takes it.
+pub(crate) fn of_session(arg: Arg) -> Arg {
+    // A comparison has no charts.
+    let arg = if arg.get_id() == "plot" { arg.hide(true) } else { arg };
+    match ALSO_OF_RUNS.contains(&arg.get_id().as_str()) {
+        true => arg,
+        false => arg.requires("ab"),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What to compare with: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
+    ///
+    /// Several launches of the same plan, with commas between them, are one side; a run of `ring --launches`
+    /// stands for all launches that it was measured with.
+    // No conflict with --ab here: clap takes what conflicts for not required.
+    #[arg(required_unless_present = "ab")]
+    pub(crate) base: Option<String>,
+
+    /// What is compared, named in the same way
+    #[arg(required_unless_present = "ab")]
+    pub(crate) new: Option<String>,
+
+    /// Further runs: of three or more, which is the odd one?
+    ///
+    /// Each is compared with each. The odd one differs from all others in a case in which these do not differ among
+    /// themselves.
+    #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
+    pub(crate) more: Vec<String>,
+
+    /// Measure two settings, interleaved in one session, instead of comparing stored runs
+    ///
+    /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
+    /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does, but no
+    /// shell runs it. It must become the worker (exec): one that starts it as a child is refused, as
+    /// what it started would outlive this program. CPUs and policy that a prefix sets are those of its
+    /// rings; a --policy that says otherwise is refused. What it leaves running is ended with each worker. Every round measures each case once behind each prefix, next to each other in shuffled order.
+    #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
+    pub(crate) ab: Option<Vec<String>>,
+
+    /// Exit with 1 if a case has become slower by more than this; also the share within which a case
+    /// is called not changed [default for that: 3%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) fail_above: Option<f64>,
+
+    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    #[arg(long, requires = "fail_above")]
+    pub(crate) allow_undecided: bool,
+
+    /// Compare cases that differ in this alone: policy, placement, link, kind or kernel
+    ///
+    /// Without it only cases of the same setting are compared. `--across placement` answers what pinning brings,
+    /// from one run pinned and one that is not.
+    #[arg(long, value_name = "SETTING", conflicts_with = "ab")]
+    pub(crate) across: Option<Across>,
+
+    /// Print the comparison as Markdown, for a comment on a pull request
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Which cost is compared: switch, hop or cpu
+    ///
+    /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop. hop: of a
+    /// hop. cpu: CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
+    /// known for it.
+    #[arg(long, default_value_t = Wanted::Switch)]
+    pub(crate) cost: Wanted,
+
+    #[command(flatten)]
+    pub(crate) ring: RingArgs,
+}
+
+/// Exit code where there is no comparison: 1 means slower beyond the limit (as in diff(1), grep(1)).
+const TROUBLE: u8 = 2;
+
+/// Exit code of a gate that could not decide.
+const UNDECIDED: u8 = 3;
+
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    Ok(compare(args).unwrap_or_else(|error| {
+        let code = tell(&error);
+        if error.is::<Interrupted>() { code } else { TROUBLE.into() }
+    }))
+}
+
+fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    let output = &args.ring.output;
+    output.refuse_plot("a comparison")?;
+    if output.csv.is_some() {
+        return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
+    }
+    output.check()?;
+    let terms = Terms {
+        limit: args.fail_above.unwrap_or(LIMIT),
+        confidence: CONFIDENCE,
+        wanted: args.cost,
+        across: args.across,
+    };
+    match (&args.ab, &args.base, &args.new) {
+        (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),
+        (None, Some(base), Some(new)) if !args.more.is_empty() => {
+            let names: Vec<&String> = [base, new].into_iter().chain(&args.more).collect();
+            let found = find(&names)?;
+            let subjects: Vec<_> = names.into_iter().cloned().zip(found).collect();
+            check_different(&subjects)?;
+            let found = Several::of(&subjects, terms);
+            table::write_several(&found, args)?;
+            if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
+        }
+        (None, Some(base), Some(new)) => {
+            let found = <[Subject; 2]>::try_from(find(&[base, new])?);
+            let [base, new] = found.map_err(|_| anyhow!("two names are two sides"))?;
+            let is_run = matches!(base.side.origin, Origin::Run { .. });
+            if args.fail_above.is_some() && is_run && base.side == new.side {
+                return Err(usage(format!(
+                    "BASE and NEW are the same run ({}): --fail-above needs two",
+                    base.side.name
+                )));
+            }
+            terms.across.map_or(Ok(()), |across| check_across(across, &base, &new))?;
+            let found = Comparison::of(&base, &new, terms);
+            table::write(&found, &[], args)?;
+            exit_code(&found, args)
+        }
+        _ => Err(usage("BASE NEW: two runs are compared, or two settings (--ab)")),
+    }
+}
+
+fn measured(
+    args: &CompareArgs,
+    prefixes: &[String],
+    base: Option<&str>,
+    terms: Terms,
+) -> Result<ExitCode> {
+    if args.ring.launches > 1 {
+        return Err(usage(format!(
+            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
+             compared as BASE NEW)",
+            args.ring.launches
+        )));
+    }
+    if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
+        return Err(usage(format!(
+            "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' measures as it is)"
+        )));
+    }
+    if let Some(base) = base {
+        return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
+    }
+    let measured = session::measure(prefixes, &args.ring, terms)?;
+    let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
+    table::write(&measured.found, &paths, args)?;
+    if let Some(code) = measured.interrupted {
+        return Ok(ExitCode::from(code));
+    }
+    let code = exit_code(&measured.found, args)?;
+    // That something is slower is true whatever else failed.
+    if !measured.runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
+        bail!("a case could not be measured, or the session could not be stored: see above");
+    }
+    Ok(code)
+}
+
+/// What a name stands for.
+enum Named {
+    Published(Published),
+    /// The files of one or more launches.
+    Runs(Vec<PathBuf>),
+}
+
+/// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
+fn find(names: &[&String]) -> Result<Vec<Subject>> {
+    let named = names.iter().map(|names| Ok((*names, named(names)?)));
+    let named = named.collect::<Result<Vec<_>>>()?;
+    let paths = named.iter().flat_map(|(_, named)| match named {
+        Named::Published(_) => &[][..],
+        Named::Runs(paths) => paths,
+    });
+    let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+    let runs = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    let mut runs = runs.into_iter();
+    let side = |(names, named): (&String, Named)| match named {
+        Named::Published(machine) => Ok(machine.subject()),
+        Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
+    };
+    named.into_iter().map(side).collect()
+}
+
+/// The published machine of that name, or the runs of these names, with a comma between each two: launches of
+/// the same plan. A run that was measured as one of several launches stands for all of them.
+fn named(names: &str) -> Result<Named> {
+    if let Some(machine) = names.strip_prefix(PREFIX) {
+        return Ok(Named::Published(find_published(machine)?));
+    }
+    let paths = names.split(',').map(|name| launches_of(store::find(name)?));
+    Ok(Named::Runs(each_once(paths.collect::<Result<Vec<_>>>()?.concat())))
+}
+
+fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {
+    let sides: Vec<&Side> = subjects.iter().map(|subject| &subject.side).collect();
+    if let [first, others @ ..] = &sides[..] {
+        if let Some(other) = others.iter().find(|other| other.experiment != first.experiment) {
+            return Err(usage(format!(
+                "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
+                first.name, first.experiment, other.name, other.experiment
+            )));
+        }
+    }
+    Subject::of_launches(subjects).context("no run was named")
+}
+
+/// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
+fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
+    let launch = header(&found.path)?.launch;
+    match launch.zip(Folder::of_user().ok()) {
+        Some((launch, folder)) if found.path.parent() == Some(folder.path.as_path()) => {
+            let is_one = |of: &Entry| of.name.starts_with(&launch.set) && !of.is_running();
+            Ok(folder.entries()?.into_iter().filter(is_one).map(|entry| entry.path).collect())
+        }
+        _ => Ok(vec![found.path]),
+    }
+}
+
+/// Of several runs each is there once, and was measured.
+fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
+    for (index, (name, subject)) in subjects.iter().enumerate() {
+        let side = &subject.side;
+        if let Some((first, _)) = subjects[..index].iter().find(|(_, other)| other.side == *side) {
+            return Err(usage(format!("{first} and {name} are the same run ({})", side.name)));
+        }
+        if matches!(side.origin, Origin::Publication { .. }) {
+            return Err(usage(format!(
+                "{name}: published figures have no interval: it cannot be one of several runs"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A setting to compare across has one value on each side: else it is open which belong to each other.
+fn check_across(across: Across, base: &Subject, new: &Subject) -> Result<()> {
+    for subject in [base, new] {
+        let values = each_once(subject.cases.iter().filter_map(|case| case.label(across.name())));
+        if values.len() > 1 {
+            let (name, all) = (&subject.side.name, values.join(", "));
+            return Err(usage(format!(
+                "--across {across}: {name} has several ({all}): measure one in each run (--{across})"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Only somebody who asked for a gate gets its exit code.
+fn exit_code(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
+    if found.changes.is_empty() {
+        bail!("{}", found.in_words);
+    }
+    if args.fail_above.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lost =
+        found.lost().iter().map(|(title, why)| format!("{title}: {why}")).collect::<Vec<_>>();
+    match found.gate.verdict {
+        Verdict::Fail => Ok(ExitCode::FAILURE),
+        _ if !lost.is_empty() => {
+            bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "))
+        }
+        Verdict::Undecided if !args.allow_undecided => Ok(UNDECIDED.into()),
+        Verdict::Undecided | Verdict::Pass => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,124 @@
+//! `switchcost history`: figures that were published from 1984 to 2007.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use comfy_table::CellAlignment;
+use model::subject::{PREFIX, Published, Quantity, published};
+use model::words;
+
+use crate::base::failure::usage;
+use crate::base::values::Destination;
+use crate::present::output::{print, put_json};
+use crate::present::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Machine to show with all its figures: its name, or the start of one that no other shares
+    pub(crate) machine: Option<String>,
+
+    /// Write as JSON (docs/record-format.md) to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<Destination>,
+}
+
+pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
+    let text = match &args.machine {
+        None => {
+            let all = published().context("the published figures")?;
+            put_json(&all, args.json.as_ref())?;
+            list(&all)
+        }
+        Some(name) => {
+            let machine = find_published(name)?;
+            put_json(&machine, args.json.as_ref())?;
+            one(&machine)
+        }
+    };
+    if args.json != Some(Destination::Stdout) {
+        print(text.as_bytes()).context("cannot print the figures")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The published machine meant by a name, or by the start of one that no other shares.
+pub(crate) fn find_published(wanted: &str) -> Result<Published> {
+    let wanted = wanted.to_lowercase();
+    let mut all = published().context("the published figures")?;
+    let names =
+        |all: &[Published]| all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ");
+    let known = names(&all);
+    if let Some(place) = all.iter().position(|machine| machine.name == wanted) {
+        return Ok(all.swap_remove(place));
+    }
+    all.retain(|machine| !wanted.is_empty() && machine.name.starts_with(&wanted));
+    let meant = names(&all);
+    match (all.pop(), all.is_empty()) {
+        (Some(machine), true) => Ok(machine),
+        (Some(_), false) => {
+            Err(usage(format!("{PREFIX}{wanted}: the start of several names: {meant}")))
+        }
+        (None, _) => Err(usage(format!(
+            "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost history`)"
+        ))),
+    }
+}
+
+/// All of them, a line each.
+fn list(all: &[Published]) -> String {
+    let row = |machine: &Published| {
+        [
+            machine.name.clone(),
+            machine.year.to_string(),
+            machine.machine.clone(),
+            machine.system.clone(),
+            machine.cases.len().to_string(),
+            costs(machine),
+        ]
+    };
+    let columns = ["name", "year", "machine", "system", "cases", "cost"];
+    let mut table = terminal::table(columns, all.iter().map(row));
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Left);
+        column.set_padding((0, 2));
+    }
+    format!("{table}\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n")
+}
+
+/// The cost of its smallest case that is a pair, or of whatever it has.
+fn costs(machine: &Published) -> String {
+    let pair = machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|r| r.members == 2));
+    let words = || {
+        let case = pair.or(machine.cases.first())?;
+        let (of, ns) = case.figures.first_key_value()?;
+        Some(format!("{} a {} ({})", words::time(*ns), of.in_words(), case.title))
+    };
+    words().unwrap_or_default()
+}
+
+/// One machine with all that is known of it.
+fn one(machine: &Published) -> String {
+    let Published { machine: name, system, year, source, .. } = machine;
+    let of = |case: &str, (of, ns): (&Quantity, &f64)| {
+        [case.to_string(), of.in_words().to_string(), format!("{ns:.0}"), words::time(*ns)]
+    };
+    let cases = machine.cases.iter();
+    let rows =
+        cases.flat_map(|case| case.figures.iter().map(move |figure| of(&case.title, figure)));
+    let table = terminal::table(["case", "cost of", "ns", ""], rows);
+    let mut text = format!("{name}, {system} ({year})\n{source}\n\n{table}\n\n");
+    // Writing to a String cannot fail.
+    for range in &machine.ranges {
+        let ns = match range.low_ns == range.high_ns {
+            true => words::time(range.low_ns),
+            false => format!("{} to {}", words::time(range.low_ns), words::time(range.high_ns)),
+        };
+        let _ = writeln!(text, "not of one case, so not compared: {}: {ns}", range.of);
+    }
+    for note in &machine.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}

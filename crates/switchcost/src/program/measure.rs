@@ -1,0 +1,367 @@
+//! `switchcost measure`: the main job in one command, and its summary on one screen.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::{Args, Command, FromArgMatches};
+use model::estimate::Estimate;
+use model::findings::overhead::CallCost;
+use model::findings::{self, Findings, wakeup};
+use model::noise::NoiseVerdict;
+use model::quote::cost;
+use model::run::Run;
+use model::summary::CaseSummary;
+use model::summary_line;
+use model::trial::loops;
+use model::{record, response, words};
+
+use crate::base::failure::say;
+use crate::base::values::{Destination, duration, each_once, run_name, whole};
+use crate::engine::effort::OtherNames;
+use crate::engine::execute::{self, About};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::progress::Progress;
+use crate::engine::setting::{Here, Planned};
+use crate::experiments::Record;
+use crate::experiments::cost::table::walk_words;
+use crate::experiments::response::answer::sleeper_words;
+use crate::experiments::{clock, ring};
+use crate::present::output::{check_place, print_text, say_text};
+use crate::present::terminal;
+use crate::present::terminal::{MOST_LINES, page, wrapped};
+use crate::program::report;
+use crate::program::report::drawn::Drawn;
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// Stop when this much time is spent; of each experiment the first round is always finished
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    pub(crate) budget: Duration,
+
+    /// Seed of the order of cases and of the statistics' resampling; recorded
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
+    pub(crate) seed: u64,
+
+    /// Write a report with charts in HTML to a file, or - for standard output
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
+    pub(crate) report: Option<Destination>,
+
+    #[command(flatten)]
+    pub(crate) other: OtherNames,
+
+    /// Name of the stored runs: NAME-ring, NAME-cost, NAME-response, NAME-clock
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) name: Option<String>,
+
+    /// Leave out of the records what identifies the machine: host name, boot id, command lines
+    #[arg(long)]
+    pub(crate) anonymous: bool,
+
+    /// No progress and no summary: only errors and the files
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print all that is known: what each experiment found, notes, where the runs are stored
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// Of the budget, for intervals and the report at the end.
+const FOR_THE_END: f64 = 0.05;
+
+/// The experiments in their order, each with its weight in the budget: by how many cases it has and how far they
+/// scatter.
+const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), ("clock", 10)];
+
+pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
+    if let Some(report) = &args.report {
+        check_place("--report", report)?;
+        report::check(report)?;
+    }
+    let mut course = Course {
+        here: Here::detect()?,
+        started: Instant::now(),
+        budget: args.budget.mul_f64(1.0 - FOR_THE_END),
+        seed: args.seed,
+        about: About { name: args.name.clone(), anonymous: args.anonymous },
+        interrupt: Interrupt::watch()?,
+        bar: Progress::whole(args.budget, args.quiet),
+        measured: Vec::new(),
+        drawn: args.report.is_some().then(Vec::new),
+        is_whole: true,
+    };
+    course.take(0, ring::plan::plan);
+    course.take(1, crate::experiments::cost::plan::plan);
+    course.take(2, crate::experiments::response::plan::plan);
+    course.take(3, clock::plan::overhead);
+    course.bar.end();
+    let Course { measured, drawn, interrupt, is_whole, .. } = course;
+    let mut errors = Vec::new();
+    let mut text = text(&measured, args.verbose);
+    if let (Some(drawn), Some(to)) = (drawn.filter(|drawn| !drawn.is_empty()), &args.report) {
+        let written = report::write(drawn, Some(&sentence(&measured)), to)
+            .context("the report is not written (`switchcost report` makes one of stored runs)");
+        match (written, to) {
+            (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
+            (written, _) => errors.extend(written.err()),
+        }
+    }
+    // The summary goes where the report does not.
+    match args.report {
+        _ if args.quiet => {}
+        Some(Destination::Stdout) => say_text(&text),
+        _ => errors.extend(print_text(&text).context("cannot print the summary").err()),
+    }
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    let failed = !is_whole || !errors.is_empty();
+    Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
+}
+
+/// An experiment that was measured.
+struct Measured {
+    name: &'static str,
+    run: Run,
+    record: Record,
+    path: Option<PathBuf>,
+}
+
+/// The experiments one after the other. One that cannot be is told of, and leaves the others be.
+struct Course {
+    here: Here,
+    started: Instant,
+    budget: Duration,
+    seed: u64,
+    about: About,
+    interrupt: Interrupt,
+    bar: Progress,
+    measured: Vec<Measured>,
+    /// The charts, if there is to be a report.
+    drawn: Option<Vec<Drawn>>,
+    is_whole: bool,
+}
+
+impl Course {
+    fn take<A: Args + FromArgMatches>(
+        &mut self,
+        part: usize,
+        plan: fn(&A, &Here) -> Result<Planned>,
+    ) {
+        if self.interrupt.signal().is_some() {
+            return;
+        }
+        let (name, _) = PARTS[part];
+        let before = self.started.elapsed();
+        let budget = share(part, self.budget.saturating_sub(before));
+        let args = defaults(name, budget, self.seed);
+        let mut planned = match args.and_then(|args| plan(&args, &self.here)) {
+            // Links and policies are tried for a plan: that takes a moment, too.
+            Ok(_) if self.interrupt.signal().is_some() => return,
+            Ok(planned) => planned,
+            Err(error) => {
+                self.is_whole = false;
+                return self.bar.say(&format!("error: {name}: {error:#}"));
+            }
+        };
+        // What one took too much the others would lack.
+        planned.0.stopping.fixed_budget = true;
+        let progress = self.bar.part(&planned.0, before);
+        let given = self.about.name.as_ref().map(|given| format!("{given}-{name}"));
+        let about = About { name: given, ..self.about.clone() };
+        let here = self.here.clone();
+        let mut taken = execute::take(planned, here, &self.interrupt, progress, None, about);
+        self.is_whole &= taken.is_whole();
+        let record = Record::of(&taken.run);
+        record.result().into_iter().for_each(|result| taken.keep_result(result));
+        let (run, path) = (taken.run, taken.path);
+        if let Some(drawn) = &mut self.drawn {
+            drawn.push(Drawn::of_run(&run, &record, path.as_deref(), drawn.len()));
+        }
+        self.measured.push(Measured { name, run, record, path });
+    }
+}
+
+/// What an experiment has of the time that is left: what an earlier one has taken too much or left over is
+/// shared by the later ones.
+fn share(part: usize, left: Duration) -> Duration {
+    left * PARTS[part].1 / PARTS[part..].iter().map(|(_, weight)| weight).sum::<u32>()
+}
+
+/// An experiment's own arguments as if only budget and seed had been typed.
+fn defaults<A: Args + FromArgMatches>(
+    name: &'static str,
+    budget: Duration,
+    seed: u64,
+) -> Result<A> {
+    let budget = format!("{}ms", budget.as_millis().max(1));
+    let words = [name, "--budget", &budget, "--seed", &seed.to_string()].map(String::from);
+    let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
+    let matches = matches.with_context(|| format!("the defaults of {name}"))?;
+    A::from_arg_matches(&matches).with_context(|| format!("the defaults of {name}"))
+}
+
+fn noise(measured: &[Measured]) -> Vec<(&'static str, &NoiseVerdict)> {
+    measured.iter().map(|of| (of.name, of.record.common().noise)).collect()
+}
+
+/// What matters.
+fn sentence(measured: &[Measured]) -> String {
+    let rings = |name| {
+        measured.iter().find_map(|of| match &of.record {
+            Record::Rings(record) if of.name == name => Some(&**record),
+            _ => None,
+        })
+    };
+    let words = summary_line::in_words(rings("ring"), rings("cost"), &noise(measured));
+    terminal::sentence(measured.iter().find_map(|of| of.run.unfinished()), &words)
+}
+
+/// All of it but for the report's place, ending with a newline.
+fn text(measured: &[Measured], is_verbose: bool) -> String {
+    let mut parts = vec![wrapped(&format!("{}.", sentence(measured)))];
+    let rows: Vec<(String, String)> = measured.iter().flat_map(rows).collect();
+    let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
+    parts.push(rows.iter().map(|(what, cost)| format!("{what:<width$}  {cost}\n")).collect());
+    let lines = lines(measured);
+    if !is_verbose {
+        let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
+        parts
+            .push(machine.map(|(name, line)| wrapped(&format!("{name}: {line}")) + "\n").collect());
+        return page(&parts);
+    }
+    if let Some(first) = measured.first() {
+        let heading = terminal::heading(&first.run.header);
+        // The experiment's own name says nothing of several.
+        parts.push(heading.replacen(first.run.header.plan.experiment.name(), "measured", 1));
+    }
+    parts.push(lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect());
+    let paths = measured.iter().filter_map(|of| of.path.as_ref());
+    parts.push(paths.map(|path| format!("run file: {}\n", path.display())).collect());
+    page(&parts)
+}
+
+/// What was measured, and what it costs or takes.
+fn rows(of: &Measured) -> Vec<(String, String)> {
+    let row = |what: String, of: Estimate| (what, cost(&of));
+    match &of.record {
+        Record::Rings(record) if record.cost.is_none() => {
+            let switch = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
+            let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(switch).collect();
+            let ends =
+                [sizes.iter().min_by_key(|(of, _)| *of), sizes.iter().max_by_key(|(of, _)| *of)];
+            let all = each_once(ends.into_iter().flatten().copied());
+            all.into_iter().map(|(of, cost)| row(format!("switch, {of} processes"), cost)).collect()
+        }
+        Record::Rings(record) => {
+            let found = summary_line::with_work(record).into_iter();
+            found
+                .map(|(_, set, cost)| {
+                    row(format!("switch, working sets of {}", words::bytes(set)), cost)
+                })
+                .collect()
+        }
+        Record::Response(record) => {
+            let calls = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+            let calls = calls.filter_map(|of| Some(row(of.call.clone(), of.ns?)));
+            let late = |found: &wakeup::Found| {
+                let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
+                let far = far.map_or(String::new(), |far| format!(", 99 % in {far}"));
+                let what = format!("wake-up, {}", sleeper_words(record, found.case));
+                Some((what, cost(&found.median_ns?) + &far))
+            };
+            calls.chain(record.wakeups.iter().filter_map(late)).collect()
+        }
+        Record::Trials(record) => {
+            let costs = clock_costs(record).into_iter();
+            costs.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
+        }
+    }
+}
+
+/// What each experiment found, a line or two each, why each ended, and what was not available.
+fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let (mut stopped, mut notes) = (Vec::new(), Vec::new());
+    for Measured { name, run, record, .. } in measured {
+        let found = match record {
+            Record::Rings(record) => of_rings(record),
+            Record::Response(record) => of_response(record),
+            Record::Trials(record) => of_clocks(record).into_iter().collect(),
+        };
+        lines.extend(found.into_iter().map(|line| (*name, line)));
+        if let Some(end) = &run.end {
+            let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
+            stopped.push(format!("{name} {} ({spent:.1} s)", terminal::reason_words(end.reason)));
+        }
+        let of_run = run.header.notices.iter().chain(&run.warnings);
+        notes.extend(of_run.map(|note| ("note", note.clone())));
+    }
+    let noisy = noise(measured).into_iter().filter(|(_, verdict)| !verdict.reasons.is_empty());
+    lines.extend(noisy.map(|(name, noise)| ("machine", format!("{name}: {}", noise.in_words()))));
+    lines.extend((!stopped.is_empty()).then(|| ("stopped", stopped.join("; "))));
+    lines.extend(each_once(notes));
+    lines
+}
+
+fn of_rings(record: &record::Record) -> Vec<String> {
+    let series = record.scaling.iter().map(|series| series.in_words.clone());
+    let curves = record.cost.iter().flat_map(|cost| &cost.curves);
+    let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
+    series.chain(curves).collect()
+}
+
+/// Calls and signals of the memorandum.
+const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
+
+/// What a signal and a system call cost, how late a sleeper is woken.
+fn of_response(record: &response::Record) -> Vec<String> {
+    let late = |found: &wakeup::Found| {
+        let median = cost(found.median_ns.as_ref()?);
+        let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
+        let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
+        Some(format!("late by, {}: {median}{far}", sleeper_words(record, found.case)))
+    };
+    let calls = record.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
+    costs(calls, &LOOPS).into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
+}
+
+/// Calls that stand for the others: what a program pays to know how long it has run.
+const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
+fn of_clocks(record: &findings::Record) -> Option<String> {
+    costs(clock_costs(record).into_iter(), &CLOCKS)
+}
+
+fn clock_costs(record: &findings::Record) -> Vec<(&str, Estimate)> {
+    let Findings::Overhead(found) = &record.findings else { return Vec::new() };
+    let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.ns_per_tick?);
+    let named = found.calls.iter().filter(|of| CLOCKS.contains(&&*of.call));
+    named.filter_map(|of| Some((&*of.call, ns(of)?))).collect()
+}
+
+/// What those of `names` cost, in one line.
+fn costs<'a>(all: impl Iterator<Item = (&'a str, Estimate)>, names: &[&str]) -> Option<String> {
+    let named = all.filter(|(name, _)| names.contains(name));
+    let named = named.map(|(name, of)| format!("{name}: {}", cost(&of))).collect::<Vec<_>>();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_goes_to_the_later_parts() {
+        let seconds = Duration::from_secs;
+        let [ring, cost, response, clock] = [0, 1, 2, 3];
+        assert_eq!(share(ring, seconds(100)), seconds(25));
+        // The rings were precise after five seconds.
+        assert_eq!(share(cost, seconds(75)), seconds(40));
+        assert_eq!(share(response, seconds(7)), seconds(5));
+        assert_eq!(share(clock, seconds(3)), seconds(3), "the last has all");
+        assert_eq!(share(clock, Duration::ZERO), Duration::ZERO);
+    }
+}

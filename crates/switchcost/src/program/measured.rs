@@ -1,0 +1,59 @@
+//! `ring`, `cost`, `response` and `clock`: measured, stored, printed.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::engine::execute::{self, Taken};
+use crate::engine::setting::{Here, Planned};
+use crate::experiments::clock::ClockCommand;
+use crate::experiments::cost::CostArgs;
+use crate::experiments::response::ResponseArgs;
+use crate::experiments::ring::{RingArgs, launches};
+use crate::experiments::{Record, clock, cost, interference, response, ring};
+use crate::observe::watch;
+use crate::present::output::Output;
+
+pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
+    match args.launches {
+        1 => measured(&args.output, |here| ring::plan::plan(args, here)),
+        _ => launches::take(args),
+    }
+}
+
+pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
+    let (of, output) = (&args.interference, &args.output);
+    if args.program.is_asked_for() {
+        output.check()?;
+        return watch::run(&args.program, output);
+    }
+    measured(output, |here| match of.interference {
+        true => interference::plan::plan(of, args.laps, &args.effort, here),
+        false => cost::plan::plan(args, here),
+    })
+}
+
+pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
+    measured(&args.common.output, |here| response::plan::plan(args, here))
+}
+
+pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
+    measured(&command.common().output, |here| clock::plan::plan(command, here))
+}
+
+/// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
+fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Result<ExitCode> {
+    output.check()?;
+    let here = Here::detect()?;
+    let planned = plan(&here)?;
+    tell(execute::new_run(planned, here, output)?, output)
+}
+
+/// Writes the outputs and the report of a run that has just been measured.
+pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
+    let record = Record::of(&taken.run);
+    record.result().into_iter().for_each(|result| taken.keep_result(result));
+    record.write(&taken.run, taken.path.as_deref(), output)?;
+    // Asked for last: a report takes seconds, in which somebody may lose patience.
+    Ok(taken.exit_code())
+}

@@ -1,0 +1,14 @@
+//! The commands, a file or folder each, and the root of all arguments.
+
+pub(crate) mod classic;
+pub(crate) mod cli;
+pub(crate) mod compare;
+pub(crate) mod fleet;
+pub(crate) mod history;
+pub(crate) mod measure;
+pub(crate) mod measured;
+pub(crate) mod report;
+pub(crate) mod runs;
+pub(crate) mod schema;
+pub(crate) mod session;
+pub(crate) mod trend;

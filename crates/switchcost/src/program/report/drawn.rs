@@ -1,0 +1,126 @@
+//! One run, or one published machine, as the report takes it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Result;
+use charts::{Figure, clean};
+use model::noise::NoiseVerdict;
+use model::plan::Plan;
+use model::run::Run;
+use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
+
+use crate::engine::store::{find, read};
+use crate::experiments::Record;
+use crate::present::figures::published::of_published;
+use crate::present::terminal::{View, rounds_words};
+use crate::program::history::find_published;
+
+/// What is told of a run before its charts.
+pub(crate) struct Drawn {
+    /// What was measured, or the published machine's name.
+    pub(crate) title: String,
+    /// What it was measured on and how: a name and what is there.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// The verdict on the machine's noise; none for published figures.
+    pub(crate) noise: Option<NoiseVerdict>,
+    /// All that the terminal would show; none for published figures.
+    pub(crate) text: Option<String>,
+    /// What stands below its pictures.
+    pub(crate) caption: String,
+    /// What a sentence on it begins with where the run did not end.
+    pub(crate) unfinished: Option<&'static str>,
+    /// Its charts.
+    pub(crate) figures: Vec<Figure>,
+}
+
+impl Drawn {
+    /// The run or the published machine of that name, the `index`th of the report.
+    pub(crate) fn find(name: &str, index: usize) -> Result<Self> {
+        if let Some(machine) = name.strip_prefix(PREFIX) {
+            return Ok(Self::of_published(&find_published(machine)?, index));
+        }
+        let path = find(name)?.path;
+        let run = read(&path)?;
+        Ok(Self::of_run(&run, &Record::of(&run), Some(&path), index))
+    }
+
+    /// A run with its record, the `index`th of the report; `path` is where it is stored.
+    pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
+        let subject = Subject::of_run(run);
+        let figures = record.figures(run, index);
+        let header = &run.header;
+        let day = header.started.split('T').next().unwrap_or(&header.started);
+        let facts = facts(&subject, &header.invocation);
+        let Plan { experiment, cases, seed, .. } = &header.plan;
+        let machine = known(&facts, &["machine", "kernel"]);
+        let cases = if cases.len() == 1 { "1 case" } else { &format!("{} cases", cases.len()) };
+        let rounds = rounds_words(run.rounds());
+        let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
+        Self {
+            title: format!("{}, {day}", subject.side.experiment),
+            noise: subject.noise,
+            text: Some(record.text(run, path, View::ALL)),
+            caption: clean(&caption),
+            unfinished: run.unfinished(),
+            facts,
+            figures,
+        }
+    }
+
+    fn of_published(machine: &Published, index: usize) -> Self {
+        let Published { machine: name, system, year, source, notes, .. } = machine;
+        let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
+        facts.push(("source", format!("{source} ({year})")));
+        facts.extend(notes.iter().map(|note| ("note", note.clone())));
+        Self {
+            title: format!("{name}, {year}"),
+            facts,
+            noise: None,
+            text: None,
+            caption: format!("{name} ({year}), {source}"),
+            unfinished: None,
+            figures: of_published(machine, index),
+        }
+    }
+
+    /// `AMD EPYC, Linux 6.18, policy other, placement same, CPU 1`.
+    pub(crate) fn setting(&self) -> String {
+        known(&self.facts, &["machine", "system", "kernel", "policy", "placement", "CPU"])
+    }
+}
+
+/// Facts of these names on a line; the names of a machine and its system go without saying.
+fn known(facts: &[(&'static str, String)], names: &[&str]) -> String {
+    let fact = |(name, is): &&(&str, String)| match *name {
+        "policy" | "placement" | "CPU" => format!("{name} {is}"),
+        _ => is.clone(),
+    };
+    let facts: Vec<_> = facts.iter().filter(|(name, _)| names.contains(name)).collect();
+    facts.iter().map(fact).collect::<Vec<String>>().join(", ")
+}
+
+fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {
+    let machine = &subject.machine;
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    // What stands at all cases, each once.
+    let each = |name: &str| {
+        let of = |case: &Subcase| {
+            let mut all = case.labels.iter().chain(&case.details);
+            all.find(|(known, _)| known == name).map(|(_, value)| value.clone())
+        };
+        let all: BTreeSet<String> = subject.cases.iter().filter_map(of).collect();
+        all.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    let cpu = machine.cpu_name().map_or("unknown CPU".to_string(), Clone::clone);
+    let mut facts = vec![("machine", cpu), ("kernel", format!("Linux {kernel}"))];
+    facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
+    if let Origin::Run { started, build, .. } = &subject.side.origin {
+        facts.push(("measured", started.clone()));
+        facts.push(("by", format!("switchcost {} ({} build)", build.version, build.profile)));
+    }
+    facts.push(("command", invocation.join(" ")));
+    facts.push(("run", subject.side.name.clone()));
+    facts.retain(|(_, what)| !what.is_empty());
+    facts
+}

@@ -1,0 +1,211 @@
+//! `switchcost runs`: what is stored.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use charts::printable;
+use clap::Subcommand;
+use comfy_table::{Table, presets};
+use model::run::StopReason;
+
+use super::measured;
+use crate::base::values::Destination;
+use crate::engine::execute::{self, More};
+use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
+use crate::experiments::{self, Record};
+use crate::present::output::{self, ExportFormat, Output, csv};
+use crate::present::terminal::View;
+
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the one before, or a
+/// file (a path with a slash, or ending in .jsonl).
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List the stored runs, oldest first
+    List,
+    /// Print the report of a run, as it was printed when it ended
+    Show {
+        /// Name, start of a name, `last`, `last~1`, or a file
+        run: String,
+        /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+        #[arg(long)]
+        plot: bool,
+        #[command(flatten)]
+        view: View,
+    },
+    /// Write a run in another format
+    Export {
+        /// Name, start of a name, `last`, `last~1`, or a file
+        run: String,
+        /// The format
+        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
+        format: ExportFormat,
+        /// Where to; - is standard output
+        #[arg(long, short, default_value = "-", value_name = "FILE|-")]
+        output: Destination,
+    },
+    /// Go on with a run that was killed, interrupted or not precise enough
+    Resume {
+        /// Name, start of a name, `last`, `last~1`, or a file
+        run: String,
+        #[command(flatten)]
+        more: More,
+        /// No progress and no table
+        #[arg(long, short)]
+        quiet: bool,
+        #[command(flatten)]
+        view: View,
+    },
+    /// Remove stored runs
+    Remove {
+        /// Names, starts of names, `last`, `last~1`, or files
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
+}
+
+pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
+    match command {
+        RunsCommand::List => list(&Folder::of_user()?),
+        RunsCommand::Show { run, plot, view } => {
+            let path = find(&run)?.path;
+            let run = read(&path)?;
+            Record::of(&run).show(&run, &path, view, plot)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Export { run, format, output } => {
+            output::check_place("--output", &output)?;
+            export(&find(&run)?.path, format, &output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Resume { run, more, quiet, view } => {
+            let output = Output { quiet, view, ..Output::default() };
+            measured::tell(execute::resume(&find(&run)?.path, &more, quiet)?, &output)
+        }
+        RunsCommand::Remove { runs } => remove(&runs),
+    }
+}
+
+/// Samples whose rows are in the order of the file are written as they are read: a file may be larger than the memory.
+fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
+    let plan = header(path)?.plan;
+    if format != ExportFormat::Csv || !csv::keeps_order(&plan) {
+        return experiments::export(&read(path)?, format, to);
+    }
+    output::put_by(to, |to| {
+        let mut rows = csv::Rows::new(&plan, to)?;
+        read_each(path, |sample| rows.of(&sample))?;
+        rows.finish()
+    })
+}
+
+fn list(folder: &Folder) -> Result<ExitCode> {
+    let entries = folder.entries()?;
+    let (names, now) = (short_names(&entries), SystemTime::now());
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["age", "name", "command", "result", "host"]);
+    for (entry, short) in entries.iter().zip(names) {
+        table.add_row(match entry.brief() {
+            Ok(brief) => [
+                age(&brief.header.started, now),
+                brief.header.name.clone().unwrap_or(short),
+                cut(&command(&brief), 24),
+                cut(&state(entry, &brief), 24),
+                cut(brief.header.host.as_deref().unwrap_or("-"), 12),
+            ],
+            // It is still there.
+            Err(error) => {
+                let [age, command, host] = ["-"; 3].map(String::from);
+                [age, entry.name.clone(), command, format!("{error:#}"), host]
+            }
+        });
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    let text = match table.is_empty() {
+        true => format!("no runs in {}\n", folder.path.display()),
+        false => table.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+    };
+    output::print(printable(&text).as_bytes()).context("cannot print the list")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names as short as they may be typed: the time alone where no other run began then.
+fn short_names(entries: &[Entry]) -> Vec<String> {
+    let time = |entry: &Entry| entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
+    let begin = |index: usize| entries.get(index).map(|entry| &entry.name[..time(entry)]);
+    let short = |index: usize| {
+        let own = begin(index);
+        // Sorted by name: others of that moment stand beside it.
+        let is_alone = own != begin(index + 1) && (index == 0 || own != begin(index - 1));
+        let name = own.filter(|_| is_alone).unwrap_or(&entries[index].name);
+        name.to_string()
+    };
+    (0..entries.len()).map(short).collect()
+}
+
+/// `3 min` since a moment in RFC 3339; a dash where it is none, or in the future.
+fn age(started: &str, now: SystemTime) -> String {
+    let began = humantime::parse_rfc3339(started).ok();
+    let Some(passed) = began.and_then(|began| now.duration_since(began).ok()) else {
+        return "-".to_string();
+    };
+    match passed.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds @ ..3600 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// As it was typed, without the program's own name; what was measured where that was left out.
+fn command(brief: &Brief) -> String {
+    let typed = brief.header.invocation.get(1..).unwrap_or_default();
+    match typed {
+        [] => brief.header.plan.experiment.clone(),
+        words => shell_words::join(words),
+    }
+}
+
+/// At most so many letters, the last of them dots where some are left out.
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() <= most {
+        true => text.to_string(),
+        false => text.chars().take(most - 3).chain("...".chars()).collect(),
+    }
+}
+
+fn state(entry: &Entry, brief: &Brief) -> String {
+    let state = match brief.end {
+        _ if entry.is_running() => "running",
+        None => "killed (resume)",
+        Some(StopReason::Interrupted) => "interrupted (resume)",
+        Some(StopReason::Failed) => "failed",
+        Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => {
+            return brief.result.clone().unwrap_or_else(|| "complete".to_string());
+        }
+    };
+    state.to_string()
+}
+
+fn remove(runs: &[String]) -> Result<ExitCode> {
+    // All are found and looked at before any is removed: a slip must not leave half of it done.
+    let entries: Vec<Entry> = runs.iter().map(|run| find(run)).collect::<Result<_>>()?;
+    for entry in &entries {
+        if entry.is_running() {
+            bail!("{} is still running: stop it first", entry.name);
+        }
+        // Whoever names another kind of file by mistake keeps it.
+        read(&entry.path)?;
+    }
+    for entry in &entries {
+        std::fs::remove_file(&entry.path)
+            .with_context(|| format!("cannot remove {}", entry.path.display()))?;
+        let line = printable(&format!("removed {}\n", entry.path.display()));
+        output::print(line.as_bytes()).context("cannot print what was removed")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

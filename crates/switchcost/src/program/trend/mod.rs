@@ -1,0 +1,179 @@
+//! `switchcost trend`: the stored runs as a record of the machine. When did the cost change, and what changed with it?
+
+mod figures;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use model::comparison::Verdict;
+use model::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
+
+use crate::base::failure::{tell, usage};
+use crate::base::values::{Destination, each_once, share};
+use crate::engine::store::speed::subjects_of_files;
+use crate::engine::store::{Folder, header};
+use crate::present::output::check_place;
+
+#[derive(Debug, Args)]
+pub(crate) struct TrendArgs {
+    /// Which runs (the beginning of their names, files, folders) and which case: a title, or a label
+    ///
+    /// Without runs all stored ones; without a case the ring of two, or else the case that most runs have. Several words of
+    /// a case narrow it: 'ring of 2' futex. A file ends in .jsonl or has a slash, a folder has a slash: ./host7/
+    pub(crate) what: Vec<String>,
+
+    /// What a point of the series is: run; kernel or build, each with all its runs in the order of their first
+    #[arg(long, default_value_t = By::Run)]
+    pub(crate) by: By,
+
+    /// Which cost is followed: switch (above solo; of what does not switch its own) or hop
+    #[arg(long, default_value_t = Cost::Switch)]
+    pub(crate) cost: Cost,
+
+    /// Exit with 1 if the newest change is slower by more than this, with 3 if such a change would not be seen
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) fail_above: Option<f64>,
+
+    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    #[arg(long, requires = "fail_above")]
+    pub(crate) allow_undecided: bool,
+
+    /// Print Markdown, for a page or a comment
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Draw the cost over time below the table
+    #[arg(long)]
+    pub(crate) plot: bool,
+
+    /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<Destination>,
+
+    /// No table: only errors, and what --json asks for
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print a row for every run, kernel or build, and the names of runs that do not count
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// Exit code where there is no series, as of `compare`.
+const TROUBLE: u8 = 2;
+
+/// Exit code of a gate that could not decide.
+const UNDECIDED: u8 = 3;
+
+pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
+    Ok(trend(args).unwrap_or_else(|error| {
+        tell(&error);
+        TROUBLE.into()
+    }))
+}
+
+fn trend(args: &TrendArgs) -> Result<ExitCode> {
+    args.json.iter().try_for_each(|to| check_place("--json", to))?;
+    let found = found(args)?;
+    if found.points.is_empty() {
+        bail!("{}{}", found.in_words, table::reasons(&found));
+    }
+    table::write(&found, args)?;
+    Ok(match found.gate.as_ref().map(|gate| gate.verdict) {
+        Some(Verdict::Fail) => ExitCode::FAILURE,
+        Some(Verdict::Undecided) if !args.allow_undecided => UNDECIDED.into(),
+        Some(_) | None => ExitCode::SUCCESS,
+    })
+}
+
+fn found(args: &TrendArgs) -> Result<Trend> {
+    let (files, words) = files(&args.what)?;
+    let mut unread = Vec::new();
+    let mut planned = Vec::new();
+    for file in &files {
+        match header(file) {
+            Ok(header) => planned.push((file, Planned::of(&header.plan))),
+            Err(error) => unread.push((name(file), format!("{error:#}"))),
+        }
+    }
+    let (files, plans): (Vec<&PathBuf>, Vec<Planned>) = planned.into_iter().unzip();
+    // What is wrong with the files is more than that there is no case.
+    if let ([], [(_, why), others @ ..]) = (&plans[..], &unread[..]) {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more cannot be read)"),
+        };
+        bail!("{why}{more}");
+    }
+    let case = choose(&plans, &words).map_err(usage)?;
+    let having = files.into_iter().zip(&plans).filter(|(_, plan)| plan.has(&case));
+    let having: Vec<&Path> = having.map(|(file, _)| file.as_path()).collect();
+    let mut subjects = Vec::new();
+    for (file, subject) in having.iter().zip(subjects_of_files(&having)) {
+        match subject {
+            Ok(subject) => subjects.push(subject),
+            Err(error) => unread.push((name(file), format!("{error:#}"))),
+        }
+    }
+    let terms = Terms { cost: args.cost, by: args.by, limit: args.fail_above };
+    let mut found = Trend::of(&case, &subjects, terms);
+    if !unread.is_empty() {
+        let runs = unread.into_iter().map(|(name, _)| name).collect();
+        found.left_out.push(LeftOut { why: "cannot be read".to_string(), runs });
+    }
+    Ok(found)
+}
+
+fn name(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The files of the runs that are meant, each once, and the words that mean a case.
+fn files(what: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    let (mut files, mut words) = (Vec::new(), Vec::new());
+    for word in what {
+        match meant(word)? {
+            named if named.is_empty() => words.push(word.clone()),
+            named => files.extend(named),
+        }
+    }
+    // A word for runs has found some: without one all are meant.
+    if files.is_empty() {
+        let folder = Folder::of_user()?;
+        files.extend(folder.entries()?.into_iter().map(|entry| entry.path));
+        if files.is_empty() {
+            let place = folder.path.display();
+            return Err(usage(format!(
+                "there is no stored run in {place}: `switchcost ring --members 2` stores one"
+            )));
+        }
+    }
+    Ok((each_once(files), words))
+}
+
+/// The runs that a word means; none if it is no word for runs.
+fn meant(word: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(word);
+    let is_path = word.contains('/') || path.extension().is_some_and(|end| end == "jsonl");
+    let entries = match (is_path, path.is_dir(), path.is_file()) {
+        (true, true, _) => {
+            let all = Folder { path: path.to_path_buf() }.entries()?;
+            if all.is_empty() {
+                return Err(usage(format!("{word}: no run file (.jsonl) is in this folder")));
+            }
+            all
+        }
+        (true, _, true) => return Ok(vec![path.to_path_buf()]),
+        (true, _, false) => {
+            return Err(usage(format!("no run file or folder is called '{word}'")));
+        }
+        (false, ..) => match Folder::of_user() {
+            Ok(folder) => folder.beginning(word)?,
+            Err(_) => Vec::new(),
+        },
+    };
+    Ok(entries.into_iter().map(|entry| entry.path).collect())
+}

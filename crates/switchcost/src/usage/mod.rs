@@ -1,0 +1,4 @@
+//! What a command used.
+
+pub(crate) mod profile;
+pub(crate) mod run;

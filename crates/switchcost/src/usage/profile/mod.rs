@@ -1,0 +1,263 @@
+//! `switchcost profile`: the CPU time of each call of a command's allocator, or of functions that are named.
+
+mod findings;
+mod memory;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use findings::Profile;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Arg, ArgGroup, Args};
+use launcher::{Launcher, Series, look_up, order};
+use preload::layout;
+
+use crate::base::failure::{say, usage};
+use crate::base::secrets::shown;
+use crate::base::values::{above_zero, whole};
+use crate::engine::effort::CONFIDENCE;
+use crate::engine::execute;
+use crate::present::output::{Output, put, put_json, say_text, without_use};
+use findings::{Launch, Plan};
+use memory::{Library, Shared};
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["malloc", "calls"])))]
+pub(crate) struct ProfileArgs {
+    /// Time malloc, calloc, realloc, aligned_alloc (memalign, posix_memalign, valloc) and free, by size
+    #[arg(long)]
+    malloc: bool,
+
+    /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
+    ///
+    /// Of functions, not of variables. A call within one library, of a function that is linked statically or inlined, is not
+    /// seen. Up to 16 arguments on the stack are handed on. The time of a function has those in it that it calls, and what
+    /// timing them takes. x86-64.
+    #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    calls: Vec<String>,
+
+    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be given several times
+    ///
+    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to its own.
+    #[arg(long, value_name = "LIBRARY", requires = "malloc")]
+    allocator: Vec<String>,
+
+    /// Runs of the command [default: 1; with --allocator 10]; from 5 on there are intervals
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
+    runs: Option<u32>,
+
+    /// Show what the command prints in all runs
+    ///
+    /// Otherwise both outputs are discarded (/dev/null) from the second run on.
+    #[arg(long)]
+    show_output: bool,
+
+    /// Seed of the order of allocators and of the statistics' resampling; recorded
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
+    seed: u64,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// The command and its arguments; its exit code is this program's
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Hides flags of experiments that say nothing here, and says what others are here.
+pub(crate) fn of_profile(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "csv" => arg.help("Write one row a run, function and size as CSV to a file, or - for standard output"),
+        "json" => arg.help("Write all figures as JSON (`switchcost schema profile`) to a file, or - for standard output"),
+        _ => without_use(arg),
+    }
+}
+
+/// Runs with `--allocator` if nothing is said: enough for an interval.
+const RUNS_TO_COMPARE: u32 = 10;
+
+/// Functions that return twice, or not to their caller, or that look at who calls them; and those by which a thread is found.
+const REFUSED: [&str; 15] = [
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "vfork",
+    "getcontext",
+    "swapcontext",
+    "makecontext",
+    "dlsym",
+    "dlvsym",
+    "dlopen",
+    "dlmopen",
+    "dladdr",
+    "pthread_getspecific",
+    "pthread_setspecific",
+];
+
+impl ProfileArgs {
+    /// Whether what was typed can be done, before anything is run.
+    fn check(&self) -> Result<()> {
+        self.output.check()?;
+        self.output.refuse_plot("a profile")?;
+        if self.output.name.is_some() {
+            return Err(usage("--name: nothing is stored of a profile (--json has all figures)"));
+        }
+        if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
+            return Err(usage("--calls: only on x86-64 (--malloc works here)"));
+        }
+        let most = layout::NAMED;
+        if self.calls.len() > most {
+            return Err(usage(format!("--calls: {} functions; at most {most}", self.calls.len())));
+        }
+        for (number, name) in self.calls.iter().enumerate() {
+            let refuse = |why: String| Err(usage(format!("--calls {name}: {why}")));
+            if name.len() > layout::NAME_BYTES || name.contains('\0') {
+                return refuse(format!("a name has at most {} bytes", layout::NAME_BYTES));
+            }
+            if REFUSED.contains(&name.as_str()) {
+                return refuse("it cannot be called by somebody else".to_string());
+            }
+            if self.calls[..number].contains(name) {
+                return refuse("it is there twice".to_string());
+            }
+            if layout::SYMBOLS.contains(&name.as_str()) {
+                return refuse("--malloc times it, by size".to_string());
+            }
+        }
+        self.allocator.iter().try_for_each(|library| check_library(library))
+    }
+
+    fn plan(&self) -> Plan {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let words: Vec<String> = self.command.iter().map(text).collect();
+        let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
+        Plan {
+            command: shown(&words, self.output.anonymous),
+            malloc: self.malloc,
+            calls: self.calls.clone(),
+            allocators: self.allocator.clone(),
+            runs: self.runs.unwrap_or(default),
+            seed: self.seed,
+            confidence: CONFIDENCE,
+        }
+    }
+}
+
+/// The dynamic linker passes over what it cannot load with a message: better once here than in every run.
+fn check_library(library: &str) -> Result<()> {
+    if library.trim().is_empty() || library.contains([':', ' ']) {
+        return Err(usage(format!(
+            "--allocator '{library}': the name of one library is wanted, without blanks and colons"
+        )));
+    }
+    let tried = Command::new("env").arg("true").env("LD_PRELOAD", library).output();
+    let tried = tried.context("cannot try --allocator: env (coreutils)")?;
+    let said = String::from_utf8_lossy(&tried.stderr);
+    match said.lines().next() {
+        None if tried.status.success() => Ok(()),
+        word => Err(usage(format!(
+            "--allocator {library}: {} (accepted: a path, or a name that the dynamic linker finds)",
+            word.unwrap_or("`true` does not start with it")
+        ))),
+    }
+}
+
+pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
+    args.check()?;
+    let plan = args.plan();
+    if let Err(error) = look_up(std::slice::from_ref(&args.command)) {
+        say(&format!("error: {error}"));
+        return Ok(error.exit_code.into());
+    }
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let library = Library::new(&plan.calls, plan.malloc)?;
+    let mut launches = Vec::new();
+    let ended = all_rounds(args, &plan, &library, &mut launches);
+    let mut code = launches.iter().map(|of| of.exit_code).find(|code| *code != 0).unwrap_or(0);
+    match ended {
+        Err(Stopped::Failed(error, exit_code)) => {
+            say(&format!("error: {error}"));
+            code = exit_code;
+        }
+        Err(Stopped::Signal(signal)) => code = 128 + signal,
+        Ok(()) => {}
+    }
+    if launches.is_empty() {
+        return Ok(code.into());
+    }
+    let machine = probe::machine::read(Path::new("/"));
+    let about = match args.output.anonymous {
+        false => (started, Some(execute::host()), machine),
+        true => (started, None, execute::anonymous(machine)),
+    };
+    let profile = Profile::of(plan, launches, about, execute::build_info());
+    if !args.output.quiet {
+        say_text(&table::text(&profile, args.output.view));
+    }
+    let csv = args.output.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
+    let written = [put_json(&profile, args.output.json.as_ref()), csv.unwrap_or(Ok(()))];
+    for error in written.into_iter().filter_map(Result::err) {
+        say(&format!("error: {error:#}"));
+        // A script that waits for the figures must learn that they are not there.
+        code = if code == 0 { 1 } else { code };
+    }
+    Ok(code.into())
+}
+
+/// Why there are no more runs.
+enum Stopped {
+    Failed(String, u8),
+    Signal(u8),
+}
+
+/// Every allocator once a round, each run with shared memory of its own.
+fn all_rounds(
+    args: &ProfileArgs,
+    plan: &Plan,
+    library: &Library,
+    launches: &mut Vec<Launch>,
+) -> Result<(), Stopped> {
+    let failed = |error: anyhow::Error| Stopped::Failed(format!("{error:#}"), 1);
+    for round in 0..plan.runs {
+        for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
+            let shared = Shared::new().map_err(failed)?;
+            let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
+            let words = library.words(&shared, name, &args.command);
+            let is_first = launches.is_empty();
+            let series = Series {
+                announce: false,
+                discard: !args.show_output && !is_first,
+                discard_first: !args.show_output && !is_first,
+                ..Series::watched(&words)
+            };
+            let of_launcher = |error: launcher::LauncherError| {
+                Stopped::Failed(error.to_string(), error.exit_code)
+            };
+            let mut launcher = Launcher::start(series).map_err(of_launcher)?;
+            let run = launcher.run();
+            // The end of the series says which signals came.
+            let _ = launcher.run();
+            let (signal, stopped) = (launcher.signal(), launcher.stopped_alone());
+            drop(launcher);
+            if let Some(run) = run.map_err(of_launcher)? {
+                let counts = shared.counts().map_err(failed)?;
+                launches.push(Launch::of((allocator, round), &run.used, counts, plan));
+            }
+            if let Some(error) = stopped {
+                return Err(of_launcher(error));
+            }
+            if let Some(signal) = signal {
+                return Err(Stopped::Signal(signal));
+            }
+        }
+    }
+    Ok(())
+}

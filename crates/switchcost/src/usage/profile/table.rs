@@ -1,0 +1,247 @@
+//! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
+
+use model::estimate::Estimate;
+use model::words::{byte_range, time, two_digits};
+
+use super::findings::{Profile, Ratio, Row, What, is_bound};
+use crate::present::terminal::{
+    MOST_LINES, View, counted, estimate_words, figure, interval, page, table, wrapped,
+};
+use crate::usage::run::record::shortened;
+
+/// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
+const OF_FUNCTION: f64 = 0.05;
+const OF_ALL: f64 = 0.01;
+
+/// The whole report, ending with a newline.
+pub(super) fn text(profile: &Profile, view: View) -> String {
+    let mut parts = vec![wrapped(&headline(profile)), rows(profile, view)];
+    let mut lines = lines(profile);
+    if view.verbose {
+        let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
+        lines.extend(share.map(|share| format!("part of the CPU time: {share}")));
+        lines.push(LEGEND.to_string());
+    } else {
+        lines.truncate(MOST_LINES);
+    }
+    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
+    parts.push(lines.join("\n"));
+    page(&parts)
+}
+
+const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper bound; -: too short to be told; p50, p99: of all calls of all runs; longest: by a \
+    wall clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; part of the CPU time: without profiling";
+
+/// Whether the thread's time off the CPU is known.
+fn knows_wall(profile: &Profile) -> bool {
+    !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
+}
+
+/// How much more a wall clock would say, in percent; of a cost that is but a bound nothing is a part.
+fn wall_percent(row: &Row) -> Option<f64> {
+    let ns = row.ns_per_call.value;
+    (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
+}
+
+fn headline(profile: &Profile) -> String {
+    let plan = &profile.plan;
+    let name = shortened(&shell_words::join(&plan.command), 40);
+    let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
+    // Of several functions the one that takes most.
+    let most = |row: &Row| row.calls * row.at_most_ns();
+    let least = |row: &Row| row.calls * row.least_ns;
+    let dearest = own().max_by(|one, other| most(one).total_cmp(&most(other)));
+    let Some(row) = profile.all(0).or(dearest) else {
+        return format!("No call of {name} was counted.");
+    };
+    let what = match &row.what.function {
+        None if plan.malloc => "An allocation or free".to_string(),
+        None => plan.calls.first().cloned().unwrap_or_default(),
+        Some(function) => {
+            let is_most = own().all(|other| other.what == row.what || most(other) < least(row));
+            let takes = if is_most { "takes most" } else { "may take most" };
+            format!("Of {}, {function} {takes}: a call", counted(own().count(), "function"))
+        }
+    };
+    let mut text = format!("{what} takes {}", time_of(row));
+    text += &match row.share_of_cpu {
+        Some(share) if !row.is_bound => {
+            format!("; all take {} % of the CPU time of {name}.", two_digits(100.0 * share.value))
+        }
+        Some(share) if row.at_most_ns() > 0.0 => {
+            let most = share.value / row.ns_per_call.value * row.most_ns;
+            let percent = two_digits(100.0 * share.high.unwrap_or(most));
+            format!("; all take at most {percent} % of the CPU time of {name}.")
+        }
+        _ => format!(" in {name}."),
+    };
+    for (number, library) in plan.allocators.iter().enumerate() {
+        let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == row.what;
+        let Some(of) = profile.ratios.iter().find(of_all) else { continue };
+        text += &format!(" With {library} it takes {}.", times_words(of));
+    }
+    if let Some(percent) = wall_percent(row).filter(|_| row.switched > 0 && knows_wall(profile)) {
+        let wall = row.wall_ns_per_call;
+        text += &format!(
+            " A wall clock would say {} ({} % more): {} lost the CPU.",
+            time(wall.value),
+            two_digits(percent),
+            counted(row.switched as usize, "call")
+        );
+    }
+    text
+}
+
+/// `54.0 ns (50.1 to 57.0)`, `at most 5.0 ns`.
+fn time_of(row: &Row) -> String {
+    match row.at_most_ns() {
+        below if below <= 0.0 => {
+            format!("no time that can be told (not resolved: {})", time(below))
+        }
+        most if row.is_bound => format!("at most {}", time(most)),
+        _ => a_call(&row.ns_per_call),
+    }
+}
+
+/// The same as a cell, with that of its interval.
+fn time_cells(row: &Row) -> [String; 2] {
+    let range = interval(Some(row.ns_per_call));
+    match row.at_most_ns() {
+        most if !row.is_bound || most <= 0.0 => [figure(row.ns_per_call.value), range],
+        most if row.ns_per_call.interval().is_some() => {
+            [format!("<={}", figure(most)), format!("0 to {}", figure(most))]
+        }
+        most => [format!("<={}", figure(most)), range],
+    }
+}
+
+/// What a call takes. Of one run there is no interval, and its calls are many.
+fn a_call(ns: &Estimate) -> String {
+    match ns.quote_cost() {
+        Ok(ns) => ns.time(),
+        Err(why) => format!("about {} ({})", time(ns.value), why.of_time()),
+    }
+}
+
+fn times_words(of: &Ratio) -> String {
+    let range = of.ratio.interval();
+    if of.is_bound {
+        let below = range.filter(|range| range.high < 1.0);
+        let less = below.map(|range| format!("at most {} times that", figure(range.high)));
+        return less.unwrap_or("a time that is not resolved from that".to_string());
+    }
+    let range = range.map(|range| format!("{} to {}", figure(range.low), figure(range.high)));
+    let range = range.unwrap_or("not resolved".to_string());
+    format!("{} times that ({range})", figure(of.ratio.value))
+}
+
+fn rows(profile: &Profile, view: View) -> String {
+    let several = !profile.plan.allocators.is_empty();
+    let shown: Vec<&Row> = profile.rows.iter().filter(|row| is_shown(profile, row, view)).collect();
+    let knows_wall = knows_wall(profile);
+    let cells = |row: &&Row| {
+        let mut cells = vec![row.what.function.clone().unwrap_or("all".to_string())];
+        if several {
+            cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
+        }
+        cells.extend([sizes(&row.what), thousands(row.calls)]);
+        cells.extend(time_cells(row));
+        if several {
+            let ratio = profile.ratios.iter();
+            let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);
+            cells.push(ratio.next().map_or(String::new(), ratio_cell));
+        }
+        let is_short = |ns| is_bound(ns, profile.known);
+        let quantile = |ns| if is_short(ns) { "-".to_string() } else { format!("{ns:.0}") };
+        cells.extend([row.p50_ns, row.p99_ns].map(quantile));
+        if !several {
+            cells.push(time(row.longest_wall_ns as f64));
+            let percent = wall_percent(row).filter(|_| knows_wall);
+            cells.push(percent.map_or("-".to_string(), two_digits));
+        }
+        cells
+    };
+    let columns: &[&str] = match several {
+        true => &["function", "by", "bytes", "calls", "ns/call", "interval", "ratio", "p50", "p99"],
+        false => &[
+            "function", "bytes", "calls", "ns/call", "interval", "p50", "p99", "longest", "wall +%",
+        ],
+    };
+    let columns = columns.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    format!("{}\n", table(columns, shown.iter().map(cells)))
+}
+
+/// In brackets where it is not resolved from 1.
+fn ratio_cell(of: &Ratio) -> String {
+    let value = match (of.is_bound, of.ratio.high) {
+        (true, None) => return "-".to_string(),
+        (true, Some(most)) => format!("<={}", figure(most)),
+        (false, _) => figure(of.ratio.value),
+    };
+    if of.ratio.resolved { value } else { format!("({value})") }
+}
+
+/// The last part of a path: `libjemalloc.so.2` without `lib` and what follows the name.
+fn library(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.strip_prefix("lib").and_then(|rest| rest.split('.').next()).unwrap_or(file)
+}
+
+fn is_shown(profile: &Profile, row: &Row, view: View) -> bool {
+    let What { function, bytes } = &row.what;
+    if function.is_none() {
+        return profile.rows.iter().filter(|of| of.what.bytes.is_none()).count() > 2;
+    }
+    if bytes.is_none() || view.verbose {
+        return true;
+    }
+    // Sizes of functions that matter, where one allocator is looked at.
+    let share =
+        |what: &What| profile.row(row.allocator, what).map_or(0.0, |of| row.calls / of.calls);
+    let function = What { function: function.clone(), bytes: None };
+    let all = What { function: None, bytes: None };
+    // What its function is of all, and it of its function.
+    profile.plan.allocators.is_empty() && share(&function) >= OF_FUNCTION && share(&all) >= OF_ALL
+}
+
+fn sizes(what: &What) -> String {
+    match what.bytes {
+        None => "all".to_string(),
+        Some((from, to)) if from == to => from.to_string(),
+        Some((from, to)) if to < 1024 => format!("{from} to {to}"),
+        Some((from, to)) => byte_range(from, to + 1),
+    }
+}
+
+fn thousands(calls: f64) -> String {
+    crate::observe::live::rows::grouped(calls)
+}
+
+/// Lines that matter, the most important ones first.
+fn lines(profile: &Profile) -> Vec<String> {
+    let mut lines: Vec<String> =
+        profile.notices.iter().map(|notice| format!("note: {notice}")).collect();
+    let failed = profile.launches.iter().filter(|launch| launch.exit_code != 0).count();
+    if failed > 0 {
+        let all = profile.launches.len();
+        lines.push(format!("note: runs that did not end with exit code 0: {failed} of {all}"));
+    }
+    if profile.rows.iter().any(|row| row.is_bound) {
+        let known = profile.known.map_or("which was not measured".to_string(), |of| {
+            format!("here {} told for {} of a known one", time(of.told_ns), time(of.in_a_row_ns))
+        });
+        lines.push(format!(
+            "<= is an upper bound: a call that is timed overlaps with nothing around it ({known})"
+        ));
+    }
+    lines
+        .extend(profile.added_ns.map(|added| format!("profiling added {} to a call", time(added))));
+    let unresolved = |of: &Ratio| of.what.bytes.is_none() && !of.ratio.resolved;
+    if profile.ratios.iter().any(unresolved) {
+        lines.push("a ratio in brackets is not resolved from 1".to_string());
+    }
+    if profile.rows.iter().any(|row| row.ns_per_call.interval().is_none()) {
+        lines.push("intervals need 5 runs or more: -n 10".to_string());
+    }
+    lines
+}

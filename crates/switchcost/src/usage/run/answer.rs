@@ -1,0 +1,195 @@
+//! What runs of commands answer, in a sentence.
+
+use launcher::Ending;
+use model::estimate::Estimate;
+use model::quote::cost;
+use model::words::times;
+
+use super::findings::{Ratio, Summary};
+use super::record::Record;
+use crate::observe::price::percents;
+use crate::observe::watch::findings::ProgramCost;
+use crate::present::terminal::{TimeUnit, counted, figure};
+
+/// The first line of the report.
+pub(super) fn headline(record: &Record) -> String {
+    match &record.commands[..] {
+        [] => "Nothing was measured.".to_string(),
+        [one] if one.runs == 1 => one_run(record, one),
+        [one] => runs(record, one),
+        all => comparison(record, all),
+    }
+}
+
+/// `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time`
+fn one_run(record: &Record, summary: &Summary) -> String {
+    let median = |name: &str| summary.median(name);
+    let unit = TimeUnit::of(median("real_ns").unwrap_or_default());
+    let time = |name: &str, what: &str| Some(format!("{} {what}", unit.words(median(name)?)));
+    let parts =
+        [time("real_ns", "real"), time("cpu_ns", "CPU"), switches(summary).map(counted_switches)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let ending = match summary.endings[..] {
+        [(Ending::Exited { code: 0 }, _)] | [] => String::new(),
+        [(ending, _), ..] => format!(" ({ending})"),
+    };
+    let share = switching(summary).map_or(String::new(), |words| format!("; {words}"));
+    format!("{}{ending}: {}{share}", record.plan.label(summary.number), parts.join(", "))
+}
+
+/// `make: 12.3 s (12.1 to 12.6), 20 runs`
+fn runs(record: &Record, summary: &Summary) -> String {
+    let label = record.plan.label(summary.number);
+    let count = counted(summary.runs as usize, "run");
+    let Some(real) = summary.figure("real_ns") else { return format!("{label}: {count}") };
+    match real.estimate.interval() {
+        Some(_) => format!("{label}: {}, {count}", cost(&real.estimate)),
+        None => {
+            let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
+            format!("{label}: about {time}, {count} (from 5 on there is an interval)")
+        }
+    }
+}
+
+/// `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`, and what else is told of more than two.
+fn comparison(record: &Record, all: &[Summary]) -> String {
+    let label = |summary: &Summary| record.plan.label(summary.number);
+    let real = |summary: &Summary| summary.median("real_ns").unwrap_or(f64::INFINITY);
+    let mut sorted: Vec<&Summary> = all.iter().collect();
+    sorted.sort_by(|one, other| real(one).total_cmp(&real(other)));
+    let Some((first, others)) = sorted.split_first() else { return String::new() };
+    let over = |other: &Summary| ratio(record, first.number, other.number);
+    if let [other] = others {
+        let Some(found) = over(other) else {
+            return format!("{} and {}: no round has both", label(first), label(other));
+        };
+        // The ratio within rounds decides, not the medians of both.
+        return match found.resolved {
+            true if found.value >= 1.0 => faster(&label(first), &found, &label(other)),
+            true => faster(&label(other), &inverse(&found), &label(first)),
+            false => unresolved(&format!("between {} and {}", label(first), label(other)), &found),
+        };
+    }
+    let found: Vec<(&Summary, Estimate)> =
+        others.iter().filter_map(|other| Some((*other, over(other)?))).collect();
+    let is_slower = |of: &Estimate| of.resolved && of.value > 1.0;
+    let slower: Vec<_> = found.iter().filter(|(_, of)| is_slower(of)).collect();
+    let alike =
+        others.iter().filter(|other| !slower.iter().any(|(of, _)| of.number == other.number));
+    let alike: Vec<String> = alike.map(|other| label(other)).collect();
+    match (&slower[..], &alike[..]) {
+        ([], _) => format!("No difference is resolved between the {} commands", all.len()),
+        ([(next, by), rest @ ..], []) => {
+            let last = rest.last().map(|(last, by)| {
+                format!(" and {} than {}, the slowest", times(by.value), label(last))
+            });
+            faster(&label(first), by, &label(next)) + &last.unwrap_or_default()
+        }
+        ([(next, by), ..], alike) => format!(
+            "{} is the fastest, not resolved from {}; {} takes {} as long",
+            label(first),
+            alike.join(", "),
+            label(next),
+            factor(by)
+        ),
+    }
+}
+
+/// `A is 1.94x (1.86 to 2.13) faster than B`
+fn faster(one: &str, by: &Estimate, other: &str) -> String {
+    format!("{one} is {} faster than {other}", factor(by))
+}
+
+fn unresolved(between: &str, by: &Estimate) -> String {
+    match by.interval() {
+        Some(_) => format!("No difference is resolved {between}: {}", factor(by)),
+        None => format!("No difference is resolved {between}: 5 runs give an interval"),
+    }
+}
+
+/// `1.94x (1.86 to 2.13)`
+pub(super) fn factor(by: &Estimate) -> String {
+    let range = by.interval().map(|i| format!(" ({} to {})", figure(i.low), figure(i.high)));
+    format!("{}{}", times(by.value), range.unwrap_or_default())
+}
+
+/// First over second of what is second over first.
+fn inverse(of: &Estimate) -> Estimate {
+    let one_over = |value: f64| 1.0 / value;
+    Estimate {
+        value: one_over(of.value),
+        low: of.high.map(one_over),
+        high: of.low.map(one_over),
+        ..*of
+    }
+}
+
+/// Real time of a command over that of another.
+fn ratio(record: &Record, base: usize, command: usize) -> Option<Estimate> {
+    let whole: Vec<_> = record.runs.iter().filter(|run| !run.interrupted).collect();
+    let found =
+        Ratio::over(&whole, [base, command], "real_ns", |run| run.used.real_ns, &record.plan);
+    found.map(|ratio| ratio.estimate)
+}
+
+/// Switches of both kinds in a run.
+pub(super) fn switches(summary: &Summary) -> Option<f64> {
+    Some(summary.median("voluntary")? + summary.median("involuntary")?)
+}
+
+/// `5,300 switches`
+fn counted_switches(count: f64) -> String {
+    let count = count.round().max(0.0) as u64;
+    let what = if count == 1 { "switch" } else { "switches" };
+    format!("{} {what}", by_thousands(count))
+}
+
+/// With commas between thousands.
+pub(super) fn by_thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().flat_map(std::str::from_utf8).collect();
+    groups.join(",")
+}
+
+/// What share of the CPU time went to switches, where that is estimated, and by which profile. Where the whole is too wide a
+/// range, the share of the switches themselves.
+pub(super) fn switching(summary: &Summary) -> Option<String> {
+    let switching = summary.switching.as_ref()?;
+    let (share, direct) = match &switching.cost {
+        ProgramCost::Estimated { share, direct_share, .. } => (Some(*share), *direct_share),
+        ProgramCost::Inconclusive { direct_share, .. } => (None, *direct_share),
+    };
+    switches(summary).filter(|count| *count > 0.0)?;
+    let by = switching.profile.known().map(|profile| format!(", by {}", profile.called()));
+    let by = by.unwrap_or_default();
+    let whole = share.filter(|share| !share.is_wide());
+    if let Some(part) = whole.map(percents) {
+        return Some(format!("switching took an estimated {part} of the CPU time{by}"));
+    }
+    let part = percents(direct.filter(|direct| !direct.is_wide())?);
+    let refill = match share {
+        Some(_) => {
+            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the working set)"
+        }
+        None => "what refilling caches takes not counted",
+    };
+    Some(format!("switching itself took an estimated {part} of the CPU time{by}; {refill}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas() {
+        assert_eq!(
+            [0, 999, 5_300, 1_234_567].map(by_thousands),
+            ["0", "999", "5,300", "1,234,567"]
+        );
+        assert_eq!(
+            [0.0, 1.0, 5300.0].map(counted_switches),
+            ["0 switches", "1 switch", "5,300 switches"]
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! All that `switchcost run` says, as it is written in JSON.
+
+use launcher::{Ending, Run};
+use model::machine::{CpuAccounting, Machine};
+use model::reading::Reading;
+use model::run::Build;
+use model::words::bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::findings::{Ratio, Summary};
+use super::gate::Gate;
+use crate::observe::watch::Source;
+
+/// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of, and outputs are
+/// discarded from a command's second run on unless the plan says that they are shown.
+pub(crate) const SCHEMA: u32 = 2;
+
+/// Fields of getrusage(2) that Linux leaves at zero: they are no counts.
+const NOT_KEPT: [&str; 7] = ["ixrss", "idrss", "isrss", "nswap", "msgsnd", "msgrcv", "nsignals"];
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Plan {
+    /// One command, or several that are compared with the first.
+    pub(crate) commands: Vec<Vec<String>>,
+    /// What each is called; empty where that is its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
+    /// Runs of each.
+    pub(crate) runs: u32,
+    /// Runs of each beforehand, of which nothing is kept.
+    pub(crate) warmup: u32,
+    /// Seed of the order of commands and of every resampling.
+    pub(crate) seed: u64,
+    /// Whether descendants that outlive their parents are counted too.
+    pub(crate) tree: bool,
+    /// Confidence of every interval: 0.95 is 95 %.
+    pub(crate) confidence: f64,
+    /// Whether what the commands print is shown in all runs, and not only in the first of each.
+    #[serde(default)]
+    pub(crate) show_output: bool,
+}
+
+/// Characters of a command in a sentence: of a longer one the middle is left out.
+const LONGEST_LABEL: usize = 48;
+
+impl Plan {
+    /// What a command is called in a sentence.
+    pub(super) fn label(&self, number: usize) -> String {
+        let own = self.long_label(number);
+        let is_own = |other: usize| other == number || self.long_label(other) != own;
+        match (0..self.commands.len()).all(is_own) {
+            true => shortened(&own, LONGEST_LABEL),
+            // The same twice, to see what comes of nothing.
+            false => format!("{} ({})", shortened(&own, LONGEST_LABEL), number + 1),
+        }
+    }
+
+    fn long_label(&self, number: usize) -> String {
+        let name = self.names.get(number).filter(|name| !name.is_empty()).cloned();
+        name.unwrap_or_else(|| shell_words::join(self.commands.get(number).into_iter().flatten()))
+    }
+
+    /// What comes before a line about one of several commands.
+    fn prefix(&self, number: usize) -> String {
+        match self.commands.len() {
+            1 => String::new(),
+            _ => format!("{}: ", self.label(number)),
+        }
+    }
+}
+
+/// A text of at most so many characters, its middle left out.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_string();
+    }
+    let kept = most.saturating_sub(3);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}...{end}")
+}
+
+/// All that `switchcost run` says of one command or several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Record {
+    /// [`SCHEMA`].
+    pub(crate) schema: u32,
+    /// When it started, in UTC (RFC 3339).
+    pub(crate) started: String,
+    /// The machine's name; absent if it was left out.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
+    /// The command line.
+    pub(crate) invocation: Vec<String>,
+    /// What the program was built as.
+    pub(crate) build: Build,
+    /// What was asked for.
+    pub(crate) plan: Plan,
+    /// The machine.
+    pub(crate) machine: Machine,
+    /// Every run, in order.
+    pub(crate) runs: Vec<Run>,
+    /// What the runs of each command come to.
+    pub(crate) commands: Vec<Summary>,
+    /// With several commands: each of the others / first.
+    pub(crate) ratios: Vec<Ratio>,
+    /// With `--fail-above`: the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<Gate>,
+    /// Who counted the switches.
+    #[serde(default)]
+    pub(crate) counted_by: Source,
+    /// Fields of getrusage(2) that Linux leaves at zero.
+    pub(crate) not_kept: Vec<String>,
+    /// What was not counted, and what happened on the way.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Record {
+    /// The notices of what happened: those that say what the figures do not cover left out.
+    pub(super) fn events(&self) -> impl Iterator<Item = &String> {
+        let limits = self.commands.iter().flat_map(|summary| {
+            let prefix = self.plan.prefix(summary.number);
+            limits_of(summary).into_iter().map(move |limit| prefix.clone() + &limit)
+        });
+        let limits: Vec<String> = limits.collect();
+        self.notices.iter().filter(move |notice| !limits.contains(notice))
+    }
+
+    /// The record of `runs`. A run that was interrupted counts only if its command has no other.
+    pub(super) fn new(
+        plan: Plan,
+        runs: Vec<Run>,
+        (machine, accounting): (Machine, Reading<CpuAccounting>),
+        (started, host, invocation, build): (String, Option<String>, Vec<String>, Build),
+    ) -> Self {
+        let tick_ns = machine.kernel.hz.clone().and_then(|hz| match hz {
+            0 => Reading::unknown("the kernel says CONFIG_HZ=0"),
+            hz => Reading::Known(1_000_000_000 / u64::from(hz)),
+        });
+        let whole: Vec<&Run> = runs.iter().filter(|run| !run.interrupted).collect();
+        let (mut commands, mut notices) = (Vec::new(), Vec::new());
+        for number in 0..plan.commands.len() {
+            let all: Vec<&Run> = runs.iter().filter(|run| run.command == number).collect();
+            let own: Vec<&Run> =
+                whole.iter().copied().filter(|run| run.command == number).collect();
+            let kept = if own.is_empty() { &all } else { &own };
+            let of = (accounting.clone(), tick_ns.clone());
+            let Some(summary) = Summary::of(number, kept, &plan, of) else { continue };
+            let of_runs = notices_of(&summary, &all, &plan);
+            let own = of_runs.into_iter().chain(limits_of(&summary));
+            notices.extend(own.map(|notice| plan.prefix(number) + &notice));
+            commands.push(summary);
+        }
+        let mut ratios = Vec::new();
+        for command in 1..plan.commands.len() {
+            let of = [0, command];
+            ratios.extend(Ratio::over(&whole, of, "real_ns", |run| run.used.real_ns, &plan));
+            ratios.extend(Ratio::over(
+                &whole,
+                of,
+                "cpu_ns",
+                |run| run.used.total().cpu_ns(),
+                &plan,
+            ));
+        }
+        Self {
+            schema: SCHEMA,
+            started,
+            host,
+            invocation,
+            build,
+            machine,
+            commands,
+            ratios,
+            gate: None,
+            // Tracing would make each switch of the command slower (docs/architecture.md).
+            counted_by: Source::Wait4,
+            not_kept: NOT_KEPT.map(str::to_owned).to_vec(),
+            notices,
+            runs,
+            plan,
+        }
+    }
+}
+
+/// Part of the CPU time below which a run delay is said to be of a part only.
+const MOST: f64 = 0.99;
+
+/// Process ids that are named one by one.
+const MOST_IDS: usize = 5;
+
+/// So much above what was there at exec the command's own memory must have been: the kernel counts pages
+/// for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
+const NEAR: f64 = (256 << 10) as f64;
+
+/// Bytes of what points at a word.
+const POINTER: usize = size_of::<usize>();
+
+/// What is said of all `runs` of one command.
+fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
+    let mut notices = Vec::new();
+    if summary.endings.len() > 1 {
+        let bad = summary.endings.iter().filter(|(end, _)| *end != Ending::Exited { code: 0 });
+        let bad: Vec<String> = bad.map(|(end, count)| format!("{count} with {end}")).collect();
+        notices.push(format!("of {} runs ended {}", summary.runs, bad.join(", ")));
+    }
+    if let Some(last) = runs.iter().find(|run| run.interrupted) {
+        notices.push(match (runs.len(), last.signal, last.used.ending) {
+            (1, Some(signal), Ending::Exited { .. }) => {
+                format!("signal {signal} arrived during the run, which continued to its end")
+            }
+            (1, ..) => "interrupted: these are the figures up to then".to_owned(),
+            _ => format!(
+                "interrupted in round {} of {}, which is left out",
+                last.round + 1,
+                plan.runs
+            ),
+        });
+    }
+    let orphans = runs.iter().map(|run| &run.used.orphans);
+    let ended: u32 = orphans.clone().map(|orphans| orphans.ended).sum();
+    if ended > 0 {
+        let counted =
+            if plan.tree { "counted with it" } else { "not counted (--tree counts them)" };
+        notices.push(format!(
+            "{ended} of its descendants outlived their parents and have ended: {counted}"
+        ));
+    }
+    let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
+    if ended > 0 {
+        notices.push(format!(
+            "{ended} orphans have ended while processes of earlier runs were still there: of which run is not known, and they are not counted"
+        ));
+    }
+    let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
+    let pids: Vec<String> = pids.map(u32::to_string).collect();
+    let named = pids[..pids.len().min(MOST_IDS)].join(", ");
+    let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
+    match (orphans.clone().find_map(|orphans| orphans.left_behind.why()), pids.len()) {
+        (Some(why), _) => {
+            notices.push(format!("it left processes behind, which ones is not known ({why})"));
+        }
+        (None, 0) => {}
+        (None, 1) => notices.push(format!(
+            "it left process {named} behind, still running after its end: not counted"
+        )),
+        (None, count) => notices.push(format!(
+            "it left {count} processes behind, still running after its end ({named}{more}): not counted"
+        )),
+    }
+    notices
+}
+
+/// What the figures of a command do not cover.
+fn limits_of(summary: &Summary) -> Vec<String> {
+    let mut notices = Vec::new();
+    let median = |name: &str| summary.median(name);
+    if let (Some(covered), Some(cpu)) = (median("run_delay_covered_cpu_ns"), median("cpu_ns")) {
+        if covered / cpu < MOST {
+            notices.push(format!(
+            "run delay and migrations are those of its first thread, the run delay also of threads that were seen: of {:.0} % of the CPU time",
+            100.0 * covered / cpu
+        ));
+        }
+    }
+    // Words are read by exec itself, and so come on top of what was there before it.
+    let words: usize = summary.command.iter().map(|word| word.len() + POINTER + 1).sum();
+    if let (Some(most), Some(before)) =
+        (median("max_resident_bytes"), median("at_exec_resident_bytes"))
+    {
+        if most <= before + words as f64 + NEAR {
+            notices.push(format!(
+            "max resident may be the launcher's: {} were there before the command began, its own may be less",
+            bytes(before as u64)
+        ));
+        }
+    }
+    notices
+}

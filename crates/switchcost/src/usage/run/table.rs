@@ -1,0 +1,366 @@
+//! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose every figure.
+
+use comfy_table::{CellAlignment, Table};
+use launcher::Ending;
+use model::machine::CpuAccounting;
+use model::words::{bytes, time, times};
+
+use super::answer::{by_thousands, headline, switches, switching};
+use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
+use super::record::{Record, shortened};
+use super::split::{Part, Split};
+use crate::observe::price::Range;
+use crate::observe::watch::findings::ProgramCost;
+use crate::present::terminal::{
+    self, MOST_LINES, TimeUnit, View, WIDTH, counted, figure, page, wrapped,
+};
+
+/// Outliers that are named one by one.
+const MOST_OUTLIERS: usize = 5;
+
+/// The figures of a command that are printed by default; all others with --verbose.
+const FEW: [&str; 6] =
+    ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
+
+const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the command and all that it waited for; \
+    `switchcost trace` counts yields, moves and orphans, too, and makes each switch slower";
+
+/// The whole report, ending with a newline.
+pub(super) fn text(record: &Record, view: View) -> String {
+    let table = match &record.commands[..] {
+        [one] if one.runs == 1 => list(one),
+        [one] => format!("{}\n", table(one, &FEW)),
+        all => format!("{}\n", comparison(record, all)),
+    };
+    let mut parts = vec![wrapped(&headline(record)), table];
+    let mut lines: Vec<String> = lines(record);
+    if view.verbose {
+        parts.extend(record.commands.iter().map(details));
+        parts.push(record.ratios.iter().map(ratio_words).collect());
+        parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());
+        parts.push(COUNTED_BY.to_string());
+        parts.push(format!("not kept by Linux: {}", record.not_kept.join(", ")));
+    } else {
+        lines.truncate(MOST_LINES);
+        parts.push(lines.iter().map(|line| wrapped(line) + "\n").collect());
+    }
+    parts.extend(record.gate.iter().map(|gate| wrapped(&gate.in_words)));
+    page(&parts)
+}
+
+/// Lines that matter, the most important ones first.
+fn lines(record: &Record) -> Vec<String> {
+    let mut lines: Vec<String> =
+        record.commands.iter().filter_map(|summary| failed(record, summary)).collect();
+    lines.extend(record.events().map(|event| format!("note: {event}")));
+    lines.extend(record.commands.iter().filter_map(|summary| outliers(record, summary)));
+    // Of one run the headline has it.
+    let several = record.commands.iter().filter(|summary| summary.runs > 1);
+    lines.extend(several.filter_map(|summary| {
+        let words = switching(summary)?;
+        Some(match record.commands.len() {
+            1 => words,
+            _ => format!("{}: {words}", record.plan.label(summary.number)),
+        })
+    }));
+    let switching = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
+    let notices = switching.flat_map(|switching| &switching.notices);
+    lines.extend(
+        crate::base::values::each_once(notices).into_iter().map(|told| format!("note: {told}")),
+    );
+    lines
+}
+
+/// Where no run of several was a success: how they ended.
+fn failed(record: &Record, summary: &Summary) -> Option<String> {
+    let [(ending, _)] = summary.endings[..] else { return None };
+    let is_told = summary.runs > 1 && ending != Ending::Exited { code: 0 };
+    is_told.then(|| format!("{}: {}", record.plan.label(summary.number), ends(summary)))
+}
+
+/// `1 of 20 runs is an outlier: round 3 took 90.0 ms, 7.50x the median`
+fn outliers(record: &Record, summary: &Summary) -> Option<String> {
+    let far = |of: &&Outlier| (of.times_median.ln().abs() * 1e9) as u64;
+    let farthest = summary.outliers.iter().max_by_key(far)?;
+    let count = summary.outliers.len();
+    let are = if count == 1 { "is an outlier" } else { "are outliers, the farthest" };
+    let name = match record.commands.len() {
+        1 => String::new(),
+        _ => format!("{}: ", record.plan.label(summary.number)),
+    };
+    Some(format!(
+        "{name}{count} of {} {are}: round {} took {}, {} the median",
+        counted(summary.runs as usize, "run"),
+        farthest.round + 1,
+        time(farthest.real_ns as f64),
+        times(farthest.times_median)
+    ))
+}
+
+/// A row for each command. Names have what width is left.
+fn comparison(record: &Record, all: &[Summary]) -> Table {
+    let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
+    let unit = TimeUnit::of(all.first().map_or(0.0, real));
+    let time = |ns: Option<f64>| ns.map_or("-".to_string(), |ns| unit.figure(ns));
+    let cells = |summary: &Summary| {
+        let interval = summary.figure("real_ns").and_then(|real| real.estimate.interval());
+        let range = interval.map(|i| format!("{} to {}", unit.figure(i.low), unit.figure(i.high)));
+        let over = |ratio: &&Ratio| ratio.of == "real_ns" && ratio.command == summary.number;
+        let ratio = record.ratios.iter().find(over).map(|ratio| ratio.estimate);
+        let own = ratio.map(|of| times(of.value)).unwrap_or_default();
+        let of = ratio.and_then(|of| of.interval());
+        let of = of.map(|i| format!("{} to {}", figure(i.low), figure(i.high)));
+        let count = switches(summary).map_or("-".to_string(), |n| by_thousands(n.max(0.0) as u64));
+        [
+            time(Some(real(summary))),
+            range.unwrap_or("-".to_string()),
+            time(summary.median("cpu_ns")),
+            count,
+            own,
+            of.unwrap_or_default(),
+        ]
+    };
+    let header = [
+        format!("real {}", unit.name),
+        "interval".to_string(),
+        format!("CPU {}", unit.name),
+        "switches".to_string(),
+        "to first".to_string(),
+        "interval".to_string(),
+    ];
+    let rows: Vec<[String; 6]> = all.iter().map(cells).collect();
+    let widest = |column: usize| {
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
+        // And two blanks before it.
+        cells.max().unwrap_or_default() + 2
+    };
+    let left = WIDTH.saturating_sub((0..header.len()).map(widest).sum::<usize>() + 1).max(12);
+    let names = all.iter().map(|summary| shortened(&record.plan.label(summary.number), left));
+    let rows = names.zip(&rows).map(|(name, row)| [&[name][..], &row[..]].concat());
+    let header = [&["command".to_string()][..], &header[..]].concat();
+    first_to_the_left(terminal::table(header, rows))
+}
+
+fn first_to_the_left(mut table: Table) -> Table {
+    if let Some(first) = table.column_mut(0) {
+        first.set_cell_alignment(CellAlignment::Left);
+    }
+    table
+}
+
+/// The few figures of one run, a line each; times in one unit.
+fn list(summary: &Summary) -> String {
+    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
+    let mut text = String::new();
+    let width = CPU.len() + 2;
+    for (label, name) in rows().filter(|(_, name)| FEW.contains(name)) {
+        let Some(value) = summary.median(name) else { continue };
+        text += &format!("{label:<width$} {}\n", in_unit(value, name, unit));
+        if label == CPU {
+            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
+            text.extend(parts.map(|[label, value, range]| match &*range {
+                "" => format!("{label:<width$} {value}\n"),
+                _ => format!("{label:<width$} {value} ({range})\n"),
+            }));
+        }
+    }
+    text
+}
+
+/// A figure with its unit; a time in that one.
+fn in_unit(value: f64, name: &str, unit: TimeUnit) -> String {
+    match name {
+        _ if name.ends_with("_ns") => unit.words(value),
+        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
+        _ if value.fract() == 0.0 => by_thousands(value.max(0.0) as u64),
+        _ => figure(value),
+    }
+}
+
+/// Figures over runs, a row each; times in one unit.
+fn table(summary: &Summary, names: &[&str]) -> Table {
+    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
+    let row = |label: &str, name: &str, of: &Figure| {
+        let cell = |value: f64| in_unit(value, name, unit);
+        let interval = match of.estimate.interval() {
+            Some(interval) if interval.low == interval.high => "all alike".to_string(),
+            Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
+            None => String::new(),
+        };
+        [label.to_string(), cell(of.estimate.value), interval, cell(of.min), cell(of.max)]
+    };
+    let mut all = Vec::new();
+    for (label, name) in rows().filter(|(_, name)| names.contains(name)) {
+        all.extend(summary.figure(name).map(|of| row(label, name, of)));
+        if label == CPU {
+            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
+            let empty = String::new;
+            all.extend(parts.map(|[label, value, range]| [label, value, range, empty(), empty()]));
+        }
+    }
+    first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+}
+
+/// All that is known of a command's runs, for --verbose.
+fn details(summary: &Summary) -> String {
+    let command = shell_words::join(&summary.command);
+    let mut text = format!("{command}: {}\n\n", ends(summary));
+    text += &if summary.runs == 1 { full_list(summary) } else { full_table(summary) };
+    for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
+        text += &format!(
+            "outlier: round {}: real {}, {}x the median\n",
+            outlier.round + 1,
+            time(outlier.real_ns as f64),
+            figure(outlier.times_median)
+        );
+    }
+    if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
+        text += &format!("and {} (--json has all)\n", counted(more, "further outlier"));
+    }
+    text += &summary.switching.as_ref().map_or(String::new(), switching_words);
+    text
+}
+
+fn ends(summary: &Summary) -> String {
+    match (&summary.endings[..], summary.runs) {
+        ([(ending, _)], 1) => ending.to_string(),
+        ([(ending, _)], runs) if *ending != Ending::Exited { code: 0 } => {
+            format!("{runs} runs, all with {ending}")
+        }
+        (_, runs) => format!("{runs} runs"),
+    }
+}
+
+fn switching_words(switching: &Switching) -> String {
+    let range = |range: Range| format!("{} to {}", time(range.low), time(range.high));
+    let direct = switching
+        .direct_overhead_ns
+        .map_or(String::new(), |direct| format!(" (direct cost alone: {})", range(direct)));
+    let overhead = switching.overhead_ns.map_or(String::new(), |overhead| {
+        format!("estimated switch overhead: {} a run{direct}; ", range(overhead))
+    });
+    let mut text = format!("{overhead}{}\n", switching.cost.in_words());
+    if let ProgramCost::Estimated { assumptions, .. } = &switching.cost {
+        text += &format!("  assumed: {}\n", assumptions.join("; "));
+        if let Some(profile) = switching.profile.known() {
+            text += &format!("  costs of {} ({})\n", profile.run, profile.called());
+        }
+    }
+    text.extend(switching.notices.iter().map(|notice| format!("  {notice}\n")));
+    text
+}
+
+fn ratio_words(ratio: &Ratio) -> String {
+    let Ratio { of, command, estimate } = ratio;
+    let name = if of == "real_ns" { "real time" } else { "CPU time" };
+    let range = match estimate.interval() {
+        Some(interval) => format!("{:.3} to {:.3}", interval.low, interval.high),
+        None => format!("{} rounds give no interval", estimate.rounds),
+    };
+    let unresolved = if estimate.resolved { "" } else { "not resolved from 1: " };
+    let number = command + 1;
+    format!("command {number} / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
+}
+
+/// The rows, in order: a name for people and the figure's own name.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
+}
+
+fn full_list(summary: &Summary) -> String {
+    let mut text = String::new();
+    let width = CPU.len() + 2;
+    for (label, name) in rows() {
+        let value = match (summary.figure(name), summary.missing.get(name)) {
+            (Some(figure), _) => shown(figure.estimate.value, name),
+            (None, Some(why)) => format!("not known: {why}"),
+            (None, None) => continue,
+        };
+        text += &format!("{label:<width$} {value}\n");
+        if label == CPU {
+            for [label, value, range] in parts(summary, time) {
+                text += &format!("{label:<width$} {value} {range}\n");
+            }
+            text += &split(summary, width);
+        }
+    }
+    text
+}
+
+fn full_table(summary: &Summary) -> String {
+    let figures = rows().filter_map(|(label, name)| {
+        let of = summary.figure(name)?;
+        let shown = |value: f64| shown(value, name);
+        let interval = match of.estimate.interval() {
+            Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
+            Some(interval) => format!("{} to {}", shown(interval.low), shown(interval.high)),
+            None => "-".to_string(),
+        };
+        let (value, spread) = (shown(of.estimate.value), of.spread.map(shown));
+        let spread = spread.unwrap_or("-".to_string());
+        Some([label.to_string(), value, interval, spread, shown(of.min), shown(of.max)])
+    });
+    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], figures);
+    let unknown = rows().filter_map(|(label, name)| {
+        Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
+    });
+    let parts = parts(summary, time).into_iter();
+    let parts = parts.map(|[label, value, range]| format!("{label} {value} {range}\n"));
+    let parts: String = parts.collect();
+    format!("{table}\n\n{parts}{}{}", split(summary, 0), unknown.collect::<String>())
+}
+
+/// By the unit that the figure's name ends with.
+fn shown(value: f64, name: &str) -> String {
+    match name {
+        _ if name.ends_with("_ns") => time(value),
+        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => figure(value),
+    }
+}
+
+/// User and system time where the split is known: label, value, range. Of an exact one there is no range.
+fn parts(summary: &Summary, shown: impl Fn(f64) -> String) -> Vec<[String; 3]> {
+    let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
+        return Vec::new();
+    };
+    let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
+    let precise = summary.split.accounting.known() == Some(&CpuAccounting::Precise);
+    // What rounding leaves of nothing is nothing.
+    let shown = |part: f64| shown((part * cpu).round().max(0.0));
+    let range = |part: Part| match precise {
+        true => String::new(),
+        false => format!("{} to {}", shown(part.low), shown(part.high)),
+    };
+    let part = |label: &str, part: Part| [label.to_string(), shown(part.value), range(part)];
+    vec![part("  user", user), part("  system", system)]
+}
+
+/// What user and system time rest on, or what resolution there is instead.
+fn split(summary: &Summary, width: usize) -> String {
+    let Split { accounting, tick_ns, ticks, user, with_children } = &summary.split;
+    let Some(cpu) = summary.median("cpu_ns") else { return String::new() };
+    let tick = tick_ns
+        .known()
+        .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
+    if user.is_none() {
+        return format!(
+            "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into {} of CPU time\n",
+            "  user, system",
+            time(cpu * f64::from(summary.runs))
+        );
+    }
+    if accounting.known() == Some(&CpuAccounting::Precise) {
+        return String::new();
+    }
+    let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
+    let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
+    let rests = match with_children {
+        true => format!(
+            "split by the kernel, which calls children that saw no timer tick all user; the range is all that it may be by {ticks} ticks {tick} of its own"
+        ),
+        false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
+    };
+    format!("{:<width$} {rests}{unsure}\n", "")
+}

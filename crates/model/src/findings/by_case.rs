@@ -70,27 +70,19 @@ impl ByRound {
     /// A figure made of several, for the rounds that have all of them. Clean where each part is; where one was
     /// not judged, neither is what is made of it.
     pub fn together<const N: usize>(parts: [&Self; N], of: impl Fn([f64; N]) -> f64) -> Self {
-        let of_slice = |values: &[f64]| values.try_into().map_or(f64::NAN, &of);
-        Self::of_parts(&parts, of_slice)
-    }
-
-    /// The mean of several figures, for the rounds that have all of them.
-    pub(super) fn mean(parts: &[&Self]) -> Self {
-        Self::of_parts(parts, |values| stats::mean(values).unwrap_or(f64::NAN))
-    }
-
-    fn of_parts(parts: &[&Self], of: impl Fn(&[f64]) -> f64) -> Self {
-        let all = parts.iter().map(|part| Some(&part.all));
-        let scatters = parts.iter().filter_map(|part| part.launch_scatter);
+        let clean = parts.map(|part| part.clean.as_ref());
         Self {
-            all: within_rounds(all, &of).unwrap_or_default(),
+            all: within_rounds(parts.map(|part| Some(&part.all)), &of).unwrap_or_default(),
             judged: parts.iter().all(|part| part.judged),
-            clean: within_rounds(parts.iter().map(|part| part.clean.as_ref()), &of),
-            by_error: Self::by_error_of(parts, &of),
+            clean: within_rounds(clean, &of),
+            by_error: Self::by_error_together(parts, &of),
             elasticity: None,
             // Of one sample's CPU, all have the same.
             clock_ns: parts.first().and_then(|part| part.clock_ns),
-            launch_scatter: scatters.reduce(f64::max),
+            launch_scatter: parts
+                .into_iter()
+                .filter_map(|part| part.launch_scatter)
+                .reduce(f64::max),
         }
     }
 
@@ -102,9 +94,12 @@ impl ByRound {
     }
 
     /// What is made of several, were the powers of all that were brought greater by their errors.
-    fn by_error_of(parts: &[&Self], of: impl Fn(&[f64]) -> f64) -> Option<Rounds> {
+    fn by_error_together<const N: usize>(
+        parts: [&Self; N],
+        of: impl Fn([f64; N]) -> f64,
+    ) -> Option<Rounds> {
         parts.iter().any(|part| part.by_error.is_some()).then_some(())?;
-        within_rounds(parts.iter().map(|part| part.by_error.as_ref().or(part.clean.as_ref())), of)
+        within_rounds(parts.map(|part| part.by_error.as_ref().or(part.clean.as_ref())), &of)
     }
 
     /// How far the middle is uncertain as the power is by which its parts were brought to one clock.
@@ -168,14 +163,14 @@ fn brought(rounds: &BTreeMap<u32, Vec<AtLevel>>, power: f64, to_ns: f64) -> Roun
 }
 
 /// None where a part is not there at all.
-fn within_rounds<'a>(
-    parts: impl Iterator<Item = Option<&'a Rounds>>,
-    of: impl Fn(&[f64]) -> f64,
+fn within_rounds<const N: usize>(
+    parts: [Option<&Rounds>; N],
+    of: impl Fn([f64; N]) -> f64,
 ) -> Option<Rounds> {
-    let parts: Vec<&Rounds> = parts.collect::<Option<_>>()?;
+    let parts: Vec<&Rounds> = parts.into_iter().collect::<Option<_>>()?;
     let in_round = |round: &u32| {
         let figures: Option<Vec<f64>> = parts.iter().map(|part| part.get(round).copied()).collect();
-        Some((*round, of(&figures?)))
+        Some((*round, of(figures?.try_into().ok()?)))
     };
     Some(finite(parts.first()?.keys().filter_map(in_round)))
 }

@@ -1,13 +1,12 @@
 //! `clock malloc`: what allocating and freeing a block costs (Hines, Wyatt and Chang 2000, section
 //! 4, their `malloc_stats`).
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByCase, ByRound};
+use super::ByCase;
 use crate::estimate::Estimate;
 use crate::trial::{Quantity, Sample, Tally, Trial};
 
@@ -81,13 +80,8 @@ pub struct Found {
     pub overall: Vec<Overall>,
 }
 
-/// The empty intervals beside a call; older runs had them for both.
-fn empties(sample: &Sample, call: Call) -> Option<Cow<'_, Tally>> {
-    sample.tally(call.empty).or_else(|| sample.tally(EMPTY_TICKS))
-}
-
 fn net(sample: &Sample, call: Call) -> Option<Tally> {
-    sample.tally(call.tally)?.less(&*empties(sample, call)?)
+    sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// The median malloc of a sample, in ticks.
@@ -100,7 +94,7 @@ fn fast(sample: &Sample, call: Call) -> Option<f64> {
     let all = net(sample, call)?;
     let count = |name: &str| sample.count(name).unwrap_or(0) as f64;
     let slow = count(call.slow);
-    let slow_ticks = count(&call.slow_by("ticks")) - slow * empties(sample, call)?.median()?;
+    let slow_ticks = count(&call.slow_by("ticks")) - slow * sample.median(EMPTY_TICKS)?;
     let calls = all.count() as f64 - slow;
     (calls > 0.0).then(|| (all.total() - slow_ticks) / calls)
 }
@@ -123,8 +117,7 @@ fn slow(by_case: &ByCase, case: usize, call: Call) -> Slow {
 fn cost(by_case: &ByCase, case: usize, call: Call) -> Option<CallCost> {
     Some(CallCost {
         net_ticks: Quantity::of(&by_case.merged(case, |sample| net(sample, call)))?,
-        median_ticks: by_case
-            .estimate_of_slices(case, call.tally, |sample| net(sample, call)?.median()),
+        median_ticks: by_case.estimate(case, |sample| net(sample, call)?.median()),
         fast_ticks: by_case.estimate(case, |sample| fast(sample, call)),
         slow: slow(by_case, case, call),
     })
@@ -166,21 +159,15 @@ fn overall_of(by_case: &ByCase, points: &[Point], preload: &Option<String>) -> O
             stats::mean(&figures.collect::<Option<Vec<f64>>>()?)
         })
     };
-    let medians = |call: Call| {
-        let of_size =
-            |case: &usize| by_case.by_round(*case, call.tally, |s| net(s, call)?.median());
-        let of_sizes: Vec<ByRound> = cases.iter().map(of_size).collect();
-        ByRound::mean(&of_sizes.iter().collect::<Vec<_>>()).estimate(by_case.plan)
-    };
     Overall {
-        malloc_median_ticks: medians(Call::MALLOC),
+        malloc_median_ticks: over_sizes(Call::MALLOC, Tally::median),
         malloc_mean_ticks: over_sizes(Call::MALLOC, Tally::mean),
         malloc_fast_ticks: by_case.estimate_together(&cases, |samples| {
             // Sizes of which every call is slow have none.
             let fast = samples.iter().filter_map(|sample| fast(sample, Call::MALLOC));
             stats::mean(&fast.collect::<Vec<f64>>())
         }),
-        free_median_ticks: medians(Call::FREE),
+        free_median_ticks: over_sizes(Call::FREE, Tally::median),
         free_mean_ticks: over_sizes(Call::FREE, Tally::mean),
         preload: preload.clone(),
     }

@@ -42,7 +42,7 @@ pub struct Summary {
     pub quantities: BTreeMap<String, Quantity>,
     /// Every count, summed over all rounds.
     pub counts: BTreeMap<String, i64>,
-    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a loop.
+    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a loop, of primes by threadclock.
     /// Absent where that was not seen at full speed, of what waits, and where a multiplication's cycles are
     /// not known (on x86-64 they are).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -89,7 +89,7 @@ pub(super) fn find(by_case: &ByCase) -> Found {
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Primes { primes } = trial else { return None };
         let timed = |name: &str| {
-            let mean_ns = by_case.estimate_of_slices(case, name, |sample| mean(sample, name))?;
+            let mean_ns = by_case.estimate(case, |sample| mean(sample, name))?;
             let sd_ns = by_case.estimate(case, |sample| sd(sample, name))?;
             Some((name.to_string(), Timed { mean_ns, sd_ns }))
         };

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use super::sampling::count;
 use super::*;
 use crate::case::Policy;
-use crate::estimate::Estimate;
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
@@ -416,43 +415,6 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));
     assert!(of_clean.of_all().all(|(_, most)| most == 900_000.0));
-}
-
-/// Malloc of two sizes in slices, of which those of a shared core do not count for the median; each call less the empty
-/// intervals beside it, in older runs less those before all.
-#[test]
-fn an_allocation_costs_what_it_takes_in_clean_slices() {
-    let is_clean = |index: u64| index < 4;
-    let of = |case: usize, round: u32, has_own_empties: bool| {
-        let at =
-            move |full: i64, shared: i64| move |index| if is_clean(index) { full } else { shared };
-        let (malloc, empty) = (at(60 + 40 * case as i64, 90), at(20, 20));
-        let (free, empty_free) = (at(55, 70), at(30, 30));
-        let mallocs: [(&str, &dyn Fn(u64) -> i64); 2] =
-            [(malloc::MALLOC_TICKS, &malloc), (malloc::EMPTY_TICKS, &empty)];
-        let frees: [(&str, &dyn Fn(u64) -> i64); 2] =
-            [(malloc::FREE_TICKS, &free), (malloc::EMPTY_FREE_TICKS, &empty_free)];
-        let frees = &frees[..1 + usize::from(has_own_empties)];
-        let of_loop = |tallies| sliced(10, is_clean, tallies);
-        Sample { sliced: vec![of_loop(&mallocs), of_loop(frees)], ..sample(case, round, &[], &[]) }
-    };
-    let trials = [64, 4096].map(|bytes| Trial::Malloc { bytes, preload: None }).to_vec();
-    for (has_own_empties, free_ticks) in [(true, 25.0), (false, 35.0)] {
-        let both = |round| [of(0, round, has_own_empties), of(1, round, has_own_empties)];
-        let samples = (0..10).flat_map(both).collect();
-        let record = Record::of(&run(Experiment::ClockMalloc, trials.clone(), samples));
-        let Findings::Malloc(found) = &record.findings else { panic!("{:?}", record.findings) };
-        let is = |of: Option<Estimate>, value: f64| {
-            let of = of.expect("ten rounds");
-            assert!(of.speed == Speed::Full && close(of.value, value), "{value}: {of:?}");
-        };
-        is(found.points[0].malloc.as_ref().and_then(|of| of.median_ticks), 40.0);
-        is(found.points[0].free.as_ref().and_then(|of| of.median_ticks), free_ticks);
-        is(found.overall[0].malloc_median_ticks, (40.0 + 80.0) / 2.0);
-        is(found.overall[0].free_median_ticks, free_ticks);
-        // What is told of all calls is of all slices.
-        assert_eq!(found.points[0].malloc.as_ref().map(|of| of.net_ticks.p50), Some(69));
-    }
 }
 
 /// Every third round at a clock with a period longer by a tenth, which takes the calls to the power of `power`.

@@ -1,6 +1,6 @@
 //! What brings times that were found at several clocks of the core to one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::level::{Clocks, Level};
 use super::triples::Parts;
@@ -13,6 +13,9 @@ use stats::{AtLevel, Elasticity, elasticity, elasticity_of, median, tells_power}
 /// A power that is known worse than this brings nothing to another clock: it may be that of a program that the core bounds, and
 /// that of one that memory bounds.
 const WORST_ERROR: f64 = 0.1;
+
+/// Figures of which there are fewer different ones come in steps.
+const FEWEST_FIGURES: usize = 5;
 
 /// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the same may seem to.
 const MOST: f64 = 5.0;
@@ -149,6 +152,11 @@ pub(crate) fn is_known(of: &Elasticity) -> bool {
 /// The power of figures at latency quanta by rounds, where it is known well enough to bring them to another clock.
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasticity> {
     let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
+    // What comes in steps as large as the change says nothing of it, and seems to be known exactly.
+    let figures: BTreeSet<u64> = rounds.values().flatten().map(|of| of.figure.to_bits()).collect();
+    if figures.len() < FEWEST_FIGURES {
+        return None;
+    }
     let rounds: Vec<Vec<AtLevel>> = rounds.values().cloned().collect();
     tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_known)
 }

@@ -81,10 +81,8 @@ pub mod malloc {
     pub const MALLOC_TICKS: &str = "malloc_ticks";
     /// Tally: the same for one free.
     pub const FREE_TICKS: &str = "free_ticks";
-    /// Tally: the same for nothing at all, before each malloc; in older runs before all of them.
+    /// Tally: the same for nothing at all.
     pub const EMPTY_TICKS: &str = "empty_ticks";
-    /// Tally: the same before each free. Older runs have none.
-    pub const EMPTY_FREE_TICKS: &str = "empty_free_ticks";
 
     /// What a slow call was seen to do. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`; one call
     /// may have several causes.
@@ -120,19 +118,15 @@ pub mod malloc {
     pub struct Call {
         /// Its tally.
         pub tally: &'static str,
-        /// The tally of the empty intervals taken in turn with it.
-        pub empty: &'static str,
         /// The count of its slow calls; those by cause have the cause behind it.
         pub slow: &'static str,
     }
 
     impl Call {
         /// malloc(3)
-        pub const MALLOC: Self =
-            Self { tally: MALLOC_TICKS, empty: EMPTY_TICKS, slow: "slow_malloc" };
+        pub const MALLOC: Self = Self { tally: MALLOC_TICKS, slow: "slow_malloc" };
         /// free(3)
-        pub const FREE: Self =
-            Self { tally: FREE_TICKS, empty: EMPTY_FREE_TICKS, slow: "slow_free" };
+        pub const FREE: Self = Self { tally: FREE_TICKS, slow: "slow_free" };
 
         /// The count of its slow calls of one cause; by `ticks` the count of ticks that all of them took.
         pub fn slow_by(self, cause: &str) -> String {

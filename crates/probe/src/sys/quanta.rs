@@ -110,19 +110,27 @@ pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {
     (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
 }
 
-/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: some milliseconds of quanta, of
-/// whose second half what the quickest quarter took. Absent on architectures without the loops.
+/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: what the quickest quarter of a
+/// block of quanta took, as soon as two blocks in a row agree to 0.2 %, after 50 ms at least, in which governors have raised
+/// the clock, and 250 ms at most. Absent on architectures without the loops.
 pub fn busy_quantum_ns() -> Option<u64> {
-    const QUANTA: usize = 400;
-    let mut now = monotonic_raw_ns();
-    let mut latencies = [0; QUANTA];
-    for latency_ns in &mut latencies {
-        let (this_ns, _, end_ns) = quantum(now);
-        (*latency_ns, now) = (this_ns, end_ns);
+    const BLOCK: usize = 400;
+    let (start, mut before) = (monotonic_raw_ns(), 0);
+    let mut now = start;
+    loop {
+        let mut block = [0; BLOCK];
+        for latency_ns in &mut block {
+            let (this_ns, _, end_ns) = quantum(now);
+            (*latency_ns, now) = (this_ns, end_ns);
+        }
+        block.sort_unstable();
+        let quick = block[BLOCK / 4];
+        let (agree, passed_ns) = (quick.abs_diff(before) <= quick / 500, now.wrapping_sub(start));
+        if !HAS_QUANTA || passed_ns >= 250_000_000 || agree && passed_ns >= 50_000_000 {
+            return HAS_QUANTA.then_some(quick);
+        }
+        before = quick;
     }
-    let warm = &mut latencies[QUANTA / 2..];
-    warm.sort_unstable();
-    HAS_QUANTA.then(|| warm[QUANTA / 8])
 }
 
 /// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed: what

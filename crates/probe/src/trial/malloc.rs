@@ -5,12 +5,10 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use model::trial::malloc::{BRK_CALLS, CAUSES, Call, MINOR_FAULTS, MMAP_CALLS};
+use model::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
 use super::harness::{self, Outcome, TrialError, room, touch};
-use super::timing::Cut;
-use crate::ring::OwnTime;
 use crate::sys::{self, Block, Whose};
 
 /// A call is slow that takes as long as one that went into the kernel ...
@@ -19,12 +17,6 @@ const SLOW_NS: u64 = 600;
 const SLOW_FACTOR: u64 = 8;
 /// Cheaper than any system call or page fault.
 const NEVER_SLOW_NS: u64 = 120;
-
-/// About what a call takes with the stamps around it and an empty interval beside it: nothing may be tried beforehand, as
-/// the heap would be another one then. Blocks from 128 KiB on are mapped, each by itself (mallopt(3)).
-const CALL_NS: f64 = 300.0;
-const MAPPED_CALL_NS: f64 = 5_000.0;
-const MAPPED_BYTES: usize = 128 << 10;
 
 /// What a slow call may have done, as far as it can be seen from outside at no cost to the others.
 /// Nothing here allocates: it would change the very heap that is looked at.
@@ -69,12 +61,11 @@ fn mapped_pages() -> Option<u64> {
     Some(digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
-/// Times calls of one kind, each after an empty interval, and asks after those that are slow.
+/// Times calls of one kind and asks after those that are slow.
 struct Watch {
     call: Call,
     least_ns: u64,
     marks: Marks,
-    empties: Vec<i64>,
     ticks: Vec<i64>,
     slow: Vec<(i64, [bool; 5])>,
 }
@@ -86,7 +77,6 @@ impl Watch {
             call,
             least_ns: u64::MAX,
             marks: Marks::now(),
-            empties: room(calls, 0),
             ticks: room(calls, 0),
             slow: room(calls, (0, [false; 5])),
         }
@@ -94,28 +84,8 @@ impl Watch {
 
     /// Writes to all that will be written to: pages that a fork has shared fault once.
     fn touch(&mut self) {
-        touch(&mut self.empties, 0);
         touch(&mut self.ticks, 0);
         touch(&mut self.slow, (0, [false; 5]));
-    }
-
-    /// Makes and times a call with each of these, in slices, after an empty interval each.
-    fn time<T>(
-        &mut self,
-        cut: &mut Cut,
-        clock: &ThreadClock,
-        mut with: impl Iterator<Item = T>,
-        mut call: impl FnMut(T) -> CpuTime,
-    ) -> Result<(), TrialError> {
-        self.marks = Marks::now();
-        cut.run(&OwnTime::Own, |calls| {
-            for each in with.by_ref().take(calls as usize) {
-                self.empties.push(timed(clock, || ()).0.cycles as i64);
-                let time = call(each);
-                self.take(time);
-            }
-            Ok(())
-        })
     }
 
     /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
@@ -135,7 +105,7 @@ impl Watch {
         }
     }
 
-    fn add_to(self, cut: Cut, outcome: &mut Outcome) {
+    fn add_to(self, outcome: &mut Outcome) {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow, 1);
             outcome.count(&self.call.slow_by("ticks"), ticks);
@@ -143,8 +113,7 @@ impl Watch {
                 outcome.count(&self.call.slow_by(cause.name), 1);
             }
         }
-        let tallies = [(self.call.tally, &*self.ticks), (self.call.empty, &self.empties)];
-        cut.add_to(outcome, &tallies);
+        outcome.tally(self.call.tally, self.ticks);
     }
 }
 
@@ -156,12 +125,12 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     let clock = harness::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
-    let call_ns = if bytes < MAPPED_BYTES { CALL_NS } else { MAPPED_CALL_NS };
-    let (mut mallocs, mut in_mallocs) =
-        (Watch::new(Call::MALLOC, trials), Cut::new(trials, call_ns));
-    let (mut frees, mut in_frees) = (Watch::new(Call::FREE, trials), Cut::new(trials, call_ns));
+    let mut mallocs = Watch::new(Call::MALLOC, trials);
+    let mut frees = Watch::new(Call::FREE, trials);
+    let mut empties = room(trials, 0);
     let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);
+    (0..trials).for_each(|_| empties.push(timed(&clock, || ()).0.cycles as i64));
 
     // The calls of the kernel are counted in a child beforehand, which does the same from the same
     // state of the heap; counting them here would slow them.
@@ -171,34 +140,36 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     });
     // The fork has made every page one that faults when it is next written.
     blocks.iter_mut().for_each(|block| *black_box(block) = None);
-    for (watch, cut) in [(&mut mallocs, &mut in_mallocs), (&mut frees, &mut in_frees)] {
-        watch.touch();
-        cut.touch();
-    }
+    mallocs.touch();
+    frees.touch();
     if let Some(block) = Block::new(1) {
         block.free();
     }
 
     let usage_before = sys::usage(Whose::Thread);
-    mallocs.time(&mut in_mallocs, &clock, blocks.iter_mut(), |place| {
+    mallocs.marks = Marks::now();
+    for place in &mut blocks {
         let (time, block) = timed(&clock, || Block::new(bytes));
+        mallocs.take(time);
         *place = block;
-        time
-    })?;
+    }
     if blocks.iter().any(Option::is_none) {
         return Err(TrialError(format!(
             "malloc gave no {bytes} bytes: {trials} such blocks do not fit; ask for smaller ones or fewer \
              --trials"
         )));
     }
-    frees.time(&mut in_frees, &clock, blocks.iter_mut().filter_map(Option::take), |block| {
-        timed(&clock, || block.free()).0
-    })?;
+    frees.marks = Marks::now();
+    for block in blocks.iter_mut().filter_map(Option::take) {
+        let (time, ()) = timed(&clock, || block.free());
+        frees.take(time);
+    }
     let faults = sys::usage(Whose::Thread).minor_faults() - usage_before.minor_faults();
 
     let mut outcome = Outcome::default();
-    mallocs.add_to(in_mallocs, &mut outcome);
-    frees.add_to(in_frees, &mut outcome);
+    outcome.tally(EMPTY_TICKS, empties);
+    mallocs.add_to(&mut outcome);
+    frees.add_to(&mut outcome);
     outcome.count(MINOR_FAULTS, faults as i64);
     if let Ok(calls) = counted {
         let sum = |numbers: &[i64]| {

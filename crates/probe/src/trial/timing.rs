@@ -9,7 +9,7 @@ use model::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
 
-use super::harness::{Outcome, TrialError, touch};
+use super::harness::{Outcome, TrialError};
 use crate::ring::{OwnTime, in_slices};
 use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage};
 
@@ -42,15 +42,6 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Writes to all that will be written to: pages that a fork has shared fault once.
-    pub(super) fn touch(&mut self) {
-        let Some(slices) = &mut self.slices else { return };
-        touch(&mut slices.elapsed_ns, u64::MAX);
-        touch(&mut slices.cpu_ns, u64::MAX);
-        touch(&mut slices.latency_ns, u32::MAX);
-        touch(&mut slices.throughput_ns, u32::MAX);
-    }
-
     /// Runs all laps, which take the time of `own_time` only: `run` makes as many as its argument says.
     pub(super) fn run(
         &mut self,
@@ -73,10 +64,11 @@ impl Cut {
                 .for_each(|(name, all)| outcome.tally(name, all.iter().copied()));
         };
         let laps = usize::try_from(slices.laps).unwrap_or(usize::MAX).max(1);
-        let tally = |slice: &[i64]| slice.iter().copied().collect();
-        let by_slice = |all: &[i64]| all.chunks(laps).map(tally).collect();
-        let tallies = outcomes.iter();
-        let tallies = tallies.map(|(name, all)| (name.to_string(), by_slice(all))).collect();
+        let by_slice = |(name, all): &(&str, &[i64])| {
+            let tally = |slice: &[i64]| slice.iter().copied().collect();
+            (name.to_string(), all.chunks(laps).map(tally).collect())
+        };
+        let tallies = outcomes.iter().map(by_slice).collect();
         outcome.sliced.push(Sliced { slices, tallies });
     }
 }

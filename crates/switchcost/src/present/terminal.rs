@@ -109,8 +109,7 @@ pub(crate) const TOO_SHORT: &str = "budget:";
 pub(crate) const GHZ: &str = "GHz";
 
 /// What `at_clock` gives.
-pub(crate) const CLOCK_LEGEND: &str =
-    "cycles, GHz: the figure in cycles of the core's own clock, and that clock; -: not known\n";
+pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's own clock, and that clock; -: not known, or not to be quoted\n";
 
 /// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
 pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {

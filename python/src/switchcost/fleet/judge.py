@@ -168,6 +168,7 @@ class _Analyst:
     def _judge_costs(self) -> tuple[list[Effect], list[Effect]]:
         # A group's slow part is told of as a whole; its hosts are held against each other.
         effects, adjusted = self._effects(self.level)
+        self.adjusted = adjusted
         change = self._trends(self.series[""])
         drifts, steady = self._effects(change)
         self._judge(adjusted, {m for e in drifts for m in e.members})
@@ -211,8 +212,8 @@ class _Analyst:
 
     def _per_cycle(self, i: int) -> str:
         """What the host's costs are at one clock."""
-        value, error = self.level.value[i], 1.96 * self.level.error[i]
-        alike = self.hosts[i].verdict == "as the others" and value + error < self.limit
+        value, error = self.adjusted[i], 1.96 * self.level.error[i]
+        alike = self.hosts[i].verdict == "as the others" and abs(value) + error < self.limit
         how = "as the others" if alike else "faster" if self.hosts[i].verdict == "faster" else "inconclusive"
         of = f"{percent(exp(value))}, {percent(exp(value - error))} to {percent(exp(value + error))}"
         return f"per cycle {how} ({of})"
@@ -427,8 +428,9 @@ class _Analyst:
     def _judge_trends(self, change: Level, steady: Floats, drifts: list[Effect], clock: bool = False) -> None:
         for effect in drifts:
             for name in effect.members:
-                if self.hosts[self.index[name]].verdict not in ("slow", "looks slow"):
-                    self.hosts[self.index[name]].verdict = f"becomes slower with {words(effect.fact, effect.value)}"
+                host = self.hosts[self.index[name]]
+                if host.verdict not in ("slow", "looks slow"):
+                    host.verdict, host.by_clock = f"becomes slower with {words(effect.fact, effect.value)}", clock
         for i, _, chance in self._found(steady, change.error):
             host = self.hosts[i]
             if host.verdict in ("as the others", "faster", "too noisy to say"):

@@ -117,7 +117,7 @@ const WAYS: [(&str, &str); 3] = [
     (GETRUSAGE_THREAD_NS, "getrusage(RUSAGE_THREAD), user + system"),
 ];
 
-const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty trials, medians of rounds\n\
+const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
 gain: how much larger that SD is than threadclock's, in percent\n";
 
 pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text {
@@ -186,7 +186,6 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text
     columns.extend(several.then_some("by"));
     columns.extend(["malloc ns", "mean ns", "p99 ns", "free ns", "mean ns", "p99 ns"]);
     columns.extend((!several).then_some("faults"));
-    columns.extend(view.wide.then_some(["malloc cycles", GHZ]).into_iter().flatten());
     let row = |point: &malloc::Point| {
         let mut cells = vec![point.bytes.to_string()];
         cells.extend(several.then(|| library(point.preload.as_ref()).to_string()));
@@ -198,7 +197,6 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text
         }
         let faults = point.per_sample.get(MINOR_FAULTS).copied();
         cells.extend((!several).then(|| figure(faults)));
-        cells.extend(clock_of(record, point.case, view));
         cells
     };
     let cycles = hines2000::MALLOC_CYCLES;

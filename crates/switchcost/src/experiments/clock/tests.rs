@@ -163,6 +163,25 @@ fn the_answer_of_primes_is_who_scatters_more() {
     assert_eq!(run(5), format!("getrusage scatters 50.0 % less {means}"));
 }
 
+/// Beside the other columns the cycles of each count, as far as they may be quoted.
+#[test]
+fn a_wide_table_of_primes_has_cycles() {
+    let trials = [100, 200].map(|primes| Trial::Primes { primes }).to_vec();
+    let tallies = |_: &Trial| {
+        vec![(primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
+    };
+    let mut record =
+        findings::Record::of(&made(plan(Experiment::ClockPrimes, trials), tallies, |_| Vec::new()));
+    let Findings::Primes(found) = record.findings.clone() else { panic!("primes") };
+    record.cases[0].clock_ghz = Some(2.0);
+    record.cases[0].cycles = Some(found.points[0].timed[primes::THREADCLOCK_NS].mean_ns);
+    let table = |view| super::table::primes(&record, &found, view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    assert_eq!(cells(&wide, "100").split_off(8), ["9.00", "2.00"], "{wide}");
+    assert_eq!(cells(&wide, "200").split_off(8), ["-", "-"], "{wide}");
+    assert!(!table(View::default()).contains("GHz"));
+}
+
 #[test]
 fn the_answer_of_malloc_is_over_all_sizes() {
     let sizes = [100, 200].map(|bytes| Trial::Malloc { bytes, preload: None }).to_vec();
@@ -180,17 +199,6 @@ fn the_answer_of_malloc_is_over_all_sizes() {
         answer(&run),
         "malloc takes 75.0 ns (75.0 to 75.0), free 10.0 ns: means over sizes of 100 to 200 bytes."
     );
-    // Beside the other columns the cycles of each size, as far as they may be quoted.
-    let mut record = findings::Record::of(&run);
-    let Findings::Malloc(found) = record.findings.clone() else { panic!("malloc") };
-    let median = found.points[0].malloc.as_ref().and_then(|of| of.median_ticks);
-    record.cases[0].clock_ghz = Some(2.0);
-    record.cases[0].cycles = median;
-    let table = |view| super::table::malloc(&record, &found, view).table;
-    let wide = table(View { wide: true, ..View::default() });
-    assert_eq!(cells(&wide, "100").split_off(7), ["100", "2.00"], "{wide}");
-    assert_eq!(cells(&wide, "200").split_off(7), ["-", "-"], "{wide}");
-    assert!(!table(View::default()).contains("GHz"));
 }
 
 #[test]

@@ -20,7 +20,8 @@ use crate::present::terminal::{
 };
 
 pub(crate) fn text(record: &Record, view: View) -> Text {
-    let has_clock = !record.loops.is_empty() || !record.links.is_empty();
+    let has_clock =
+        !record.loops.is_empty() || !record.links.is_empty() || record.signals.is_some();
     let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
     Text {
         headline: headline(record),

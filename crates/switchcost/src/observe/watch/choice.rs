@@ -15,8 +15,8 @@ use model::speed::clock_ghz;
 
 use super::candidate::{Candidate, Worth, choose, unfinished};
 use super::profile::{
-    CostProfile, ProfilePoint, QUICK, WorkingSet, cost_at, cost_of, direct, is_clean, is_of_two,
-    is_walk, points_of, short,
+    CostProfile, ProfilePoint, QUICK, WorkingSet, clock_of, cost_at, cost_of, direct, is_clean,
+    is_of_two, is_walk, points_of, short,
 };
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
@@ -169,7 +169,7 @@ struct Costs {
 impl Costs {
     fn of(run: &Run, clock_ghz: Option<f64>) -> Self {
         let record = Record::of(run);
-        let measured_ghz = record.cases.iter().find_map(|case| case.clock_ghz);
+        let measured_ghz = record.cases.iter().find_map(clock_of);
         Self {
             points: points_of(&record, clock_ghz),
             is_clean: is_clean(&record),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use launcher::KeptActions;
 use model::at_clock::SAME_CLOCK;
-use model::estimate::Estimate;
+use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Batching, MINIMUM_ROUNDS};
@@ -215,6 +215,12 @@ pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     Some(Cost { low_ns, high_ns })
 }
 
+/// The clock that its cost is at: known of what was found at full speed.
+pub(super) fn clock_of(summary: &CaseSummary) -> Option<f64> {
+    let cost = summary.ns_per_switch_above_solo?;
+    summary.clock_ghz.filter(|_| cost.speed == Speed::Full)
+}
+
 /// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by array.
 pub(super) fn is_clean(record: &Record) -> bool {
     let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
@@ -227,14 +233,22 @@ pub(super) fn is_clean(record: &Record) -> bool {
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
 /// cost, and the direct one where the same ring without work was measured beside it. Rings without any are left out.
 ///
-/// They are brought from the clock of each to `clock_ghz`, where both are known and differ.
+/// Those at full speed are brought from their clock to `clock_ghz`, where both are known and differ; others have no clock.
 pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
-    let cost_of = |summary: &CaseSummary| {
-        let clocks = summary.clock_ghz.zip(clock_ghz);
+    let apart = |summary: &CaseSummary| {
+        let clocks = clock_of(summary).zip(clock_ghz);
         let apart = clocks.map(|(then, now)| (then / now).ln());
-        let apart = apart.filter(|apart| apart.abs() >= SAME_CLOCK);
+        apart.filter(|apart| apart.abs() >= SAME_CLOCK)
+    };
+    let cost_of = |summary: &CaseSummary| {
         let cost = cost_of(summary)?;
-        Some(apart.map_or(cost, |apart| cost.at_clock(apart, summary.elasticity)))
+        Some(apart(summary).map_or(cost, |apart| cost.at_clock(apart, summary.elasticity)))
+    };
+    // In the middle of where its cost is brought.
+    let hop_of = |summary: &CaseSummary| {
+        let power = summary.elasticity.map_or(0.5, |of| of.value);
+        let factor = apart(summary).map_or(1.0, |apart| (apart * power).exp());
+        Some(summary.ns_per_hop?.value * factor)
     };
     let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
     let point = |summary: &CaseSummary| {
@@ -246,7 +260,7 @@ pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfileP
             total: cost_of(summary)?,
             direct,
             walk: work.walk,
-            hop_ns: summary.ns_per_hop.map(|hop| hop.value),
+            hop_ns: hop_of(summary),
             members: summary.case.members,
             yields: false,
             fits_private_cache: fits_private_cache(&record.header.machine, &summary.case),

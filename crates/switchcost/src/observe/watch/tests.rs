@@ -371,6 +371,7 @@ proptest! {
 #[test]
 fn a_run_of_rings_is_a_profile() {
     use model::case::{Sample, rings};
+    use model::estimate::Speed;
     use model::record::Record;
     use model::ring::{Op, Placement, Work};
     use model::run::Run;
@@ -408,7 +409,10 @@ fn a_run_of_rings_is_a_profile() {
     assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
     // The core's clock is lower by a tenth now; nobody knows how the costs go with it.
     let mut clocked = record.clone();
-    clocked.cases.iter_mut().for_each(|case| case.clock_ghz = Some(4.0));
+    for case in &mut clocked.cases {
+        case.clock_ghz = Some(4.0);
+        case.ns_per_switch_above_solo.iter_mut().for_each(|of| of.speed = Speed::Full);
+    }
     let [slower] = points_of(&clocked, Some(3.6))[..] else { panic!("one ring") };
     assert_eq!(slower.total.low_ns, total.low);
     assert!((slower.total.high_ns - total.high / 0.9).abs() < 1e-6, "{slower:?}");
@@ -417,6 +421,13 @@ fn a_run_of_rings_is_a_profile() {
     clocked.cases.iter_mut().for_each(|case| case.elasticity = elasticity);
     let [slower] = points_of(&clocked, Some(3.6))[..] else { panic!("one ring") };
     assert!((slower.total.low_ns - total.low / 0.9).abs() < 1e-6, "{slower:?}");
+    assert!((slower.hop_ns.unwrap() - point.hop_ns.unwrap() / 0.9).abs() < 1e-6, "{slower:?}");
+    // What was not at full speed is at no clock.
+    let mut contended = clocked.clone();
+    for case in &mut contended.cases {
+        case.ns_per_switch_above_solo.iter_mut().for_each(|of| of.speed = Speed::NotJudged);
+    }
+    assert_eq!(points_of(&contended, Some(3.6)), points);
     // Clocks are not read so well that these differ.
     assert_eq!(points_of(&clocked, Some(4.004)), points);
     // Lines at random are walked by programs, too; one line a page is not.

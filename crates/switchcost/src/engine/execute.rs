@@ -30,7 +30,7 @@ use crate::present::output::Output;
 
 /// Measures a plan and stores it.
 pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
-    let progress = Progress::new(&planned.0, output.quiet);
+    let progress = Progress::new(&planned.0, output.files.quiet);
     Ok(take(planned, here, &Interrupt::watch()?, progress, None, About::of(output)))
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct About {
 
 impl About {
     pub(crate) fn of(output: &Output) -> Self {
-        Self { name: output.name.clone(), anonymous: output.anonymous }
+        Self { name: output.name.clone(), anonymous: output.files.anonymous }
     }
 
     /// The header with it.

@@ -134,8 +134,9 @@ impl Record {
     /// that belongs to a machine-readable format.
     pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
         let mut errors = Vec::new();
-        if !output.quiet {
-            let is_taken = [&output.json, &output.csv].contains(&&Some(Destination::Stdout));
+        if !output.files.quiet {
+            let is_taken =
+                [&output.files.json, &output.files.csv].contains(&&Some(Destination::Stdout));
             let text = self.text(run, path, output.view);
             let printed = match is_taken {
                 true => {
@@ -146,8 +147,8 @@ impl Record {
             };
             errors.extend(printed.context("cannot print the report").err());
         }
-        let json = output.json.as_ref().and_then(|to| put_json(self, Some(to)).err());
-        let csv = output.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
+        let json = output.files.json.as_ref().and_then(|to| put_json(self, Some(to)).err());
+        let csv = output.files.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
         errors.extend(json.into_iter().chain(csv));
         // The last is told by whoever asked; the others would be lost.
         let last = errors.pop();

@@ -15,7 +15,7 @@ use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
 use crate::observe::top::{self, TopArgs};
 use crate::observe::trace::{self, TraceArgs};
-use crate::present::output::{colour, print, without_use};
+use crate::present::output::{colour, print};
 use crate::program::classic::{self, ClassicCommand};
 use crate::program::compare::{self, CompareArgs};
 use crate::program::history::{self, HistoryArgs};
@@ -53,9 +53,6 @@ impl Cli {
         // they would have to be declared twice.
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
-        let command = command.mut_subcommand("run", |c| c.mut_args(without_use));
-        let command = command.mut_subcommand("profile", |c| c.mut_args(profile::of_profile));
-        let command = command.mut_subcommand("trace", |c| c.mut_args(trace::of_trace));
         let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
@@ -188,6 +185,10 @@ pub(crate) enum Command {
     #[command(
         after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c 'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once"
     )]
+    #[command(
+        mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, or - for standard output")),
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema profile`) to a file, or - for standard output"))
+    )]
     Profile(ProfileArgs),
     /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it costs
     ///
@@ -205,6 +206,10 @@ pub(crate) enum Command {
     /// to standard error, and the exit code is the command's.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all --seconds 5\n  switchcost trace -- make -j4"
+    )]
+    #[command(
+        mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a file, or - for standard output")),
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema trace`) to a file, or - for standard output"))
     )]
     Trace(TraceArgs),
     /// List, show, export, resume or remove stored runs

@@ -24,7 +24,7 @@ pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
     let (of, output) = (&args.interference, &args.output);
     if args.program.is_asked_for() {
-        output.check()?;
+        output.files.check()?;
         return watch::run(&args.program, output);
     }
     measured(output, |here| match of.interference {
@@ -43,7 +43,7 @@ pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
 fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Result<ExitCode> {
-    output.check()?;
+    output.files.check()?;
     let here = Here::detect()?;
     let planned = plan(&here)?;
     tell(execute::new_run(planned, here, output)?, output)

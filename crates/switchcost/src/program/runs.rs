@@ -15,7 +15,7 @@ use crate::base::values::Destination;
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
 use crate::experiments::{self, Record};
-use crate::present::output::{self, ExportFormat, Output, csv};
+use crate::present::output::{self, ExportFormat, Files, Output, csv};
 use crate::present::terminal::View;
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the one before, or a
@@ -80,7 +80,8 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, more, quiet, view } => {
-            let output = Output { quiet, view, ..Output::default() };
+            let output =
+                Output { files: Files { quiet, ..Files::default() }, view, ..Output::default() };
             measured::tell(execute::resume(&find(&run)?.path, &more, quiet)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&runs),

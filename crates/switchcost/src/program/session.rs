@@ -68,7 +68,7 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
     let workers = halves
         .each_ref()
         .map(|half| Workers::behind(interrupt.clone(), half.words.clone(), here.allowed.clone()));
-    let progress = Progress::new(&both, args.output.quiet);
+    let progress = Progress::new(&both, args.output.files.quiet);
     let stored = headers.map(Stored::create);
     let runs = execute::measure(stored, workers, &both, course, &here, progress, &interrupt);
     let found = compare(runs.each_ref().map(|taken| &taken.run), terms);

@@ -105,15 +105,18 @@ fn a_run_is_drawn_where_its_table_is_printed() {
 #[test]
 fn what_has_no_chart_says_so() {
     let home = home_with_run();
-    let refused: [(&[&str], i32); 3] = [
-        (&["run", "--plot", "--", "true"], 2),
-        (&["compare", "--plot", "--ab", "", ""], 2),
-        (&["cost", "--plot", "--", "true"], 2),
+    let refused: [(&[&str], &str); 5] = [
+        (&["compare", "--plot", "--ab", "", ""], "no charts"),
+        (&["cost", "--plot", "--", "true"], "no charts"),
+        // What is not stored has no such option at all.
+        (&["run", "--plot", "--", "true"], "unexpected argument"),
+        (&["trace", "--plot", "--", "true"], "unexpected argument"),
+        (&["profile", "--malloc", "--plot", "--", "true"], "unexpected argument"),
     ];
-    for (args, code) in refused {
+    for (args, why) in refused {
         let said = Said::of(program(&home).args(args));
-        assert_eq!(said.code, Some(code), "{args:?}: {}", said.err);
-        assert!(said.err.contains("--plot") && said.err.contains("no charts"), "{}", said.err);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains("--plot") && said.err.contains(why), "{}", said.err);
     }
 }
 

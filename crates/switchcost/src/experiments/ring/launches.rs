@@ -25,7 +25,7 @@ use crate::present::terminal::{self, interval, sentence, value};
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
 pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (count, output) = (args.launches, &args.output);
-    if output.json.is_some() || output.csv.is_some() || output.plot {
+    if output.files.json.is_some() || output.files.csv.is_some() || output.plot {
         return Err(usage(
             "--launches: each launch is a run of its own: write it by `runs export` or `runs show` (accepted here: \
              no --json, --csv, --plot)",
@@ -38,7 +38,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (mut runs, mut whole) = (Vec::new(), true);
     for number in 1..=count {
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(number) - 1), ..plan.clone() };
-        let progress = Progress::new(&plan, output.quiet);
+        let progress = Progress::new(&plan, output.files.quiet);
         let launch = Some(Launch { set: set.clone(), number, of: count });
         let planned = (plan, notices.clone());
         let taken =
@@ -49,7 +49,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
             break;
         }
     }
-    if !output.quiet {
+    if !output.files.quiet {
         print(printable(&text(&runs)).as_bytes()).context("cannot print the report")?;
     }
     Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgGroup, Args};
+use clap::{ArgGroup, Args};
 use launcher::{Launcher, LauncherError, Series};
 use model::reading::Reading;
 use probe::program::{WatchError, Watched};
@@ -33,9 +33,7 @@ use crate::observe::live::session::{LOOK, Session, cpus};
 use crate::observe::price::Price;
 use crate::observe::watch::findings::{ProgramCost, Report};
 use crate::observe::watch::{self, Chosen, Counts, Watcher, report_of_command};
-use crate::present::output::{
-    Output, check_place, print_text, put, put_json, say_text, without_use,
-};
+use crate::present::output::{Files, Unstored, check_place, print_text, put, put_json, say_text};
 use recording::Recording;
 use report::{Costs, Target, Timeline};
 
@@ -92,7 +90,7 @@ pub(crate) struct TraceArgs {
     command: Vec<OsString>,
 
     #[command(flatten)]
-    output: Output,
+    output: Unstored,
 }
 
 /// Bytes of the ring buffer.
@@ -103,19 +101,10 @@ fn buffer(text: &str) -> Result<u32, String> {
     bytes.map(u32::next_power_of_two).ok_or_else(accepted)
 }
 
-/// Hides flags of experiments that say nothing here, and says what others are here.
-pub(crate) fn of_trace(arg: Arg) -> Arg {
-    match arg.get_id().as_str() {
-        "csv" => arg.help("Write who was switched to whom and how often as CSV to a file, or - for standard output"),
-        "json" => arg.help("Write all figures as JSON (`switchcost schema trace`) to a file, or - for standard output"),
-        _ => without_use(arg),
-    }
-}
-
 impl TraceArgs {
     /// All that is to be written.
     fn outputs(&self) -> [(&'static str, Option<&Destination>); 4] {
-        let Output { json, csv, .. } = &self.output;
+        let Files { json, csv, .. } = &self.output.files;
         [
             ("--json", json.as_ref()),
             ("--csv", csv.as_ref()),
@@ -127,11 +116,7 @@ impl TraceArgs {
     /// Whether what was typed can be done, before anything is attached.
     fn check(&self) -> Result<()> {
         let output = &self.output;
-        output.check()?;
-        output.refuse_plot("a trace")?;
-        if output.name.is_some() {
-            return Err(usage("--name: nothing is stored of a trace (--json has all figures)"));
-        }
+        output.files.check()?;
         let mut taken: Vec<&Destination> = Vec::new();
         for (flag, to) in self.outputs() {
             let Some(to) = to else { continue };
@@ -159,16 +144,17 @@ impl TraceArgs {
         let output = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         let mut errors = Vec::new();
-        if !output.quiet {
-            let text = table::text(trace, output.view);
+        if !output.files.quiet {
+            let text = table::text(trace, output.verbose);
             match is_taken || !self.command.is_empty() {
                 true => say_text(&text),
                 false => errors.extend(print_text(&text).context("cannot print the figures").err()),
             }
         }
         errors.extend(recording.and_then(|recording| recording.finish().err()));
-        errors.extend(put_json(trace, output.json.as_ref()).err());
-        let csv = output.csv.as_ref().map(|to| put(&exports::pairs_csv(&session.account)?, to));
+        errors.extend(put_json(trace, output.files.json.as_ref()).err());
+        let csv =
+            output.files.csv.as_ref().map(|to| put(&exports::pairs_csv(&session.account)?, to));
         errors.extend(csv.and_then(Result::err));
         let folded = self.folded.as_ref().map(|to| put(&exports::folded(&session.account), to));
         errors.extend(folded.and_then(Result::err));
@@ -198,7 +184,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
         Some(pid) => process_name(&session, pid)?,
         None => "machine".to_string(),
     };
-    let bar = Progress::whole(args.seconds, output.quiet);
+    let bar = Progress::whole(args.seconds, output.files.quiet);
     let mut timeline = Timeline::default();
     let end = Instant::now() + args.seconds;
     let step = if recording.is_some() { DRAIN } else { LOOK };
@@ -385,7 +371,7 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let stopped: Option<LauncherError> = launcher.stopped_alone();
     drop(launcher);
     let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let text = shown(&text, args.output.anonymous);
+    let text = shown(&text, args.output.files.anonymous);
     let counts = Ok(Counts::traced(&session));
     let costs = of_report(&report_of_command((text.clone(), pid), &used, counts, watcher, named));
     let name = text.first().cloned().unwrap_or_default();

@@ -5,18 +5,18 @@ use model::words::{time, two_digits};
 use super::report::{Lengths, Neighbour, PairRow, Trace};
 use crate::observe::live::rows::{below, grouped, head, percent_range, row_line};
 use crate::observe::price::{Range, percents};
-use crate::present::terminal::{MOST_LINES, View, WIDTH, counted, figure, page, wrapped};
+use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.
 const ROWS: [usize; 2] = [10, 100];
 
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that matter.
-pub(super) fn text(trace: &Trace, view: View) -> String {
+pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     let heading =
         format!("traced for {} s; counts are a second, times upper ends", figure(trace.seconds));
-    let mut parts = vec![wrapped(&trace.in_words), heading + "\n\n" + &table(trace, view)];
+    let mut parts = vec![wrapped(&trace.in_words), heading + "\n\n" + &table(trace, is_verbose)];
     let mut lines = lines(trace);
-    if view.verbose {
+    if is_verbose {
         parts.extend([pairs(&trace.pairs), lengths(&trace.lengths)]);
         lines.extend(details(trace));
     } else {
@@ -28,8 +28,8 @@ pub(super) fn text(trace: &Trace, view: View) -> String {
     page(&parts)
 }
 
-fn table(trace: &Trace, view: View) -> String {
-    let shown = ROWS[usize::from(view.verbose)];
+fn table(trace: &Trace, is_verbose: bool) -> String {
+    let shown = ROWS[usize::from(is_verbose)];
     let mut lines = vec![head(WIDTH)];
     lines.extend(trace.rows.iter().take(shown).map(|row| row_line(row, WIDTH)));
     let more = trace.rows.len().saturating_sub(shown);

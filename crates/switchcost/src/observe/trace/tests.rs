@@ -14,7 +14,6 @@ use crate::observe::live::tests::{name, pair, thread};
 use crate::observe::price::{Direct, Price, Range};
 use crate::observe::watch::Apart;
 use crate::observe::watch::profile::CostProfile;
-use crate::present::terminal::View;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -83,10 +82,8 @@ const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
 
 #[test]
 fn the_answer_comes_first() {
-    let said = table::text(
-        &trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }),
-        View::default(),
-    );
+    let said =
+        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), false);
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
   11 % of its CPU time, 4.8 to 9 % refilling caches, by profile a-run, 2 hours
@@ -144,7 +141,7 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
             "{found:?}"
         );
         assert_eq!(found.rows[0].preempted_by.as_ref().map(|by| &*by.name), Some("kworker/1:2"));
-        let said = table::text(&found, View::default()).replace("\n  ", " ");
+        let said = table::text(&found, false).replace("\n  ", " ");
         let words = "; it took the CPU: 21 of 80,0";
         assert!(said.contains(words) && said.contains(" 10.5 a second"), "{said}");
     }
@@ -168,7 +165,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
         "{}",
         wide.in_words
     );
-    let said = table::text(&direct_only, View::default());
+    let said = table::text(&direct_only, false);
     assert!(said.contains("refilling caches: not known: its memory was not read\n"), "{said}");
     let nothing = trace(Scope::All, Price::default());
     assert_eq!(
@@ -176,7 +173,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
         "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most preemptions by: postgres \
          (5,000 a second)."
     );
-    let said = table::text(&nothing, View::default());
+    let said = table::text(&nothing, false);
     assert!(
         said.contains("no stored cost profile") && said.contains("to know it: switchcost cost"),
         "{said}"
@@ -185,9 +182,8 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
 
 #[test]
 fn details_are_the_pairs_and_the_lengths() {
-    let view = View { verbose: true, ..View::default() };
     let said =
-        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), view);
+        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), true);
     for line in [
         "from                     to                          sleeps    prmpts   CPU %",
         "postgres:io (813)        postgres (812)              30,000    10,000 0.4-0.6",
@@ -222,7 +218,7 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     );
     assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
     assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
-    table::text(&trace, View::ALL);
+    table::text(&trace, true);
 }
 
 #[test]
@@ -283,8 +279,7 @@ fn the_saving_is_told_of_a_program_only() {
         one.in_words.ends_with(". Pinning its 2 workers apart would save up to 3.4 %."),
         "{one:?}"
     );
-    let view = View { verbose: true, ..View::default() };
-    let text = table::text(&one, view);
+    let text = table::text(&one, true);
     assert!(text.contains("workers apart hand over in 400 ns to 500 ns, by a-sweep"), "{text}");
     assert!(!said(Scope::All).in_words.contains("Pinning"));
 }

@@ -94,7 +94,7 @@ impl ProgramArgs {
 
 pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
     output.refuse_plot("what switching costs a program")?;
-    if output.csv.is_some() {
+    if output.files.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
     }
     if args.command.is_empty() && args.pid.is_none() {
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
     let named = args.profile.as_deref().map(choice::named).transpose()?;
     match args.pid {
         Some(pid) => watch(pid, args.seconds, named.as_ref(), output),
-        None if matches!(output.json, Some(Destination::Stdout)) => {
+        None if matches!(output.files.json, Some(Destination::Stdout)) => {
             Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
         }
         None => command(&args.command, named.as_ref(), output),
@@ -123,7 +123,7 @@ fn watch(
     };
     let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).map_err(cannot)?;
-    let bar = Progress::whole(duration, output.quiet);
+    let bar = Progress::whole(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = Watcher::new(program, Some(duration));
     // It may end while the tracer is opened.
@@ -165,14 +165,14 @@ fn watch(
     }
     let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
     let report = watcher.report(counts, named);
-    if !output.quiet {
-        let text = table::text(&report, output.view);
-        match &output.json {
+    if !output.files.quiet {
+        let text = table::text(&report, output.view.verbose);
+        match &output.files.json {
             Some(Destination::Stdout) => say(text.trim_end()),
             _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
         }
     }
-    put_json(&report, output.json.as_ref())?;
+    put_json(&report, output.files.json.as_ref())?;
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
@@ -225,18 +225,18 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     let stopped = launcher.stopped_alone();
     drop(launcher);
     let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = shown(&text, output.anonymous);
+    let words = shown(&text, output.files.anonymous);
     let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
     let report = report_of_command((words, pid), &used, counts, watcher, named);
-    if !output.quiet {
-        say(table::text(&report, output.view).trim_end());
+    if !output.files.quiet {
+        say(table::text(&report, output.view.verbose).trim_end());
     }
     if let Some(error) = stopped {
         say(&format!("error: {error}"));
         return Ok(error.exit_code.into());
     }
     // The exit code is the command's.
-    if let Err(error) = put_json(&report, output.json.as_ref()) {
+    if let Err(error) = put_json(&report, output.files.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
     Ok(used.ending.shell_code().into())

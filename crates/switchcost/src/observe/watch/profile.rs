@@ -27,7 +27,7 @@ use crate::engine::effort::{Effort, OtherNames};
 use crate::engine::execute;
 use crate::engine::setting::{Here, pair};
 use crate::engine::store::Folder;
-use crate::present::output::Output;
+use crate::present::output::{Files, Output};
 use crate::present::terminal::counted;
 
 /// Bytes that a program touches between two of its switches.
@@ -414,7 +414,8 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
         Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let notices = vec![QUICK.to_string()];
-    let quiet = Output { quiet: true, anonymous, ..Output::default() };
+    let quiet =
+        Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();

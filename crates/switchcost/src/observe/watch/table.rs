@@ -6,13 +6,13 @@ use model::words::byte_range;
 use super::findings::{LIMITED, ProgramCost, Report, count};
 use super::profile::{measure_with, old};
 use crate::observe::price::{Range, percents};
-use crate::present::terminal::{View, counted, figure, wrapped, wrapped_with};
+use crate::present::terminal::{counted, figure, wrapped, wrapped_with};
 
 /// Lines below the table that are printed by default.
 const MOST_LINES: usize = 3;
 
 /// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
-pub(crate) fn text(report: &Report, view: View) -> String {
+pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
     let seen = &report.seen;
     let threads = seen.threads.map_or(String::new(), |count| {
         format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
@@ -25,7 +25,7 @@ pub(crate) fn text(report: &Report, view: View) -> String {
     );
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
     let mut text = format!("{}\n\n{}\n\n{rows}", wrapped(&report.in_words), wrapped(&heading));
-    let lines = lines(report, view);
+    let lines = lines(report, is_verbose);
     if !lines.is_empty() {
         text += &format!("\n{}\n", lines.join("\n"));
     }
@@ -85,7 +85,7 @@ fn command_words(command: &str) -> String {
 }
 
 /// What is not known and how to know it, then what happened; by default the first three.
-fn lines(report: &Report, view: View) -> Vec<String> {
+fn lines(report: &Report, is_verbose: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     lines.extend(refill_line(report).map(|line| wrapped(&line)));
     lines.extend(report.command_to_know.as_ref().map(|command| command_words(command)));
@@ -99,7 +99,7 @@ fn lines(report: &Report, view: View) -> Vec<String> {
     lines.extend(limited.map(|line| wrapped(line)));
     let notices = report.seen.notices.iter();
     lines.extend(notices.map(|notice| wrapped(&format!("note: {notice}"))));
-    if !view.verbose {
+    if !is_verbose {
         lines.truncate(MOST_LINES);
         return lines;
     }

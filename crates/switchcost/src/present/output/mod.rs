@@ -16,7 +16,7 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use charts::{Look, is_obeyed, printable};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -26,10 +26,10 @@ use crate::base::values::{Destination, run_name};
 use crate::present::terminal::View;
 use file::{Place, folder_of, written};
 
-/// Where results go.
+/// Where figures go.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct Output {
+pub(crate) struct Files {
     /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<Destination>,
@@ -38,13 +38,25 @@ pub(crate) struct Output {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
-    /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
-    #[arg(long)]
-    pub(crate) plot: bool,
-
     /// No progress and no table: only errors, and what --json and --csv ask for
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Leave out of the record what identifies the machine: host name, boot id, command lines
+    #[arg(long)]
+    pub(crate) anonymous: bool,
+}
+
+/// The same of what is stored and drawn.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    #[command(flatten)]
+    pub(crate) files: Files,
+
+    /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+    #[arg(long)]
+    pub(crate) plot: bool,
 
     /// Name of the stored run, for `compare`, `report` and `runs`
     ///
@@ -52,18 +64,20 @@ pub(crate) struct Output {
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     pub(crate) name: Option<String>,
 
-    /// Leave out of the record what identifies the machine: host name, boot id, command lines
-    #[arg(long)]
-    pub(crate) anonymous: bool,
-
     #[command(flatten)]
     pub(crate) view: View,
 }
 
-/// Hides flags of experiments that say nothing here: nothing is drawn or stored.
-pub(crate) fn without_use(arg: Arg) -> Arg {
-    let is_of_others = ["plot", "name", "wide", "history"].contains(&arg.get_id().as_str());
-    if is_of_others { arg.hide(true) } else { arg }
+/// The same of what is neither stored nor drawn.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Unstored {
+    #[command(flatten)]
+    pub(crate) files: Files,
+
+    /// Print all that is known: legends, the machine, notes
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 impl Destination {
@@ -82,15 +96,7 @@ impl Destination {
     }
 }
 
-impl Output {
-    /// For what has no chart.
-    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
-        match self.plot {
-            true => Err(usage(format!("--plot: {what} has no charts"))),
-            false => Ok(()),
-        }
-    }
-
+impl Files {
     /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         // Two formats in one place would be neither.
@@ -106,6 +112,16 @@ impl Output {
         }
         self.json.iter().try_for_each(|to| check_place("--json", to))?;
         self.csv.iter().try_for_each(|to| check_place("--csv", to))
+    }
+}
+
+impl Output {
+    /// For what has no chart.
+    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
+        match self.plot {
+            true => Err(usage(format!("--plot: {what} has no charts"))),
+            false => Ok(()),
+        }
     }
 }
 

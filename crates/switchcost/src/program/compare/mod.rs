@@ -126,10 +126,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let output = &args.ring.output;
     output.refuse_plot("a comparison")?;
-    if output.csv.is_some() {
+    if output.files.csv.is_some() {
         return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
     }
-    output.check()?;
+    output.files.check()?;
     let terms = Terms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,

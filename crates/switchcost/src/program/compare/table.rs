@@ -28,24 +28,24 @@ pub(crate) fn write(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> 
         true => markdown(found, args),
         false => text(found, paths, args),
     };
-    match &output.json {
-        _ if output.quiet => {}
+    match &output.files.json {
+        _ if output.files.quiet => {}
         Some(Destination::Stdout) => say_text(&text),
         _ => print_text(&text).context("cannot print the comparison")?,
     }
-    put_json(found, output.json.as_ref())
+    put_json(found, output.files.json.as_ref())
 }
 
 /// The same of several runs.
 pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
     let output = &args.ring.output;
     let text = several(found);
-    match &output.json {
-        _ if output.quiet => {}
+    match &output.files.json {
+        _ if output.files.quiet => {}
         Some(Destination::Stdout) => say_text(&text),
         _ => print_text(&text).context("cannot print the comparison")?,
     }
-    put_json(found, output.json.as_ref())
+    put_json(found, output.files.json.as_ref())
 }
 
 fn several(found: &Several) -> String {

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Arg, ArgGroup, Args};
+use clap::{ArgGroup, Args};
 use launcher::{Launcher, Series, look_up, order};
 use preload::layout;
 
@@ -24,7 +24,7 @@ use crate::base::secrets::shown;
 use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
-use crate::present::output::{Output, put, put_json, say_text, without_use};
+use crate::present::output::{Unstored, put, put_json, say_text};
 use findings::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -64,20 +64,11 @@ pub(crate) struct ProfileArgs {
     seed: u64,
 
     #[command(flatten)]
-    output: Output,
+    output: Unstored,
 
     /// The command and its arguments; its exit code is this program's
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// Hides flags of experiments that say nothing here, and says what others are here.
-pub(crate) fn of_profile(arg: Arg) -> Arg {
-    match arg.get_id().as_str() {
-        "csv" => arg.help("Write one row a run, function and size as CSV to a file, or - for standard output"),
-        "json" => arg.help("Write all figures as JSON (`switchcost schema profile`) to a file, or - for standard output"),
-        _ => without_use(arg),
-    }
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.
@@ -105,11 +96,7 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
-        self.output.check()?;
-        self.output.refuse_plot("a profile")?;
-        if self.output.name.is_some() {
-            return Err(usage("--name: nothing is stored of a profile (--json has all figures)"));
-        }
+        self.output.files.check()?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -140,7 +127,7 @@ impl ProfileArgs {
         let words: Vec<String> = self.command.iter().map(text).collect();
         let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
         Plan {
-            command: shown(&words, self.output.anonymous),
+            command: shown(&words, self.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
             allocators: self.allocator.clone(),
@@ -194,16 +181,17 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         return Ok(code.into());
     }
     let machine = probe::machine::read(Path::new("/"));
-    let about = match args.output.anonymous {
+    let about = match args.output.files.anonymous {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
     let profile = Profile::of(plan, launches, about, execute::build_info());
-    if !args.output.quiet {
-        say_text(&table::text(&profile, args.output.view));
+    if !args.output.files.quiet {
+        say_text(&table::text(&profile, args.output.verbose));
     }
-    let csv = args.output.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
-    let written = [put_json(&profile, args.output.json.as_ref()), csv.unwrap_or(Ok(()))];
+    let csv =
+        args.output.files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
+    let written = [put_json(&profile, args.output.files.json.as_ref()), csv.unwrap_or(Ok(()))];
     for error in written.into_iter().filter_map(Result::err) {
         say(&format!("error: {error:#}"));
         // A script that waits for the figures must learn that they are not there.

@@ -5,7 +5,7 @@ use model::words::{byte_range, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row, What, is_bound};
 use crate::present::terminal::{
-    MOST_LINES, View, counted, estimate_words, figure, interval, page, table, wrapped,
+    MOST_LINES, counted, estimate_words, figure, interval, page, table, wrapped,
 };
 use crate::usage::run::record::shortened;
 
@@ -14,10 +14,10 @@ const OF_FUNCTION: f64 = 0.05;
 const OF_ALL: f64 = 0.01;
 
 /// The whole report, ending with a newline.
-pub(super) fn text(profile: &Profile, view: View) -> String {
-    let mut parts = vec![wrapped(&headline(profile)), rows(profile, view)];
+pub(super) fn text(profile: &Profile, is_verbose: bool) -> String {
+    let mut parts = vec![wrapped(&headline(profile)), rows(profile, is_verbose)];
     let mut lines = lines(profile);
-    if view.verbose {
+    if is_verbose {
         let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
         lines.extend(share.map(|share| format!("part of the CPU time: {share}")));
         lines.push(LEGEND.to_string());
@@ -135,9 +135,10 @@ fn times_words(of: &Ratio) -> String {
     format!("{} times that ({range})", figure(of.ratio.value))
 }
 
-fn rows(profile: &Profile, view: View) -> String {
+fn rows(profile: &Profile, is_verbose: bool) -> String {
     let several = !profile.plan.allocators.is_empty();
-    let shown: Vec<&Row> = profile.rows.iter().filter(|row| is_shown(profile, row, view)).collect();
+    let shown: Vec<&Row> =
+        profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose)).collect();
     let knows_wall = knows_wall(profile);
     let cells = |row: &&Row| {
         let mut cells = vec![row.what.function.clone().unwrap_or("all".to_string())];
@@ -187,12 +188,12 @@ fn library(name: &str) -> &str {
     file.strip_prefix("lib").and_then(|rest| rest.split('.').next()).unwrap_or(file)
 }
 
-fn is_shown(profile: &Profile, row: &Row, view: View) -> bool {
+fn is_shown(profile: &Profile, row: &Row, is_verbose: bool) -> bool {
     let What { function, bytes } = &row.what;
     if function.is_none() {
         return profile.rows.iter().filter(|of| of.what.bytes.is_none()).count() > 2;
     }
-    if bytes.is_none() || view.verbose {
+    if bytes.is_none() || is_verbose {
         return true;
     }
     // Sizes of functions that matter, where one allocator is looked at.

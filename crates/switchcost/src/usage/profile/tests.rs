@@ -3,7 +3,6 @@ use model::machine::Machine;
 
 use super::findings::{Bin, Counted, Known, Launch, Plan, Profile, What};
 use super::table;
-use crate::present::terminal::View;
 
 fn plan(allocators: &[&str]) -> Plan {
     Plan {
@@ -90,7 +89,7 @@ fn named_functions_are_not_added_up_and_have_an_empty_call_of_their_own() {
     let found = profile(plan, vec![launch(0, 0, counts)]);
     assert_eq!(found.row(0, &of(Some("write"), None)).unwrap().ns_per_call.value, 500.0);
     assert_eq!(found.all(0), None);
-    let text = table::text(&found, View::default());
+    let text = table::text(&found, false);
     assert!(
         text.starts_with("Of 2 functions, write takes most: a call takes about 500 ns"),
         "{text}"
@@ -127,7 +126,7 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     let found = profile(plan(&[]), vec![launch(0, 0, vec![counted("free", None, &[(9, 10)])])]);
     assert_eq!(found.all(0).unwrap().ns_per_call.value, -1.0);
     assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
-    let text = table::text(&found, View::default());
+    let text = table::text(&found, false);
     assert!(
         text.contains("takes no time that can be told (not resolved: -1.00 ns)")
             && !text.contains("inf"),
@@ -158,7 +157,7 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     let share = row.share_of_cpu.unwrap();
     assert!((share.high.unwrap() - 4_500.0 / 950_000.0).abs() < 1e-12, "{share:?}");
     assert_eq!(share.low, Some(0.0));
-    let text = table::text(&short, View::ALL);
+    let text = table::text(&short, true);
     let first = "An allocation or free takes at most 4.50 ns; all take at most 0.47 % of the CPU";
     assert!(text.starts_with(first), "{text}");
     let cells: Vec<&str> =
@@ -166,7 +165,7 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     assert_eq!(cells[5..11], ["<=4.50", "0", "to", "4.50", "-", "-"], "{text}");
     assert!(text.contains("told for 1.00 ns of a known"), "{text}");
     // Also of one run, and where nothing is known of overlap.
-    let one = |of| table::text(&profile(plan(&[]), vec![of]), View::default());
+    let one = |of| table::text(&profile(plan(&[]), vec![of]), false);
     let text = one(with_known(launch(0, 0, malloc(3))));
     assert!(text.contains("takes at most 4.50 ns") && text.contains("<=4.50"), "{text}");
     let text = one(Launch { known: None, ..launch(0, 0, malloc(300)) });
@@ -179,7 +178,7 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     let row = long.all(0).unwrap();
     let interval = row.ns_per_call.interval().unwrap();
     assert_eq!((interval.low, interval.high, row.is_bound), (97.0, 101.5, false));
-    let text = table::text(&long, View::default());
+    let text = table::text(&long, false);
     assert!(text.starts_with("An allocation or free takes 100 ns (97.0 to 102)"), "{text}");
 }
 
@@ -199,11 +198,11 @@ fn nothing_is_built_on_what_a_short_call_takes() {
     assert!(ratio.is_bound && ratio.ratio.resolved, "{ratio:?}");
     assert_eq!(ratio.ratio.low, Some(0.0));
     assert!((ratio.ratio.high.unwrap() - most).abs() < 1e-9, "{ratio:?}");
-    let text = table::text(&found, View::default());
+    let text = table::text(&found, false);
     assert!(text.contains("it takes at most 0.122 times that"), "{text}");
     assert!(text.contains("<=0.122"), "{text}");
     // 13 ns, which is a bound, may be less than 16 or more.
-    let text = table::text(&of(16, 13), View::default());
+    let text = table::text(&of(16, 13), false);
     assert!(text.contains("(<=1.12)") && text.contains("not resolved from 1"), "{text}");
     // What may be nothing has no multiple.
     let found = of(3, 40);
@@ -215,7 +214,7 @@ fn nothing_is_built_on_what_a_short_call_takes() {
         let calls = vec!["write".to_string(), "fsync".to_string()];
         let plan = Plan { malloc: false, calls, ..plan(&[]) };
         let of = with_known(launch(0, 0, vec![named("write", one), named("fsync", other)]));
-        table::text(&profile(plan, vec![of]), View::default())
+        table::text(&profile(plan, vec![of]), false)
     };
     assert!(ranked(21, 20).starts_with("Of 2 functions, write may take most: a call"));
     assert!(ranked(30, 20).starts_with("Of 2 functions, write takes most: a call"));
@@ -229,9 +228,9 @@ fn a_ratio_that_is_not_resolved_is_in_brackets() {
             launch(allocator, round, vec![counted("malloc", Some((16, 31)), &[(ns, 1_000)])])
         })
     });
-    let text = table::text(&profile(plan(&["x.so"]), launches.collect()), View::default());
+    let text = table::text(&profile(plan(&["x.so"]), launches.collect()), false);
     assert!(text.contains(" (2.00) ") && text.contains("in brackets is not resolved"), "{text}");
-    assert!(!table::text(&two(), View::default()).contains("(2.00)"), "{text}");
+    assert!(!table::text(&two(), false).contains("(2.00)"), "{text}");
 }
 
 /// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than that.
@@ -263,15 +262,15 @@ fn ratios_are_taken_within_rounds() {
 #[test]
 fn the_answer_comes_first_and_fits() {
     let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
-    let text = table::text(&profile(plan(&[]), one), View::default());
+    let text = table::text(&profile(plan(&[]), one), false);
     let first = "An allocation or free takes about 20.0 ns (1 round only); all take 2.1 % of the\n";
     assert!(text.starts_with(first), "{text}");
     assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
-    let text = table::text(&two(), View::ALL);
+    let text = table::text(&two(), true);
     assert!(text.contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let nothing = profile(plan(&[]), vec![Launch { processes: 0, ..launch(0, 0, Vec::new()) }]);
-    let text = table::text(&nothing, View::default());
+    let text = table::text(&nothing, false);
     assert!(text.starts_with("No call of server --once was counted.\n"), "{text}");
     assert!(text.contains("did not load the profiler"), "{text}");
 }

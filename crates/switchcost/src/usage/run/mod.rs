@@ -31,7 +31,7 @@ use crate::engine::progress::RunsProgress;
 use crate::observe::watch::profile::{self, CostProfile, WorkingSet};
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
-use crate::present::output::{Output, check_place, put, say_text, to_json};
+use crate::present::output::{Files, Unstored, check_place, put, say_text, to_json};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
 use record::{Plan, Record};
@@ -115,7 +115,7 @@ pub(crate) struct RunArgs {
     seed: u64,
 
     #[command(flatten)]
-    output: Output,
+    output: Unstored,
 
     /// The command and its arguments; its exit code is this program's
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -132,7 +132,7 @@ impl RunArgs {
         // Where several are typed the values alone do not say which it is.
         let is_one = typed.len() == 1 && !self.parameter.is_empty();
         let all = commands::expand(typed, &self.parameter)?;
-        let anonymous = self.output.anonymous;
+        let anonymous = self.output.files.anonymous;
         let names = all.iter().filter(|_| is_one && !anonymous);
         let names = names.map(|command| masked(&command.values).join(" "));
         let text = |word: &OsString| word.to_string_lossy().into_owned();
@@ -154,11 +154,7 @@ impl RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.output.check()?;
-    args.output.refuse_plot("what a command used")?;
-    if args.output.name.is_some() {
-        return Err(usage("--name: `run` stores nothing (--json FILE keeps the figures)"));
-    }
+    args.output.files.check()?;
     args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
     // What is wrong with it is told before anything is run.
     let named = args.profile.as_deref().map(watch::named).transpose()?;
@@ -181,7 +177,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Series { commands, warmup, runs: count, seed, tree, announce, discard, discard_first };
     let mut launcher = Launcher::start(series)?;
     let mut runs = Vec::new();
-    let mut progress = SoFar::new(&plan, args.output.quiet);
+    let mut progress = SoFar::new(&plan, args.output.files.quiet);
     let failed = loop {
         match launcher.run() {
             Ok(Some(run)) => runs.push(run),
@@ -274,7 +270,7 @@ fn write(
     args: &RunArgs,
     (gate, named): (Option<Gate>, Option<&Chosen>),
 ) -> bool {
-    let Output { json, csv, quiet, .. } = &args.output;
+    let Files { json, csv, quiet, .. } = &args.output.files;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
@@ -286,7 +282,7 @@ fn write(
             None => probe::machine::accounting(Path::new("/")),
         };
         let build = execute::build_info();
-        let (machine, about) = match args.output.anonymous {
+        let (machine, about) = match args.output.files.anonymous {
             false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
             true => {
                 let (machine, accounting) = machine;
@@ -295,14 +291,14 @@ fn write(
         };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
-            estimate(&mut record, interrupted, args.output.anonymous, named);
+            estimate(&mut record, interrupted, args.output.files.anonymous, named);
         }
         if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
             outputs.push((to, Ok(gate::markdown(&record, gate).into_bytes())));
         }
         record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
-            say_text(&table::text(&record, args.output.view));
+            say_text(&table::text(&record, args.output.verbose));
         }
         if let Some(to) = json {
             outputs.push((to, to_json(&record)));

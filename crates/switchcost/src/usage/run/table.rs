@@ -11,9 +11,7 @@ use super::record::{Record, shortened};
 use super::split::{Part, Split};
 use crate::observe::price::Range;
 use crate::observe::watch::findings::ProgramCost;
-use crate::present::terminal::{
-    self, MOST_LINES, TimeUnit, View, WIDTH, counted, figure, page, wrapped,
-};
+use crate::present::terminal::{self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, wrapped};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -26,7 +24,7 @@ const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the 
     `switchcost trace` counts yields, moves and orphans, too, and makes each switch slower";
 
 /// The whole report, ending with a newline.
-pub(super) fn text(record: &Record, view: View) -> String {
+pub(super) fn text(record: &Record, is_verbose: bool) -> String {
     let table = match &record.commands[..] {
         [one] if one.runs == 1 => list(one),
         [one] => format!("{}\n", table(one, &FEW)),
@@ -34,7 +32,7 @@ pub(super) fn text(record: &Record, view: View) -> String {
     };
     let mut parts = vec![wrapped(&headline(record)), table];
     let mut lines: Vec<String> = lines(record);
-    if view.verbose {
+    if is_verbose {
         parts.extend(record.commands.iter().map(details));
         parts.push(record.ratios.iter().map(ratio_words).collect());
         parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());

@@ -10,7 +10,6 @@ use super::findings::Switching;
 use super::record::{Plan, Record};
 use crate::observe::watch::findings::ProgramCost;
 use crate::observe::watch::profile::{Cost, CostProfile, ProfilePoint};
-use crate::present::terminal::View;
 
 const MS: u64 = 1_000_000;
 
@@ -464,12 +463,12 @@ fn what_is_printed_by_default_fits_eighty_columns() {
     for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
         let plan = named(&commands[..count], runs);
         let record = record(plan, series(&[12_345, 67_890, 99_999][..count], runs));
-        let text = super::table::text(&record, View::default());
+        let text = super::table::text(&record, false);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}: {text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
         assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
-        let all = super::table::text(&record, View::ALL);
+        let all = super::table::text(&record, true);
         assert!(all.contains("not kept by Linux: ixrss") && all.len() > text.len(), "{all}");
         assert!(all.contains("switches: counted by the kernel, told by wait4"), "{all}");
     }

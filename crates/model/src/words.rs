@@ -109,6 +109,11 @@ pub fn whole(value: f64) -> String {
     sign.chars().chain(digits.chars().enumerate().flat_map(thousands)).collect()
 }
 
+/// A count with its thousands apart; below a hundred with three digits.
+pub fn grouped(count: f64) -> String {
+    if count >= 100.0 { whole(count) } else { plain(count) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +134,6 @@ mod tests {
         assert_eq!(four, ["1.483", "1000", "12.35", "0"]);
         let all = [0.4, 632.0, 2631.6, 26_320.0, 1_234_567.0, -1500.0].map(whole);
         assert_eq!(all, ["0", "632", "2,632", "26,320", "1,234,567", "-1,500"]);
+        assert_eq!([0.0, 2.345, 99.0, 1234.5].map(grouped), ["0", "2.35", "99", "1,234"]);
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::{self, Ratio, Side};
 
-use super::pair::Costs;
+use super::costs::{Costs, Reason};
 use crate::experiment::named;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::quote::NotQuotable;
@@ -126,28 +126,6 @@ impl More {
         let of_each = if matches!(self, Self::Launches(_)) { " of each" } else { "" };
         format!("about {count} more {what}{many}{of_each} would settle it")
     }
-}
-
-/// Why nothing can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The interval holds 1 and reaches beyond the limit.
-    TooWide,
-    /// Too few rounds on a side for an interval.
-    FewRounds,
-    /// A side was not seen at the CPU's full speed, or that was not measured.
-    NoFullSpeed,
-    /// Other tasks ran on the CPU of a side.
-    NotAlone,
-    /// A side is of a run that was interrupted or is not finished.
-    NotEnded,
-    /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
-    BaseNotResolved,
-    /// The new cost is not clearly above zero: what it is of the base is then not known.
-    NewNotResolved,
-    /// Neither side has an interval: both are published figures.
-    NoInterval,
 }
 
 /// A case that both sides have.

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Answer, Change, Reason, percent};
+use super::answer::{Answer, Change, percent};
+use super::costs::Reason;
 use crate::experiment::named;
 
 /// What the gate says.

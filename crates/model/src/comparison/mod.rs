@@ -7,6 +7,7 @@
 
 mod answer;
 mod clock;
+mod costs;
 mod fair;
 mod gate;
 mod pair;
@@ -15,8 +16,9 @@ mod several;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted, percent};
+pub use answer::{Across, Answer, Change, More, Terms, Wanted, percent};
 pub use clock::Clocks;
+pub use costs::Reason;
 pub use fair::Conditions;
 pub(crate) use fair::bears;
 pub use gate::{Gate, Verdict};

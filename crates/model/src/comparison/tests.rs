@@ -7,7 +7,7 @@ use stats::Elasticity;
 use stats::ratio::Costs::Apart;
 
 use super::answer::answer;
-use super::pair::Costs;
+use super::costs::Costs;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::case::{self, Case, Placement, Policy, Sample};

@@ -457,6 +457,21 @@ fn calls_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
     }
     let still = overhead((0..12).map(|round| one(round, |_| true)).collect());
     assert_eq!(own_power(&still), None);
+    // A counter whose steps are larger than what the clock does: the same figure at both, which says nothing.
+    let mut stepped = at_two_clocks(0.0);
+    for sample in trials_mut(&mut stepped.samples) {
+        for sliced in &mut sample.sliced {
+            sliced.tallies.values_mut().flatten().for_each(|of| *of = Tally::from_iter([2500; 3]));
+        }
+    }
+    assert_eq!(own_power(&stepped), None);
+}
+
+fn trials_mut(samples: &mut [case::Sample]) -> impl Iterator<Item = &mut Sample> {
+    samples.iter_mut().filter_map(|sample| match sample {
+        case::Sample::Trial(sample) => Some(sample),
+        case::Sample::Ring(_) => None,
+    })
 }
 
 /// What the first case is in cycles, and at which clock, of a program for x86-64: 21,600 cycles a quantum.

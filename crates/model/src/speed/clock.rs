@@ -1,9 +1,8 @@
 //! What brings times that were found at several clocks of the core to one of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::level::{Clocks, Level};
-use super::triples::Parts;
 use super::{Levels, leader_cpus, sound_triples, timed_hops};
 use crate::experiment::Takes;
 use crate::plan::Plan;
@@ -14,14 +13,23 @@ use stats::{AtLevel, Elasticity, elasticity, elasticity_of, median, tells_power}
 /// that of one that memory bounds.
 const WORST_ERROR: f64 = 0.1;
 
-/// Figures of which there are fewer different ones come in steps.
-const FEWEST_FIGURES: usize = 5;
+/// A power that is known better than this is that of the same figure at all clocks: rounding.
+const EXACT: f64 = 1e-9;
 
 /// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the same may seem to.
 const MOST: f64 = 5.0;
 
 /// A time and the latency quantum of its clock, in nanoseconds: `(quantum, time)`.
 pub(crate) type Timed = (f64, f64);
+
+/// Times of a hop in the clean parts of a worker's triples.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts {
+    /// Those of rings.
+    pub(super) rings: Vec<Timed>,
+    /// Those of solos, by member.
+    pub(super) solos: Vec<Vec<Timed>>,
+}
 
 /// How times of one kind go with the clock, by their own slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,13 +160,10 @@ pub(crate) fn is_known(of: &Elasticity) -> bool {
 /// The power of figures at latency quanta by rounds, where it is known well enough to bring them to another clock.
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasticity> {
     let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
-    // What comes in steps as large as the change says nothing of it, and seems to be known exactly.
-    let figures: BTreeSet<u64> = rounds.values().flatten().map(|of| of.figure.to_bits()).collect();
-    if figures.len() < FEWEST_FIGURES {
-        return None;
-    }
     let rounds: Vec<Vec<AtLevel>> = rounds.values().cloned().collect();
-    tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_known)
+    // What comes in steps larger than the change says nothing of it, and seems to be known exactly.
+    let is_seen = |of: &Elasticity| is_known(of) && of.standard_error > EXACT;
+    tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_seen)
 }
 
 /// The power of a sum of figures, each with its factor; absent without figures, and of a sum that is nothing.

@@ -1,18 +1,9 @@
 //! What a hop takes above the members' own solos, all on the same memory.
 
-use super::clock::{Clock, Timed};
+use super::clock::{Clock, Parts, Timed};
 use super::level::{Clocks, Level};
 use crate::ring::{Triple, Triples, is_alone};
 use stats::{mean, median};
-
-/// Times of a hop in the clean parts of a worker's triples.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
-    /// Those of rings.
-    pub(super) rings: Vec<Timed>,
-    /// Those of solos, by member.
-    pub(super) solos: Vec<Vec<Timed>>,
-}
 
 impl Triples {
     /// What a hop of the ring takes above the mean of its members' solos, in nanoseconds; signed.

@@ -14,6 +14,7 @@ mod shared;
 mod thread;
 
 use core::hint::black_box;
+use core::sync::atomic::Ordering::Relaxed;
 
 use thread::Thread;
 
@@ -22,6 +23,22 @@ use crate::layout::{EMPTY, KNOWN, KNOWN_CALLS, KNOWN_CHAINED, KNOWN_IN_A_ROW};
 /// What core's tables of unwinding refer to. Nothing unwinds: a panic aborts.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
+
+/// Run by the dynamic loader before `main`, with main's arguments (glibc and musl both pass them).
+#[used]
+// SAFETY: the section holds pointers to functions of this signature.
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
+
+extern "C" fn at_start() {
+    next::find_all();
+    #[cfg(target_arch = "x86_64")]
+    named::keep();
+    let Some(header) = shared::attach() else { return };
+    if thread::make_key() {
+        header.processes.fetch_add(1, Relaxed);
+    }
+}
 
 /// Of so many calls of a thread, one also shows what counting it takes.
 const SAMPLED: u32 = 64;

@@ -14,23 +14,14 @@ pub(super) fn header() -> Option<&'static Header> {
     unsafe { HEADER.load(Acquire).as_ref() }
 }
 
-/// Run by the dynamic loader before `main`, with main's arguments (glibc and musl both pass them).
-#[used]
-// SAFETY: the section holds pointers to functions of this signature.
-#[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = attach;
-
-extern "C" fn attach() {
-    super::next::find_all();
-    #[cfg(target_arch = "x86_64")]
-    super::named::keep();
-    let Some(path) = path() else { return };
+/// Finds the memory of the process that profiles this one, if there is one.
+pub(super) fn attach() -> Option<&'static Header> {
     // SAFETY: maps a part of a file, whose owner keeps its length.
-    let header = unsafe { map(path, 0, size_of::<Header>()) }.cast::<Header>();
+    let header = unsafe { map(path()?, 0, size_of::<Header>()) }.cast::<Header>();
     // SAFETY: mapped, and as large as a header.
-    let Some(found) = (unsafe { header.as_ref() }) else { return };
+    let found = unsafe { header.as_ref() }?;
     if found.magic.load(Relaxed) != layout::MAGIC {
-        return;
+        return None;
     }
     // What this process was before exec(2) has left its slots.
     // SAFETY: no memory is touched.
@@ -39,9 +30,7 @@ extern "C" fn attach() {
         let _ = owner.compare_exchange(own, 0, AcqRel, Relaxed);
     }
     HEADER.store(header, Release);
-    if super::thread::make_key() {
-        found.processes.fetch_add(1, Relaxed);
-    }
+    Some(found)
 }
 
 fn path() -> Option<&'static CStr> {

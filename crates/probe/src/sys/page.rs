@@ -5,20 +5,17 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, madvise, mprotect};
 use rustix::param::page_size;
 use rustix::thread::futex;
 
-use super::pieces::{NoteBook, Notes};
-use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
+use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, Mapping};
+use super::notes::{NoteBook, Notes};
 use crate::end::{By, CallError, End, LinkError};
 use crate::random::Random;
 
@@ -33,46 +30,6 @@ pub unsafe trait Shareable: Sync {}
 pub struct Shared<T: Shareable> {
     value: NonNull<T>,
     mapping: Arc<Mapping>,
-}
-
-/// An anonymous mapping; it ends when this is dropped, in this process alone.
-pub(super) struct Mapping {
-    /// Where it begins: a multiple of the page size.
-    pub(super) base: *mut c_void,
-    pub(super) bytes: usize,
-}
-
-// SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the rest.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; nothing changes a Mapping before its drop.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Zeroed, readable and writable.
-    pub(super) fn new(bytes: usize, flags: MapFlags) -> Result<Self, Errno> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh anonymous mapping aliases nothing.
-        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags)? };
-        Ok(Self { base, bytes })
-    }
-
-    /// The first bytes of a file that is sealed against changes, readable. Private: kernels before 6.7 map no such
-    /// file shared.
-    pub(super) fn of_file(bytes: usize, file: impl AsFd) -> Result<Self, Errno> {
-        // SAFETY: a new mapping aliases nothing of this process.
-        let base = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, file, 0)?
-        };
-        Ok(Self { base, bytes })
-    }
-
-    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning too.
-    pub(super) fn of_huge_pages(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
-        let start = mapping.base.wrapping_byte_add(mapping.base.align_offset(HUGE_PAGE_BYTES));
-        Ok((mapping, start))
-    }
 }
 
 /// A stack for a process that shares the caller's memory, which lies below a page that nobody may touch.
@@ -90,13 +47,6 @@ impl Stack {
     /// Where it begins: it grows down from its aligned end.
     pub(super) fn top(&self) -> *mut c_void {
         self.0.base.wrapping_byte_add(self.0.bytes)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's end.
-        let _ = unsafe { munmap(self.base, self.bytes) };
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::param::page_size;
 
 use super::check;
-use super::page::Mapping;
+use super::mapping::Mapping;
 
 const TYPE_SOFTWARE: u32 = 1;
 const SW_CPU_CLOCK: u64 = 0;

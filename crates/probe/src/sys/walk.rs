@@ -7,17 +7,11 @@ use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 
-use super::page::Mapping;
-use super::pieces::Cut;
+use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, Mapping};
+use super::notes::Cut;
 
-/// A huge page of any architecture that Linux has them on is at most this large for base pages of
-/// 4 KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist of them.
-pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Bytes of addresses that a process has on every architecture in use: 47 bits of x86-64.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
-/// The steps in which an array's places differ.
-pub(super) const BASE_PAGE_BYTES: usize = 4096;
-
 /// A cache line of elements.
 pub(super) const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 

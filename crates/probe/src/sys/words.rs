@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, madvise};
 
-use super::page::Mapping;
+use super::mapping::Mapping;
 
 /// Bytes of a number, and of an address.
 const NUMBER: usize = size_of::<usize>();

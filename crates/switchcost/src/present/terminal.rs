@@ -150,6 +150,19 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
+/// A text of at most so many characters, its middle left out.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_string();
+    }
+    let kept = most.saturating_sub(3);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}...{end}")
+}
+
 /// How much of a report is printed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]

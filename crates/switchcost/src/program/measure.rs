@@ -25,7 +25,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::Record;
-use crate::experiments::cost::table::walk_words;
+use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
 use crate::experiments::{clock, ring};
 use crate::present::output::{check_place, print_text, say_text};

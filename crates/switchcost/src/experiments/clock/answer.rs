@@ -10,7 +10,7 @@ use model::run::unfinished;
 use model::trial::Phase;
 use model::words;
 
-use super::table::ns;
+use super::ns;
 use crate::present::terminal::figure;
 
 /// Ways to read the CPU time of a thread: the call, and what it is called.

@@ -16,6 +16,8 @@ use probe::trial::CALLS;
 use crate::base::values::{List, counts, duration, whole};
 use crate::engine::effort::Effort;
 use crate::present::output::Output;
+use model::estimate::Estimate;
+use model::findings::Record;
 
 /// Most trials in a round: each is kept, and more rounds say more than more trials.
 const MOST_TRIALS: u32 = 1_000_000;
@@ -127,4 +129,9 @@ pub(crate) struct SamplingArgs {
 
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Ticks of the time-stamp counter in nanoseconds.
+fn ns(record: &Record, ticks: Option<Estimate>) -> Option<Estimate> {
+    ticks?.scaled(record.ns_per_tick?)
 }

@@ -13,16 +13,11 @@ use model::findings::{Record, overhead};
 use model::published::hines2000;
 use model::quote::NotQuotable;
 
-use super::answer;
+use super::{answer, ns};
 use crate::present::terminal::{
     CLOCK_LEGEND, GHZ, Text, Told, View, at_clock, count, difference, estimate_words, figure,
     interval, table, told_value, told_words, value,
 };
-
-/// Ticks of the time-stamp counter in nanoseconds.
-pub(super) fn ns(record: &Record, ticks: Option<Estimate>) -> Option<Estimate> {
-    ticks?.scaled(record.ns_per_tick?)
-}
 
 /// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps around them.
 fn ns_of(record: &Record, ticks: Option<f64>) -> String {

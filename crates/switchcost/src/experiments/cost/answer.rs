@@ -11,7 +11,7 @@ use model::ring::{Case, Kind, Walk, Work};
 use model::run::unfinished;
 use model::words;
 
-use super::table::walk_words;
+use super::walk_words;
 
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it jumps from 1.05 us to
 /// 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there: L2 2 MiB.`

@@ -11,7 +11,7 @@ use model::record::Record;
 use model::regions::{self, Regions};
 use model::words;
 
-use super::table::walk_words;
+use super::walk_words;
 use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
 
 /// Parts in which a piece of a course is drawn.

@@ -1,12 +1,11 @@
 //! The report of `switchcost cost`: the answer, tables, a heat map, regions.
 
-use model::case::{Walk, Work};
+use model::case::Walk;
 use model::cost::{Cost, Curve, Sweep};
 use model::published::li2007;
 use model::record::Record;
 use model::regions::{Answer, Axis, Beside};
 use model::ring::Case;
-use model::words;
 
 use super::answer::headline;
 use super::figures::map;
@@ -48,16 +47,6 @@ fn heading(record: &Record) -> String {
     format!(
         "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU {cpus}), huge pages {huge_pages}{lacking}"
     )
-}
-
-/// `rmw by 128 B`.
-pub(crate) fn walk_words(work: &Work) -> String {
-    let (op, stride) = (work.op, words::bytes(work.stride_bytes));
-    match work.walk {
-        Walk::Whole => format!("{op} by {stride}"),
-        Walk::Chase => format!("{op} of lines at random"),
-        Walk::Sparse => format!("{op} of one line in each {stride}"),
-    }
 }
 
 /// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a single size there

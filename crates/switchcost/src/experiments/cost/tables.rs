@@ -10,7 +10,7 @@ use model::record::Record;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 
-use super::table::walk_words;
+use super::walk_words;
 use crate::base::values::each_once;
 use crate::present::terminal::{self, GHZ, View, at_clock, figure};
 

@@ -16,7 +16,7 @@ use probe::trial::SYSTEM_CALLS;
 
 use super::answer::sleeper_words;
 use super::figures::histogram;
-use super::table::us;
+use super::us;
 use crate::experiments::ring::comparison::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::present::terminal::{

@@ -10,6 +10,7 @@ mod tests;
 
 use clap::{Args, ValueEnum};
 use model::case::Policy;
+use model::estimate::Estimate;
 
 use crate::experiments::clock::Common;
 
@@ -52,4 +53,9 @@ impl ResponseArgs {
         let is_asked = |part: &&Part| self.only.is_empty() || self.only.contains(part);
         Part::value_variants().iter().filter(is_asked).copied().collect()
     }
+}
+
+/// Nanoseconds as microseconds.
+fn us(ns: Option<Estimate>) -> Option<Estimate> {
+    ns?.scaled(1e-3)
 }

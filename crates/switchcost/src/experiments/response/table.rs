@@ -13,6 +13,7 @@ use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{findings, headline, sleeper, sleeper_words};
 use super::details::details;
+use super::us;
 use crate::experiments::ring::table::{by_hop, switches_words};
 use crate::present::terminal::{
     CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
@@ -46,11 +47,6 @@ fn shown(record: &Record, is_wide: bool) -> Table {
         [false, false, false, true] => wakeups(record),
         _ => all(record, is_wide),
     }
-}
-
-/// Nanoseconds as microseconds.
-pub(super) fn us(ns: Option<Estimate>) -> Option<Estimate> {
-    ns?.scaled(1e-3)
 }
 
 fn us_of(ns: Option<i64>) -> String {

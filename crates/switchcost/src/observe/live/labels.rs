@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::rows::By;
+use super::By;
 
 /// What processes are grouped by that the tracer does not know, as of the last look at each.
 #[derive(Debug, Default)]

@@ -7,3 +7,13 @@ pub(crate) mod rows;
 pub(crate) mod session;
 #[cfg(test)]
 pub(crate) mod tests;
+
+/// What a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    Thread,
+    Process,
+    /// Control group; of a container the start of its id
+    Cgroup,
+    User,
+}

@@ -3,25 +3,16 @@
 use std::collections::HashMap;
 
 use charts::printable;
-use model::words::{plain, two_digits};
+use model::words::{grouped, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;
 use textwrap::core::display_width;
 
+use super::By;
 use super::account::{Account, Use, Who};
 use super::labels::Labels;
 use crate::observe::price::{Price, Range};
-
-/// What a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum By {
-    Thread,
-    Process,
-    /// Control group; of a container the start of its id
-    Cgroup,
-    User,
-}
 
 /// What rows are sorted by, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -344,17 +335,4 @@ pub(crate) fn percent_range(share: Range) -> String {
         (low, high) if low == high => high,
         (low, high) => format!("{low}-{high}"),
     }
-}
-
-/// A count with a comma for each thousand; below a hundred with three digits.
-pub(crate) fn grouped(value: f64) -> String {
-    let digits = plain(if value >= 100.0 { value.round() } else { value });
-    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
-    let parts: Vec<&str> = whole
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|part| std::str::from_utf8(part).ok())
-        .collect();
-    parts.join(",") + rest
 }

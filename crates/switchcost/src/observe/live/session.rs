@@ -7,15 +7,16 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use model::machine::CpuList;
 use model::reading::Reading;
-use model::words::{time, two_digits};
+use model::words::{grouped, time, two_digits};
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::{Error, Event, Lost, Options, OthersError, OwnCost, Recording, Thread, Tracer};
 
+use super::By;
 use super::account::{Account, Scope};
 use super::labels::Labels;
-use super::rows::{By, Preemptions, grouped};
+use super::rows::Preemptions;
 use crate::base::values::nanoseconds;
 
 /// Time between two looks: the records of threads that have ended stay readable until as many others have ended.

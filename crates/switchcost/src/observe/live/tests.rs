@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 
+use super::By;
 use super::account::{Account, Scope, Use, Who};
 use super::labels::Labels;
-use super::rows::{By, head, rate, row_line, rows};
+use super::rows::{head, rate, row_line, rows};
 use crate::observe::price::{Direct, Price, Range};
 use crate::present::terminal::WIDTH;
 

@@ -1,6 +1,7 @@
 //! What keys do: without a terminal.
 
-use crate::observe::live::rows::{By, Row, Sort};
+use crate::observe::live::By;
+use crate::observe::live::rows::{Row, Sort};
 use crate::observe::watch::profile::CostProfile;
 
 /// A key, as far as any does something.

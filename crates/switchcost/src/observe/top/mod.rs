@@ -18,8 +18,9 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::engine::interrupt::Interrupt;
+use crate::observe::live::By;
 use crate::observe::live::account::Scope;
-use crate::observe::live::rows::{By, Row, Sort, rows};
+use crate::observe::live::rows::{Row, Sort, rows};
 use crate::observe::live::session::{LOOK, Own, Session};
 use crate::observe::price::Price;
 use crate::observe::watch;

@@ -5,8 +5,9 @@ use textwrap::core::display_width;
 
 use super::Update;
 use super::keys::State;
-use crate::observe::live::rows::{Row, cut, grouped, head, rate, row_line};
+use crate::observe::live::rows::{Row, cut, head, rate, row_line};
 use crate::present::terminal::{WIDTH, wrapped};
+use model::words::grouped;
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 

@@ -5,7 +5,8 @@ use model::reading::Reading;
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};
 use super::{SCHEMA, Update};
-use crate::observe::live::rows::{Between, By, Preempter, Preemptions, Row, Sort};
+use crate::observe::live::By;
+use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
 use crate::observe::live::session::Own;
 use crate::observe::price::Range;
 

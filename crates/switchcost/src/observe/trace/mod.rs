@@ -27,13 +27,15 @@ use crate::base::secrets::shown;
 use crate::base::values::{Destination, bytes};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
+use crate::observe::live::By;
 use crate::observe::live::account::Scope;
-use crate::observe::live::rows::{By, grouped};
 use crate::observe::live::session::{LOOK, Session, cpus};
 use crate::observe::price::Price;
-use crate::observe::watch::findings::{ProgramCost, Report};
+use crate::observe::watch::findings::Report;
+use crate::observe::watch::program::ProgramCost;
 use crate::observe::watch::{self, Chosen, Counts, Watcher, report_of_command};
 use crate::present::output::{Files, Unstored, check_place, print_text, put, put_json, say_text};
+use model::words::grouped;
 use recording::Recording;
 use report::{Costs, Target, Timeline};
 

@@ -1,15 +1,16 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
 use model::reading::Reading;
-use model::words::plain;
+use model::words::{grouped, plain};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::{Cause, Histogram};
 
 use super::pinning::Pinning;
+use crate::observe::live::By;
 use crate::observe::live::account::{Account, Use, Who};
 use crate::observe::live::labels::Labels;
-use crate::observe::live::rows::{By, Preemptions, Row, direct_share, grouped, rows, share};
+use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
 use crate::observe::price::{Price, Range, percents};
 use crate::observe::watch::Apart;

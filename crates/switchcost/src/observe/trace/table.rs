@@ -1,9 +1,9 @@
 //! `switchcost trace` on the terminal.
 
-use model::words::{time, two_digits};
+use model::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
-use crate::observe::live::rows::{below, grouped, head, percent_range, row_line};
+use crate::observe::live::rows::{below, head, percent_range, row_line};
 use crate::observe::price::{Range, percents};
 use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
 

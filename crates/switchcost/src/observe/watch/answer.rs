@@ -2,10 +2,9 @@
 
 use model::reading::Reading;
 
-use super::findings::{
-    NotRead, Program, ProgramCost, Remedy, Seen, count, program_cost, switches_in_words,
-};
 use super::profile::ProfilePoint;
+use super::program::{Program, ProgramCost, count, program_cost, switches_in_words};
+use super::seen::{NotRead, Remedy, Seen};
 use crate::observe::price::{Range, percents};
 use crate::present::terminal::figure;
 

@@ -14,9 +14,10 @@ use model::run::{Header, Run};
 use model::speed::clock_ghz;
 
 use super::candidate::{Candidate, Worth, choose, unfinished};
+use super::lookup::cost_at;
 use super::profile::{
-    CostProfile, ProfilePoint, QUICK, WorkingSet, clock_of, cost_at, cost_of, direct, is_clean,
-    is_of_two, is_walk, points_of, short,
+    CostProfile, ProfilePoint, QUICK, WorkingSet, clock_of, cost_of, direct, is_clean, is_of_two,
+    is_walk, points_of, short,
 };
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;

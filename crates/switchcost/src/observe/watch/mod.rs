@@ -5,9 +5,13 @@ mod candidate;
 mod choice;
 mod counts;
 pub(crate) mod findings;
+mod lookup;
 pub(crate) mod profile;
+pub(crate) mod program;
+pub(crate) mod quick;
 mod reading;
 mod refill;
+mod seen;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,34 +1,33 @@
 //! The machine's cost profile: costs of a switch by array size, from a stored run.
 
-use std::process::ExitCode;
-use std::time::Duration;
-
-use anyhow::{Context, bail};
-use launcher::KeptActions;
 use model::at_clock::SAME_CLOCK;
 use model::estimate::{Estimate, Speed};
-use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{Batching, MINIMUM_ROUNDS};
+use model::plan::MINIMUM_ROUNDS;
 use model::record::Record;
-use model::ring::{Case, Kind, Op, Placement, Walk, Work};
-use model::speed::FEWEST_ROUNDS;
+use model::ring::{Case, Kind, Walk, Work};
 use model::summary::CaseSummary;
-use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 
-use super::candidate::NO_PROFILE;
-use super::choice::{self, Accepts, Chosen};
-use super::refill::{self, Sampled};
-use crate::base::values::each_once;
-use crate::engine::effort::{Effort, OtherNames};
-use crate::engine::execute;
-use crate::engine::setting::{Here, pair};
-use crate::engine::store::Folder;
-use crate::present::output::{Files, Output};
 use crate::present::terminal::counted;
+
+/// What samples of a program's accesses say beside its working set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Sampled {
+    /// Working sets of one thread's size that are used on one CPU, by its threads and by other processes that run there:
+    /// 1 where all use the same lines.
+    pub(crate) sets_per_cpu: f64,
+    /// Threads that take turns on one CPU.
+    pub(crate) threads_per_cpu: f64,
+    /// Share of its user time in code that accesses memory.
+    pub(crate) memory_share: f64,
+    /// Share of the accesses whose address was itself read from memory: nothing can fetch them ahead.
+    pub(crate) dependent_share: f64,
+    /// Share of its switches that are involuntary (a yield is one).
+    pub(crate) involuntary_share: f64,
+}
 
 /// Bytes that a program touches between two of its switches.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,7 +121,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    fn is_sound(&self) -> bool {
+    pub(super) fn is_sound(&self) -> bool {
         self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
     }
 
@@ -176,7 +175,7 @@ fn two() -> u32 {
 
 impl ProfilePoint {
     /// Of two members that work: what the cost of a program is read from whose accesses were not sampled.
-    fn is_of_two(&self) -> bool {
+    pub(super) fn is_of_two(&self) -> bool {
         self.members <= 2 && !self.yields && self.array_bytes > 0
     }
 }
@@ -306,124 +305,10 @@ pub(super) struct Lack {
     pub(super) command: Option<String>,
 }
 
-/// Lowest and highest cost that the points around the working set leave open, over all walks that were measured
-/// around it; or what is lacking. `between_ns` is the CPU time between two switches, where it is known: an array
-/// that a ring does not walk in it is too large for the program, too.
-pub(super) fn cost_at(
-    set: WorkingSet,
-    between_ns: Option<f64>,
-    points: &[ProfilePoint],
-) -> Result<Cost, Lack> {
-    let WorkingSet { low_bytes: low, high_bytes: high, sampled } = set;
-    if let Some(sampled) = sampled {
-        return refill::cost(set, sampled, between_ns, points);
-    }
-    if low > high {
-        let why = "working set: its lower end is above its upper end".into();
-        return Err(Lack { why, command: None });
-    }
-    let sound: Vec<&ProfilePoint> =
-        points.iter().filter(|point| point.is_of_two() && point.total.is_sound()).collect();
-    let sizes = || sound.iter().map(|point| point.array_bytes);
-    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
-        return Err(Lack { why: NO_PROFILE.into(), command: None });
-    };
-    let direct = direct(points);
-    let around = each_once(sound.iter().map(|point| point.walk)).into_iter().filter_map(|walk| {
-        let of_walk: Vec<&ProfilePoint> =
-            sound.iter().filter(|point| point.walk == walk).copied().collect();
-        around(set, between_ns, &of_walk, direct)
-    });
-    let cost = around.reduce(Cost::around).map(|cost| match direct {
-        // Work makes no switch cheaper: what is measured below c1 is noise.
-        Some(direct) => Cost { low_ns: cost.low_ns.max(direct.low_ns.min(cost.high_ns)), ..cost },
-        None => cost,
-    });
-    cost.ok_or_else(|| {
-        let smallest = if direct.is_some() { 0 } else { smallest };
-        outside(set, smallest, largest)
-    })
-}
-
-/// The costs by one walk: of the sizes within the range and the next one outside each end.
-fn around(
-    WorkingSet { low_bytes: low, high_bytes: high, .. }: WorkingSet,
-    between_ns: Option<f64>,
-    of_walk: &[&ProfilePoint],
-    direct: Option<Cost>,
-) -> Option<Cost> {
-    let takes_longer =
-        |point: &&&ProfilePoint| point.hop_ns.zip(between_ns).is_some_and(|(hop, most)| hop > most);
-    let too_large = of_walk.iter().filter(takes_longer).map(|point| point.array_bytes).min();
-    let high = too_large.map_or(high, |size| size.clamp(low, high.max(low)));
-    // No work at all is the smallest working set there is.
-    let totals = of_walk.iter().map(|point| (point.array_bytes, point.total));
-    let known: Vec<(u64, Cost)> = totals.chain(direct.map(|direct| (0, direct))).collect();
-    let sizes = || known.iter().map(|(size, _)| *size);
-    let below = sizes().filter(|size| *size <= low).max()?;
-    let above = sizes().filter(|size| *size >= high).min()?;
-    let within = known.iter().filter(|(size, _)| (below..=above).contains(size));
-    within.map(|(_, cost)| *cost).reduce(Cost::around)
-}
-
 /// What follows the arrays that were not measured.
 pub(super) fn measure_with(command: &str) -> String {
     format!(": measure them with `{command}`")
 }
 
-fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, most: u64) -> Lack {
-    let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
-    let set = if low_bytes == high_bytes { bytes(low_bytes) } else { range(low_bytes, high_bytes) };
-    // A quarter more: the next watch will not find the same working set to the byte. The typed form has no blank.
-    let enough = high_bytes.saturating_add(high_bytes / 4).max(most);
-    let end = bytes(enough.checked_next_power_of_two().unwrap_or(u64::MAX));
-    let command = format!("switchcost cost --array 1K..{}:x2", end.replace(' ', ""));
-    let why = format!(
-        "cost profile: the working set ({set}) lies outside the measured arrays ({}){}",
-        range(least, most),
-        measure_with(&command)
-    );
-    Lack { why, command: Some(command) }
-}
-
-/// The profile of `switchcost run`, which may be a quick measurement of its own.
-pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
-    choice::best(Some(set), None, Accepts::CostsAndQuick, &choice::this_machine())
-}
-
 /// What the header of a quick measurement says of it.
 pub(super) const QUICK: &str = "a quick measurement of `switchcost run`";
-
-/// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
-/// more rounds than there is time for.
-const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
-
-/// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
-/// in each of five rounds, a second or two in all.
-pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
-    Folder::of_user()?.make()?;
-    let here = Here::detect()?;
-    let allowed = here.allowed.clone();
-    let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
-    let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
-    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
-    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
-    let budget = Duration::from_secs(10);
-    let rounds = Some(FEWEST_ROUNDS);
-    let effort =
-        Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
-    let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
-    let notices = vec![QUICK.to_string()];
-    let quiet =
-        Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
-    let taken = {
-        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
-        let _kept = KeptActions::keep();
-        execute::new_run((plan.with_solos(), notices), here, &quiet)?
-    };
-    if taken.exit_code() != ExitCode::SUCCESS {
-        bail!("interrupted");
-    }
-    // It has moved this process away from the CPU that it measured.
-    probe::placement::pin(&allowed).context("cannot go back to all CPUs")
-}

@@ -10,9 +10,11 @@ use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
 use super::counts::{Counts, Source};
-use super::findings::{NotRead, PageSizes, Program, Remedy, Report, Seen, SeenSet, Window};
+use super::findings::{Report, SeenSet};
 use super::profile::WorkingSet;
+use super::program::Program;
 use super::refill;
+use super::seen::{NotRead, PageSizes, Remedy, Seen, Window};
 use crate::base::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.

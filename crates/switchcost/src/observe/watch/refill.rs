@@ -3,30 +3,12 @@
 
 use model::ring::{LINE_BYTES, Walk};
 use probe::accesses::Accesses;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use stats::richness;
 
 use super::candidate::NO_PROFILE;
-use super::findings::{NotRead, Remedy};
-use super::profile::{Cost, Lack, ProfilePoint, WorkingSet, direct};
+use super::profile::{Cost, Lack, ProfilePoint, Sampled, WorkingSet, direct};
+use super::seen::{NotRead, Remedy};
 use crate::observe::price::Direct;
-
-/// What samples of a program's accesses say beside its working set.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Sampled {
-    /// Working sets of one thread's size that are used on one CPU, by its threads and by other processes that run there:
-    /// 1 where all use the same lines.
-    pub(crate) sets_per_cpu: f64,
-    /// Threads that take turns on one CPU.
-    pub(crate) threads_per_cpu: f64,
-    /// Share of its user time in code that accesses memory.
-    pub(crate) memory_share: f64,
-    /// Share of the accesses whose address was itself read from memory: nothing can fetch them ahead.
-    pub(crate) dependent_share: f64,
-    /// Share of its switches that are involuntary (a yield is one).
-    pub(crate) involuntary_share: f64,
-}
 
 /// Samples that a working set is estimated from at the least.
 const FEWEST_SAMPLES: u64 = 200;

@@ -3,8 +3,9 @@
 use model::reading::Reading;
 use model::words::byte_range;
 
-use super::findings::{LIMITED, ProgramCost, Report, count};
+use super::findings::Report;
 use super::profile::{measure_with, old};
+use super::program::{LIMITED, ProgramCost, count};
 use crate::observe::price::{Range, percents};
 use crate::present::terminal::{counted, figure, wrapped, wrapped_with};
 

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use model::reading::Reading;
 use model::ring::Walk;
 
-use super::findings::*;
 use super::profile::*;
-use super::refill::Sampled;
+use super::program::*;
+use super::seen::*;
 use super::{answer, seconds};
 
 const KIB: u64 = 1024;

@@ -1,13 +1,12 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
 use model::estimate::Estimate;
-use model::words::{byte_range, time, two_digits};
+use model::words::{byte_range, grouped, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row, What, is_bound};
 use crate::present::terminal::{
-    MOST_LINES, counted, estimate_words, figure, interval, page, table, wrapped,
+    MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table, wrapped,
 };
-use crate::usage::run::record::shortened;
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
 const OF_FUNCTION: f64 = 0.05;
@@ -145,7 +144,7 @@ fn rows(profile: &Profile, is_verbose: bool) -> String {
         if several {
             cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
         }
-        cells.extend([sizes(&row.what), thousands(row.calls)]);
+        cells.extend([sizes(&row.what), grouped(row.calls)]);
         cells.extend(time_cells(row));
         if several {
             let ratio = profile.ratios.iter();
@@ -212,10 +211,6 @@ fn sizes(what: &What) -> String {
         Some((from, to)) if to < 1024 => format!("{from} to {to}"),
         Some((from, to)) => byte_range(from, to + 1),
     }
-}
-
-fn thousands(calls: f64) -> String {
-    crate::observe::live::rows::grouped(calls)
 }
 
 /// Lines that matter, the most important ones first.

@@ -3,12 +3,12 @@
 use launcher::Ending;
 use model::estimate::Estimate;
 use model::quote::cost;
-use model::words::times;
+use model::words::{times, whole};
 
 use super::findings::{Ratio, Summary};
 use super::record::Record;
 use crate::observe::price::percents;
-use crate::observe::watch::findings::ProgramCost;
+use crate::observe::watch::program::ProgramCost;
 use crate::present::terminal::{TimeUnit, counted, figure};
 
 /// The first line of the report.
@@ -141,15 +141,7 @@ pub(super) fn switches(summary: &Summary) -> Option<f64> {
 fn counted_switches(count: f64) -> String {
     let count = count.round().max(0.0) as u64;
     let what = if count == 1 { "switch" } else { "switches" };
-    format!("{} {what}", by_thousands(count))
-}
-
-/// With commas between thousands.
-pub(super) fn by_thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().flat_map(std::str::from_utf8).collect();
-    groups.join(",")
+    format!("{} {what}", whole(count as f64))
 }
 
 /// What share of the CPU time went to switches, where that is estimated, and by which profile. Where the whole is too wide a
@@ -183,10 +175,6 @@ mod tests {
 
     #[test]
     fn counts_have_commas() {
-        assert_eq!(
-            [0, 999, 5_300, 1_234_567].map(by_thousands),
-            ["0", "999", "5,300", "1,234,567"]
-        );
         assert_eq!(
             [0.0, 1.0, 5300.0].map(counted_switches),
             ["0 switches", "1 switch", "5,300 switches"]

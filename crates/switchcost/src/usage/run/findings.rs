@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median, median_interval};
 
-use super::record::Plan;
+use super::plan::Plan;
 use super::split::Split;
 use crate::observe::price::Range;
-use crate::observe::watch::findings::{Program, ProgramCost, program_cost};
 use crate::observe::watch::profile::{CostProfile, WorkingSet};
+use crate::observe::watch::program::{Program, ProgramCost, program_cost};
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

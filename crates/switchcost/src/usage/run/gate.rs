@@ -7,23 +7,19 @@ use launcher::{Ending, Run};
 use model::comparison::{Answer, More, Reason, Verdict, percent};
 use model::estimate::Estimate;
 use model::plan::MINIMUM_ROUNDS;
-use model::words::time;
+use model::words::{time, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::answer::{by_thousands, headline};
 use super::findings::Ratio;
-use super::record::{Plan, Record};
+use super::plan::Plan;
 
 /// Exit code where commands cannot be compared, as `compare` has it.
 pub(super) const TROUBLE: u8 = 2;
 
 /// Exit code of a gate that could not decide.
 const UNDECIDED: u8 = 3;
-
-/// Notes below the table in Markdown.
-const MOST_NOTES: usize = 3;
 
 /// Added to both counts of switches: so few come by chance, and of none there is no multiple.
 const BY_CHANCE: u64 = 10;
@@ -43,7 +39,7 @@ pub(crate) enum Gated {
 }
 
 impl Gated {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Real => "real time",
             Self::Cpu => "CPU time",
@@ -71,15 +67,15 @@ impl Gated {
         }
     }
 
-    fn shown(self, value: f64) -> String {
+    pub(super) fn shown(self, value: f64) -> String {
         match self {
             Self::Real | Self::Cpu => time(value),
-            Self::Switches | Self::Voluntary => by_thousands(value.round() as u64),
+            Self::Switches | Self::Voluntary => whole(value),
         }
     }
 
     /// What a ratio above 1 and one below it is.
-    fn words(self, worse: bool) -> &'static str {
+    pub(super) fn words(self, worse: bool) -> &'static str {
         match (self, worse) {
             (Self::Real, true) => "slower",
             (Self::Real, false) => "faster",
@@ -227,49 +223,4 @@ fn verdict(plan: &Plan, changes: &[Change], failed: &[String], limit: f64) -> (V
         _ => (Verdict::Pass, format!("not more than {beyond} above the base")),
     };
     (verdict, format!("{}: {why}", verdict.name()))
-}
-
-/// The comparison for a comment on a pull request.
-pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
-    let Record { plan, .. } = record;
-    let row = |cells: &[String]| {
-        let cells: Vec<String> =
-            cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let title = |number| plan.label(number);
-    let new = if plan.commands.len() == 2 { title(1) } else { "other".to_string() };
-    let mut text = format!("**{}**\n\n", headline(record).replace(['\n', '\r'], " "));
-    text += &row(&["figure", &title(0), &new, "ratio", "interval", "answer"].map(str::to_string));
-    text += "|:--|--:|--:|--:|--:|:--|\n";
-    for change in &gate.changes {
-        let of = match plan.commands.len() {
-            2 => change.of.name().to_string(),
-            _ => format!("{}: {}", title(change.command), change.of.name()),
-        };
-        let ends = change.ratio.and_then(|ratio| ratio.interval());
-        text += &row(&[
-            of,
-            change.of.shown(change.base),
-            change.of.shown(change.new),
-            change.ratio.map_or("-".to_string(), |ratio| format!("{:.3}", ratio.value)),
-            ends.map_or("none".to_string(), |ends| format!("{:.3} to {:.3}", ends.low, ends.high)),
-            answer_words(change),
-        ]);
-    }
-    let notes: Vec<&String> = gate.failed.iter().chain(record.events()).take(MOST_NOTES).collect();
-    text.extend(notes.first().map(|_| "\n"));
-    text.extend(notes.iter().map(|note| format!("- {note}\n")));
-    text + &format!("\n{}\n", gate.in_words)
-}
-
-fn answer_words(change: &Change) -> String {
-    match change.answer {
-        Answer::NotChanged => "not changed".to_string(),
-        Answer::Changed { worse, beyond_limit } => {
-            let words = change.of.words(worse);
-            if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
-        }
-        Answer::CannotTell { .. } => "inconclusive".to_string(),
-    }
 }

@@ -4,6 +4,8 @@ mod answer;
 mod commands;
 mod findings;
 pub(crate) mod gate;
+mod markdown;
+mod plan;
 pub(crate) mod record;
 mod split;
 mod table;
@@ -28,13 +30,15 @@ use crate::base::values::{Destination, above_zero, each_once, share, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::engine::progress::RunsProgress;
-use crate::observe::watch::profile::{self, CostProfile, WorkingSet};
+use crate::observe::watch::profile::{CostProfile, WorkingSet};
+use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
 use crate::present::output::{Files, Unstored, check_place, put, say_text, to_json};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
-use record::{Plan, Record};
+use plan::Plan;
+use record::Record;
 
 /// Runs with `--vs` if nothing is said: enough for an interval.
 const RUNS_TO_COMPARE: u32 = 10;
@@ -294,7 +298,7 @@ fn write(
             estimate(&mut record, interrupted, args.output.files.anonymous, named);
         }
         if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
-            outputs.push((to, Ok(gate::markdown(&record, gate).into_bytes())));
+            outputs.push((to, Ok(markdown::markdown(&record, gate).into_bytes())));
         }
         record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
@@ -338,11 +342,11 @@ fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Opti
     let resident =
         record.commands.iter().filter_map(|command| command.median("max_resident_bytes"));
     let set = WorkingSet::within(resident.fold(0.0, f64::max) as u64);
-    let mut found = named.map_or_else(|| profile::stored(set), |named| Ok(named.clone()));
+    let mut found = named.map_or_else(|| quick::stored(set), |named| Ok(named.clone()));
     let mut notices = Vec::new();
     if found.is_err() && !interrupted && record.commands.iter().any(Summary::switched) {
-        let measured = profile::measure_quickly(anonymous);
-        found = profile::stored(set);
+        let measured = quick::measure_quickly(anonymous);
+        found = quick::stored(set);
         let notice = match (measured, &found) {
             (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a second or two; `switchcost cost` makes a better one".to_string(),
             (Ok(()), Err(why)) => format!("the quick measurement is no profile: {why}"),

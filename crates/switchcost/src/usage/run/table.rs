@@ -3,15 +3,17 @@
 use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
 use model::machine::CpuAccounting;
-use model::words::{bytes, time, times};
+use model::words::{bytes, time, times, whole};
 
-use super::answer::{by_thousands, headline, switches, switching};
+use super::answer::{headline, switches, switching};
 use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
-use super::record::{Record, shortened};
+use super::record::Record;
 use super::split::{Part, Split};
 use crate::observe::price::Range;
-use crate::observe::watch::findings::ProgramCost;
-use crate::present::terminal::{self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, wrapped};
+use crate::observe::watch::program::ProgramCost;
+use crate::present::terminal::{
+    self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, shortened, wrapped,
+};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -108,7 +110,7 @@ fn comparison(record: &Record, all: &[Summary]) -> Table {
         let own = ratio.map(|of| times(of.value)).unwrap_or_default();
         let of = ratio.and_then(|of| of.interval());
         let of = of.map(|i| format!("{} to {}", figure(i.low), figure(i.high)));
-        let count = switches(summary).map_or("-".to_string(), |n| by_thousands(n.max(0.0) as u64));
+        let count = switches(summary).map_or("-".to_string(), |n| whole(n.max(0.0)));
         [
             time(Some(real(summary))),
             range.unwrap_or("-".to_string()),
@@ -170,7 +172,7 @@ fn in_unit(value: f64, name: &str, unit: TimeUnit) -> String {
     match name {
         _ if name.ends_with("_ns") => unit.words(value),
         _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
-        _ if value.fract() == 0.0 => by_thousands(value.max(0.0) as u64),
+        _ if value.fract() == 0.0 => whole(value.max(0.0)),
         _ => figure(value),
     }
 }

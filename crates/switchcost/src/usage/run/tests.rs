@@ -7,9 +7,10 @@ use model::machine::{CpuAccounting, Machine};
 use model::reading::Reading;
 
 use super::findings::Switching;
-use super::record::{Plan, Record};
-use crate::observe::watch::findings::ProgramCost;
+use super::plan::Plan;
+use super::record::Record;
 use crate::observe::watch::profile::{Cost, CostProfile, ProfilePoint};
+use crate::observe::watch::program::ProgramCost;
 
 const MS: u64 = 1_000_000;
 
@@ -329,7 +330,8 @@ fn few_switches_more_are_no_multiple() {
 
 #[test]
 fn a_comparison_in_markdown() {
-    use super::gate::{Gate, Gated, markdown};
+    use super::gate::{Gate, Gated};
+    use super::markdown::markdown;
     let plan = named(&[&["sh", "-c", "a | b"], &["new"]], 8);
     let runs = series(&[100, 200], 8);
     let gate = Gate::of(&plan, &runs, &[Gated::Real, Gated::Cpu, Gated::Switches], 0.1);

@@ -1,0 +1,133 @@
+//! The costs of a pair, and why nothing may be built on them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::mean;
+use stats::ratio::{self, Apart, Cost, Within};
+
+use crate::estimate::{Estimate, Speed};
+use crate::plan::MINIMUM_ROUNDS;
+use crate::quote::NotQuotable;
+use crate::subject::{Measured, Values};
+
+/// Why nothing can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The interval holds 1 and reaches beyond the limit.
+    TooWide,
+    /// Too few rounds on a side for an interval.
+    FewRounds,
+    /// A side was not seen at the CPU's full speed, or that was not measured.
+    NoFullSpeed,
+    /// Other tasks ran on the CPU of a side.
+    NotAlone,
+    /// A side is of a run that was interrupted or is not finished.
+    NotEnded,
+    /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
+    BaseNotResolved,
+    /// The new cost is not clearly above zero: what it is of the base is then not known.
+    NewNotResolved,
+    /// Neither side has an interval: both are published figures.
+    NoInterval,
+}
+
+/// What is known of a pair of costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Costs {
+    /// The numbers.
+    pub(super) of: ratio::Costs,
+    /// Rounds behind base and new: none of a published figure.
+    pub(super) rounds: (Option<u32>, Option<u32>),
+    /// Why no difference is a change: a side did not end, or was not measured at full speed with nobody else on the
+    /// CPU. Published ones are left aside.
+    pub(super) unfit: Option<Reason>,
+    /// Why the costs of base and new may not be quoted, each by itself.
+    pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
+    /// Whether both are at one clock of the core.
+    pub(super) at_one_clock: bool,
+}
+
+impl Costs {
+    /// Of two that were measured apart. Absent without a figure on each side.
+    pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
+        let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
+        let costs = Apart {
+            base: base.cost,
+            new: new.cost,
+            between: launch_scatter,
+            open: ratio::Open::default(),
+        };
+        Some(Self {
+            of: ratio::Costs::Apart(costs),
+            rounds: (base.rounds, new.rounds),
+            unfit: base.unfit.or(new.unfit),
+            why: (base.why, new.why),
+            at_one_clock: false,
+        })
+    }
+
+    /// Of two that were measured in the same rounds of one session. Absent without a round that has both.
+    pub(super) fn paired(base: &Measured, new: &Measured, seed: u64) -> Option<Self> {
+        let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
+        let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
+        let rounds = u32::try_from(pairs.len()).ok();
+        let unfit = |of: &Measured| unfit(of.estimate.as_slice(), of.is_whole);
+        let why = |of: &Measured| of.estimate.and_then(|of| of.quote_cost().err());
+        Some(Self {
+            of: ratio::Costs::Within(Within::of(&pairs, MINIMUM_ROUNDS, seed)?),
+            rounds: (rounds, rounds),
+            unfit: unfit(base).or(unfit(new)),
+            why: (why(base), why(new)),
+            at_one_clock: false,
+        })
+    }
+}
+
+/// Why nothing is built on these.
+fn unfit(all: &[Estimate], are_whole: bool) -> Option<Reason> {
+    let any = |speed: Speed| all.iter().any(|of| of.speed == speed);
+    match () {
+        () if !are_whole => Some(Reason::NotEnded),
+        () if any(Speed::Full) => None,
+        () if any(Speed::NotAlone) => Some(Reason::NotAlone),
+        () => Some(Reason::NoFullSpeed),
+    }
+}
+
+/// One side of a pair.
+struct OfSide {
+    cost: Cost,
+    /// Of all its launches together; none of a published figure.
+    rounds: Option<u32>,
+    unfit: Option<Reason>,
+    why: Option<NotQuotable>,
+}
+
+/// The mean of the launches that count, or the cost as published.
+fn side(values: &Values, launch_scatter: f64) -> Option<OfSide> {
+    let launches = match values {
+        Values::Published(cost) => {
+            let cost = cost.is_finite().then(|| Cost::exact(*cost))?;
+            return Some(OfSide { cost, rounds: None, unfit: None, why: None });
+        }
+        Values::Measured(launches) => launches,
+    };
+    let (estimates, are_whole) = values.counting();
+    let count = estimates.len() as f64;
+    let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
+    let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
+    let cost = Cost {
+        // A sample of no hops, which only a damaged run file has, has no cost of one.
+        value: mean(&costs).filter(|cost| cost.is_finite())?,
+        groups: u32::try_from(estimates.len()).ok(),
+        of: u32::try_from(launches.len()).ok()?,
+        variance: squares.map(|squares| squares / (count * count)),
+    };
+    Some(OfSide {
+        cost,
+        rounds: Some(estimates.iter().map(|of| of.rounds).fold(0, u32::saturating_add)),
+        unfit: unfit(&estimates, are_whole),
+        why: values.together(launch_scatter)?.quote_cost().err(),
+    })
+}

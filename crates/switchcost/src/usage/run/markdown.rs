@@ -1,0 +1,55 @@
+//! A comparison of commands for a comment on a pull request.
+
+use model::comparison::Answer;
+
+use super::answer::headline;
+use super::gate::{Change, Gate};
+use super::record::Record;
+
+/// Notes below the table.
+const MOST_NOTES: usize = 3;
+
+/// The comparison as a table in Markdown, below its first line.
+pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
+    let Record { plan, .. } = record;
+    let row = |cells: &[String]| {
+        let cells: Vec<String> =
+            cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let title = |number| plan.label(number);
+    let new = if plan.commands.len() == 2 { title(1) } else { "other".to_string() };
+    let mut text = format!("**{}**\n\n", headline(record).replace(['\n', '\r'], " "));
+    text += &row(&["figure", &title(0), &new, "ratio", "interval", "answer"].map(str::to_string));
+    text += "|:--|--:|--:|--:|--:|:--|\n";
+    for change in &gate.changes {
+        let of = match plan.commands.len() {
+            2 => change.of.name().to_string(),
+            _ => format!("{}: {}", title(change.command), change.of.name()),
+        };
+        let ends = change.ratio.and_then(|ratio| ratio.interval());
+        text += &row(&[
+            of,
+            change.of.shown(change.base),
+            change.of.shown(change.new),
+            change.ratio.map_or("-".to_string(), |ratio| format!("{:.3}", ratio.value)),
+            ends.map_or("none".to_string(), |ends| format!("{:.3} to {:.3}", ends.low, ends.high)),
+            answer_words(change),
+        ]);
+    }
+    let notes: Vec<&String> = gate.failed.iter().chain(record.events()).take(MOST_NOTES).collect();
+    text.extend(notes.first().map(|_| "\n"));
+    text.extend(notes.iter().map(|note| format!("- {note}\n")));
+    text + &format!("\n{}\n", gate.in_words)
+}
+
+fn answer_words(change: &Change) -> String {
+    match change.answer {
+        Answer::NotChanged => "not changed".to_string(),
+        Answer::Changed { worse, beyond_limit } => {
+            let words = change.of.words(worse);
+            if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
+        }
+        Answer::CannotTell { .. } => "inconclusive".to_string(),
+    }
+}

@@ -1,0 +1,58 @@
+//! What `switchcost run` was asked for, and what its commands are called.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::present::terminal::shortened;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Plan {
+    /// One command, or several that are compared with the first.
+    pub(crate) commands: Vec<Vec<String>>,
+    /// What each is called; empty where that is its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
+    /// Runs of each.
+    pub(crate) runs: u32,
+    /// Runs of each beforehand, of which nothing is kept.
+    pub(crate) warmup: u32,
+    /// Seed of the order of commands and of every resampling.
+    pub(crate) seed: u64,
+    /// Whether descendants that outlive their parents are counted too.
+    pub(crate) tree: bool,
+    /// Confidence of every interval: 0.95 is 95 %.
+    pub(crate) confidence: f64,
+    /// Whether what the commands print is shown in all runs, and not only in the first of each.
+    #[serde(default)]
+    pub(crate) show_output: bool,
+}
+
+/// Characters of a command in a sentence: of a longer one the middle is left out.
+const LONGEST_LABEL: usize = 48;
+
+impl Plan {
+    /// What a command is called in a sentence.
+    pub(super) fn label(&self, number: usize) -> String {
+        let own = self.long_label(number);
+        let is_own = |other: usize| other == number || self.long_label(other) != own;
+        match (0..self.commands.len()).all(is_own) {
+            true => shortened(&own, LONGEST_LABEL),
+            // The same twice, to see what comes of nothing.
+            false => format!("{} ({})", shortened(&own, LONGEST_LABEL), number + 1),
+        }
+    }
+
+    fn long_label(&self, number: usize) -> String {
+        let name = self.names.get(number).filter(|name| !name.is_empty()).cloned();
+        name.unwrap_or_else(|| shell_words::join(self.commands.get(number).into_iter().flatten()))
+    }
+
+    /// What comes before a line about one of several commands.
+    pub(super) fn prefix(&self, number: usize) -> String {
+        match self.commands.len() {
+            1 => String::new(),
+            _ => format!("{}: ", self.label(number)),
+        }
+    }
+}

@@ -166,15 +166,15 @@ class Fleet:
         facts = {
             "cpu_model": of([m[0] for m in MODELS], self.model),
             "cpu_stepping": of([m[1] for m in MODELS], self.model),
-            "cpus": pa.array([m[2] for m in MODELS]).take(pa.array(self.model)),
-            "kernel": of(KERNELS, self.kernel),
+            "cpus_online": pa.array([m[2] for m in MODELS]).take(pa.array(self.model)),
+            "kernel_release": of(KERNELS, self.kernel),
             "microcode": of(["0xa0011d5", "0x2b000603", "0xa101148"], self.model),
             "numa_nodes": 2,
             "memory_bytes": 512 << 30,
             "file_bytes": 200_000,
         }
-        texts = {"hypervisor": "none", "governor": "performance", "boost": "true", "smt": "on", "noise": "quiet"}
-        texts |= {"clock_source": "tsc", "program": "0.1.0", "experiment": experiment, "ended": "precise"}
+        texts = {"hypervisor": "none", "frequency_governor": "performance", "smt_control": "on", "noise": "quiet"}
+        texts |= {"clock_source": "tsc", "build_version": "0.1.0", "experiment": experiment, "end_reason": "precise"}
         return _table("machines", self.hosts, {**key, **facts, **texts})
 
 
@@ -215,10 +215,10 @@ def faults(arguments: argparse.Namespace) -> None:
         rack = set(fleet.names[fleet.racks == fleet.bad_rack])
         false = (named | {h.name for h in [*found.drifting, *found.faster]}) - fleet.slow.keys() - rack
         hit, missed = ([s for n, s in fleet.slow.items() if (n in named) == there] for there in (True, False))
-        kernels = {e.value for e in found.effects if e.fact == "kernel"}
+        kernels = {e.value for e in found.effects if e.fact == "kernel_release"}
         racks = {e.value for e in found.drifts if e.fact == "rack"}
         wrong = len(kernels - fleet.bad_kernels.keys()) + len(racks - {fleet.bad_rack})
-        wrong += sum(e.fact not in ("kernel", "rack") for e in [*found.effects, *found.drifts])
+        wrong += sum(e.fact not in ("kernel_release", "rack") for e in [*found.effects, *found.drifts])
         smallest, largest = (f"{min(hit):.0%}" if hit else "-"), (f"{max(missed):.0%}" if missed else "-")
         cells = [seed, len(hit), smallest, largest, len(kernels & fleet.bad_kernels.keys())]
         print("|", " | ".join(map(str, [*cells, int(fleet.bad_rack in racks), len(false), wrong])), "|", flush=True)

@@ -52,7 +52,7 @@ def fill(
         machines, cases = [], []
         for i in range(hosts):
             key = {"host": names.format(i), "run": f"r{day}-{i}", "started": at, "experiment": "ring"}
-            alike = {"cpu_model": "EPYC", "cpus": 64, "kernel": "6.1", "noise": "quiet", "file_bytes": 1}
+            alike = {"cpu_model": "EPYC", "cpus_online": 64, "kernel_release": "6.1", "noise": "quiet", "file_bytes": 1}
             machines.append({**key, **alike, **facts(i, day)})
             factor = exp(own[i] + level(i, day) + random.normal(0, scatter))
             at_clock: dict[str, object] = {}
@@ -87,11 +87,17 @@ def test_a_sound_fleet_has_nobody(dataset: Dataset) -> None:
 
 
 def test_a_slow_host_is_named_with_what_goes_with_it(dataset: Dataset) -> None:
-    fill(dataset, 40, 6, lambda i, _: 0.32 * (i == 7), lambda i, _: {"kernel": "5.10.0-8" if i == 7 else "5.10.0-28"})
+    fill(
+        dataset,
+        40,
+        6,
+        lambda i, _: 0.32 * (i == 7),
+        lambda i, _: {"kernel_release": "5.10.0-8" if i == 7 else "5.10.0-28"},
+    )
     found = analyse(dataset)
     assert [h.name for h in found.slow] == ["n007"]
     assert found.answer().startswith(
-        "40 hosts in 1 group: 1 is slow (n007: +38 %, kernel 5.10.0-8, the others 5.10.0-28)"
+        "40 hosts in 1 group: 1 is slow (n007: +38 %, kernel release 5.10.0-8, the others 5.10.0-28)"
     )
     assert json.loads(json.dumps(found.value()))["groups"][0]["hosts"] == 40
 
@@ -116,8 +122,13 @@ def test_slow_kernels_are_one_finding_each_and_hide_no_host(dataset: Dataset) ->
     def level(i: int, _: int) -> float:
         return slow.get(kernels[i % 3], 0.0) + 0.1 * (i == 30)
 
-    found = analyse(fill(dataset, 90, 6, level, lambda i, _: {"kernel": kernels[i % 3], "microcode": f"m{i % 3}"}))
-    assert {(e.fact, e.value, e.hosts) for e in found.effects} == {("kernel", "6.6", 30), ("kernel", "6.12", 30)}
+    found = analyse(
+        fill(dataset, 90, 6, level, lambda i, _: {"kernel_release": kernels[i % 3], "microcode": f"m{i % 3}"})
+    )
+    assert {(e.fact, e.value, e.hosts) for e in found.effects} == {
+        ("kernel_release", "6.6", 30),
+        ("kernel_release", "6.12", 30),
+    }
     assert [e.together_with for e in found.effects] == [["microcode m2"], ["microcode m1"]]
     assert {e.value: round(e.ratio, 2) for e in found.effects} == {"6.6": 1.05, "6.12": 1.13}
     assert [h.name for h in found.slow] == ["n030"]
@@ -151,7 +162,7 @@ def test_groups_that_are_too_small_and_hosts_that_are_too_noisy(dataset: Dataset
 @pytest.mark.parametrize(("ended", "slow"), [("interrupted", 0), ("failed", 0), ("killed", 0), ("precise", 1)])
 def test_runs_that_did_not_end_are_no_evidence(dataset: Dataset, ended: str, slow: int) -> None:
     def facts(i: int, day: int) -> dict[str, object]:
-        return {"ended": ended if i == 7 and day < 8 else "budget_spent"}
+        return {"end_reason": ended if i == 7 and day < 8 else "budget_spent"}
 
     found = analyse(fill(dataset, 40, 12, lambda i, day: 0.3 * (i == 7 and day < 8), facts))
     assert len(found.slow) == slow and not found.suspects and not found.drifting and not found.noisy
@@ -186,15 +197,15 @@ def test_no_runs(dataset: Dataset) -> None:
     ("change", "scatter", "verdict"), [(0.0, 0.004, "PASS"), (0.06, 0.004, "FAIL"), (0.03, 0.1, "UNDECIDED")]
 )
 def test_a_rollout(dataset: Dataset, change: float, scatter: float, verdict: str) -> None:
-    new: dict[bool, dict[str, object]] = {True: {"kernel": "6.6"}, False: {}}
+    new: dict[bool, dict[str, object]] = {True: {"kernel_release": "6.6"}, False: {}}
     fill(dataset, 40, 6, lambda _, d: change * (d >= 3), lambda _, d: new[d >= 3], scatter)
-    by_kernel = rollout.compare(dataset, "kernel=6.1", "kernel=6.6")
+    by_kernel = rollout.compare(dataset, "kernel_release=6.1", "kernel_release=6.6")
     by_day = rollout.compare(dataset, "..2026-11-03", "2026-11-04..")
     assert by_kernel.changes == by_day.changes and by_kernel.verdict == verdict
     assert by_kernel.answer().startswith(f"{verdict}: 40 hosts before and after, 3 cases")
-    for wrong in ("kernel", "a..b", "nothing=1", "kernel=none"):
+    for wrong in ("kernel", "a..b", "nothing=1", "kernel_release=none"):
         with pytest.raises(FleetError) as error:
-            rollout.compare(dataset, "kernel=6.1", wrong)
+            rollout.compare(dataset, "kernel_release=6.1", wrong)
         assert error.value.code == 2
 
 
@@ -221,7 +232,7 @@ HOSTILE = '</title></svg><script>alert("1")</script><img src=x onerror=alert(1)>
 
 def hostile(dataset: Dataset) -> Analysis:
     def facts(i: int, _: int) -> dict[str, object]:
-        return {"kernel": HOSTILE if i % 3 else "6.1", "cpu_model": HOSTILE, "noise_reasons": HOSTILE}
+        return {"kernel_release": HOSTILE if i % 3 else "6.1", "cpu_model": HOSTILE, "noise_reasons": HOSTILE}
 
     def level(i: int, day: int) -> float:
         return 0.3 * (i == 7) + 0.1 * bool(i % 3) + day / 70 * (i % 4 == 0)

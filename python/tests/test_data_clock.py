@@ -85,12 +85,12 @@ def test_a_clock_that_cannot_be_brings_nothing(dataset: Dataset, clock: float) -
 
 
 def test_a_host_with_a_lower_clock_is_slow_by_its_clock(dataset: Dataset) -> None:
-    governors = {True: {"governor": "powersave"}, False: {"governor": "performance"}}
+    governors = {True: {"frequency_governor": "powersave"}, False: {"frequency_governor": "performance"}}
     found = analyse(fill(dataset, 40, 6, facts=lambda i, _: dict(governors[i == 7]), clock=low(7)))
     assert [(h.name, h.verdict, h.by_clock) for h in found.slow] == [("n007", "slow", True)]
     said = found.answer()
     assert "1 is slow (n007: its clock is 7.0 % lower; per cycle as the others (" in said
-    assert "governor powersave, the others performance" in said
+    assert "frequency governor powersave, the others performance" in said
     assert not found.effects and not found.drifts and not found.faster and not found.noisy
     assert found.hosts[7].clock == pytest.approx(0.93, abs=0.002) and found.hosts[7].ratio == pytest.approx(1, abs=0.02)
     assert "Costs are compared at one clock; 40 hosts tell theirs." in found.text()
@@ -138,23 +138,30 @@ def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -
         return low(-1)(i, day) * (0.94 if i % 3 == 2 else 1)
 
     found = analyse(
-        fill(dataset, 90, 6, lambda i, _: 0.06 * (i % 3 == 1), lambda i, _: {"kernel": kernels[i % 3]}, clock=clock)
+        fill(
+            dataset,
+            90,
+            6,
+            lambda i, _: 0.06 * (i % 3 == 1),
+            lambda i, _: {"kernel_release": kernels[i % 3]},
+            clock=clock,
+        )
     )
     assert {(e.value, e.clock, e.hosts) for e in found.effects} == {("6.6", False, 30), ("6.12", True, 30)}
     said = found.answer()
-    assert "kernel 6.12 (30 hosts): clock 6.0 % lower" in said and "kernel 6.6 (30 hosts): +6." in said
+    assert "kernel release 6.12 (30 hosts): clock 6.0 % lower" in said and "kernel release 6.6 (30 hosts): +6." in said
     assert not found.slow and not found.faster
     gauges = metrics.text(found, {})
-    assert 'value="6.12",group="cpu model EPYC, cpus 64",of="clock"} 1.06' in gauges
+    assert 'value="6.12",group="cpu model EPYC, cpus online 64",of="clock"} 1.06' in gauges
 
 
 def test_a_kernel_that_is_slower_per_cycle_and_at_a_lower_clock_is_told_of_both(dataset: Dataset) -> None:
     def clock(i: int, day: int) -> float:
         return low(-1)(i, day) * (0.94 if i % 2 else 1)
 
-    fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel": f"6.{i % 2}"}, clock=clock)
+    fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=clock)
     said = analyse(dataset).answer()
-    assert "kernel 6.1 (20 hosts): clock 6." in said and "kernel 6.1 (20 hosts): +6." in said
+    assert "kernel release 6.1 (20 hosts): clock 6." in said and "kernel release 6.1 (20 hosts): +6." in said
     assert "per cycle as the others" not in said
 
 
@@ -196,7 +203,7 @@ def test_where_no_elasticity_is_known_a_clock_accuses_nobody_per_cycle(dataset: 
         assert "; per cycle inconclusive (" in found.slow[0].reason
     low_kernel: Level = lambda i, day: low(-1)(i, day) * (0.93 if i % 2 else 1)  # noqa: E731
     kernels = Dataset(dataset.path.parent / "kernels")
-    facts = lambda i, _: {"kernel": "6.6" if i % 2 else "6.1"}  # noqa: E731
+    facts = lambda i, _: {"kernel_release": "6.6" if i % 2 else "6.1"}  # noqa: E731
     found = analyse(fill(kernels, 40, 6, facts=facts, clock=low_kernel, **known))  # type: ignore[arg-type]
     assert [(e.value, e.clock, e.per_cycle_as_others) for e in found.effects] == [("6.6", True, False)]
 

@@ -6,11 +6,15 @@ import json
 import os
 import re
 import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from switchcost import _program
 from switchcost.fleet import dataset as module
 from switchcost.fleet.dataset import Added, Already, Compacted, Dataset, SetAside
@@ -197,6 +201,55 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
     assert not list(dataset.path.glob(".work-*"))
 
 
+def test_columns_of_older_versions_have_todays_names(dataset: Dataset) -> None:
+    """Alone, beside files of this version, and merged with them."""
+    start = datetime(2026, 11, 21, tzinfo=timezone.utc)
+    old = {
+        "host": "old",
+        "run": "r",
+        "started": start,
+        "program": "0.1.0 543983 None",
+        "ended": "precise",
+        "kernel": "5.10",
+        "command_line": "quiet",
+        "cpus": 4,
+        "smt": "on",
+        "governor": "performance",
+        "boost": "true",
+        "transparent_huge_pages": "never",
+        "microcode": "0x1",
+    }
+    names = (
+        "build_version build_commit build_target end_reason kernel_release kernel_command_line cpus_online smt_control"
+    )
+    names += " frequency_governor boost thp_enabled microcode"
+    today = ("0.1.0", "543983", None, "precise", "5.10", "quiet", 4, "on", "performance", True, "never", "0x1")
+
+    def found() -> tuple[object, ...]:
+        with dataset.connect() as connection:
+            columns = ", ".join(names.split())
+            return tuple(connection.execute(f"SELECT {columns} FROM machines WHERE host = 'old'").fetchall()[0])
+
+    file = dataset.parquet / "machines/date=2026-11-21/data.parquet"
+    file.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist([old]), file)
+    assert found() == today
+    dataset.add(TRIALS, host="n1")
+    dataset.compact()
+    assert rows(dataset, "machines") == 2 and found() == today
+    dataset.add(RING, host="n1")
+    dataset.compact()
+    assert rows(dataset, "machines") == 3 and found() == today
+    assert pq.read_schema(file).names == SCHEMAS["machines"].names
+    # An older version was killed before it merged them.
+    left = dataset.parquet / "new/machines/2026-11-22/part.parquet"
+    left.parent.mkdir(parents=True)
+    file.unlink()
+    pq.write_table(pa.Table.from_pylist([old]), left)
+    dataset.compact()
+    assert found() == today
+
+
 def test_who_never_answered(dataset: Dataset) -> None:
     dataset.add(RING, host="n1")
     dataset.compact()
@@ -257,7 +310,7 @@ def test_spark_reads_it(dataset: Dataset) -> None:
 
 
 def test_the_guide_has_every_column() -> None:
-    guide = (ROOT / "docs/fleet.md").read_text()
+    guide = (ROOT / "docs/fleet.md").read_text() + (ROOT / "docs/python.md").read_text()
     described = set(re.findall(r"`([a-z0-9_]+)`", guide))
     missing = {t: [c for c in s.names if c not in described] for t, s in SCHEMAS.items()}
     assert missing == {t: [] for t in SCHEMAS}

@@ -14,6 +14,7 @@ import pytest
 import switchcost
 from switchcost import tables
 from switchcost._program import call
+from switchcost.machine import FACTS, facts_of
 
 
 def test_no_number_is_computed_twice(ring: switchcost.Run, file: Path) -> None:
@@ -142,6 +143,50 @@ def test_tables_below_each_other_have_all_columns() -> None:
     one, other = tables.Table({"case": [1, 2]}), tables.Table({"case": [3], "link": ["pipe"]})
     assert tables.joined([one, other]).to_dict() == {"case": [1, 2, 3], "link": [None, None, "pipe"]}
     assert tables.joined([]).columns == []
+
+
+def test_the_guide_has_the_facts_as_they_are_declared() -> None:
+    guide = Path(__file__).parents[2] / "docs/python.md"
+    if not guide.exists():
+        pytest.skip("skipped: docs/ is not beside the tests")
+    (_, described) = guide.read_text().split("| column | values | in the record | meaning |\n|---|---|---|---|\n")
+    rows = "".join(f"| `{one.name}` | {one.kind} | `{one.path}` | {one.meaning} |\n" for one in FACTS)
+    assert described.split("\n\n")[0] + "\n" == rows, f"what should be there:\n{rows}"
+
+
+def test_facts_are_found_where_they_are_declared() -> None:
+    models = [{"vendor": v, "name": "A", "family": 25, "model": 1, "stepping": v} for v in ("y", "x")]
+    virtual = {"cpu_flag": True, "hypervisor_type": {"unknown": "no such file"}, "dmi_vendor": "V", "dmi_product": "P"}
+    machine = {
+        "kernel": {"release": "6.1", "version": {"unknown": "not read"}},
+        "cpu": {"models": models, "topology": [{}, {}]},
+        "frequency": {"policies": {"unknown": "no driver"}, "boost": False},
+        "mitigations": {"b": "Vulnerable", "a": "Not affected", "c": {"unknown": "x"}},
+        "virtualization": virtual,
+    }
+    noise = {"level": "noisy", "reasons": ["z", "steal, too"], "clean_share": None}
+    header = {"name": "x\x1b[2J", "machine": machine}
+    found = facts_of({"header": header, "end": None, "noise": noise, "speed": [{"clock_ghz": 3.2}, {"clock_ghz": 1}]})
+    assert {name: value for name, value in found.items() if value is not None} == {
+        "name": "x [2J",
+        "end_reason": "killed",
+        "noise": "noisy",
+        "noise_reasons": "z; steal, too",
+        "clock_ghz": 3.2,
+        "kernel_release": "6.1",
+        "mitigations": "a: Not affected; b: Vulnerable",
+        "cpu_vendor": "x, y",
+        "cpu_model": "A",
+        "cpu_stepping": "25-1-x, 25-1-y",
+        "cpus_online": 2,
+        "boost": False,
+        "hypervisor": "V P",
+        "cpu_flag": True,
+        "dmi_vendor": "V",
+        "dmi_product": "P",
+    }
+    assert facts_of({"header": {"machine": {"virtualization": {"cpu_flag": False}}}})["hypervisor"] == "none"
+    assert facts_of({"header": {}, "end": {"reason": "precise"}})["end_reason"] == "precise"
 
 
 def test_every_column_is_in_the_guide(ring: switchcost.Run) -> None:

@@ -183,7 +183,7 @@ class CommandUse(Tables):
 
     @cached_property
     def machine(self) -> Table:
-        return machine_row({"header": self.record}, None)
+        return machine_row({"header": self.record, "end": {}}, None)
 
     @property
     def answer(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Union, overload
 
 from switchcost import tables
 from switchcost._program import call, printable
+from switchcost.machine import facts_of
 from switchcost.tables import Table
 
 if TYPE_CHECKING:
@@ -189,69 +190,8 @@ def _of_file(path: str) -> Run:
     return Run(os.path.abspath(path))
 
 
-def _known(reading: Any, *keys: str | int) -> Any:
-    """What is below the keys; None where it is absent or `{"unknown": why}`."""
-    for key in keys:
-        if isinstance(reading, list) and isinstance(key, int) and key < len(reading):
-            reading = reading[key]
-        elif isinstance(reading, dict) and isinstance(key, str):
-            reading = reading.get(key)
-        else:
-            return None
-    return None if isinstance(reading, dict) and "unknown" in reading else reading
-
-
-def _words(reading: Any) -> str | None:
-    """`name: value` of a map, in the order of names; without what is unknown."""
-    known = {name: _known(value) for name, value in reading.items()} if isinstance(reading, dict) else {}
-    return "; ".join(f"{name}: {value}" for name, value in sorted(known.items()) if value is not None) or None
-
-
-def _count(cpus: Any) -> int | None:
-    """Number of CPUs in a list such as `0-3,6`."""
-    if not isinstance(cpus, str) or not cpus:
-        return None
-    ends = [[int(end) for end in part.split("-")] for part in cpus.split(",")]
-    return sum(end[-1] - end[0] + 1 for end in ends)
-
-
 def machine_row(record: dict[str, Any], name: str | None) -> Table:
-    """The facts of a record that runs are told apart by; one row. What is unknown is None."""
+    """The facts of a record; one row."""
     header = record["header"]
-    facts = header.get("machine")
-    row = {
-        "run": name,
-        "host": header.get("host"),
-        "experiment": _known(header, "plan", "experiment"),
-        "started": tables.parse_time(header["started"]),
-        "program_version": _known(header, "build", "version"),
-        "program_commit": _known(header, "build", "commit"),
-        "kernel_release": _known(facts, "kernel", "release"),
-        "kernel_version": _known(facts, "kernel", "version"),
-        "kernel_command_line": _known(facts, "kernel", "command_line"),
-        "hz": _known(facts, "kernel", "hz"),
-        "preemption": _known(facts, "kernel", "preemption", "model"),
-        "realtime_kernel": _known(facts, "kernel", "preemption", "realtime"),
-        "clock_source": _known(facts, "kernel", "clock_source", "current"),
-        "cpu_vendor": _known(facts, "cpu", "models", 0, "vendor"),
-        "cpu_model": _known(facts, "cpu", "models", 0, "name"),
-        "microcode": _known(facts, "cpu", "models", 0, "microcode"),
-        "cpus_online": _count(_known(facts, "cpu", "online")),
-        "smt_control": _known(facts, "cpu", "smt_control"),
-        "frequency_governor": _known(facts, "frequency", "policies", 0, "governor"),
-        "boost": _known(facts, "frequency", "boost"),
-        "idle_driver": _known(facts, "frequency", "idle_driver"),
-        "idle_governor": _known(facts, "frequency", "idle_governor"),
-        "mitigations": _words(_known(facts, "mitigations")),
-        "hypervisor": _known(facts, "virtualization", "cpu_flag"),
-        "system_vendor": _known(facts, "virtualization", "dmi_vendor"),
-        "system_product": _known(facts, "virtualization", "dmi_product"),
-        "memory_bytes": _known(facts, "memory", "total_bytes"),
-        "thp_enabled": _known(facts, "memory", "thp_enabled"),
-        "load_1_min": _known(facts, "load", "over_1_min"),
-        "clock_ghz": _known(record, "speed", 0, "clock_ghz"),
-        "clean_share": _known(record, "noise", "clean_share"),
-        "noise": _known(record, "noise", "level"),
-        "end_reason": _known(record, "end", "reason"),
-    }
-    return Table({column: [value] for column, value in row.items()})
+    key = {"run": name, "host": header.get("host"), "started": tables.parse_time(header["started"])}
+    return Table({column: [value] for column, value in {**key, **facts_of(record)}.items()})

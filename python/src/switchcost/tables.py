@@ -9,6 +9,8 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from switchcost.machine import FACTS
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -21,14 +23,14 @@ _KINDS = {
         cpu primes bytes values timer_slack_ns cpu_latency_us command exit_code signal real_ns max_resident_bytes
         input_blocks output_blocks run_delay_ns run_delay_covered_cpu_ns read_call_bytes write_call_bytes
         storage_read_bytes storage_write_bytes cancelled_write_bytes peak_threads_seen at_exec_resident_bytes
-        at_exec_minor_faults at_exec_cpu_ns orphans_ended left_behind cpus_online memory_bytes hz rounds""",
-    "float": """total mean sd min p50 p99 max estimate value low high spread load_1_min clock_ghz clean_share cycles
-        elasticity elasticity_error""",
-    "bool": "huge_pages interrupted hypervisor boost realtime_kernel dynamic_preemption",
+        at_exec_minor_faults at_exec_cpu_ns orphans_ended left_behind rounds file_bytes""",
+    "float": "total mean sd min p50 p99 max estimate value low high spread cycles elasticity elasticity_error",
+    "bool": "huge_pages interrupted dynamic_preemption",
     "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
     "time": "started",
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_KIND_OF.update((fact.name, fact.kind) for fact in FACTS)
 _UNITS = {"ns": "ns", "us": "us", "bytes": "bytes", "ghz": "GHz", "share": "share", "hz": "Hz", "ticks": "ticks"}
 #: A row of `_repr_html_` beyond this many is left out.
 _MOST_ROWS = 20
@@ -40,6 +42,16 @@ _PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "string
 def kind(column: str) -> str:
     """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
     return _KIND_OF.get(column, "str")
+
+
+def arrow_type(column: str) -> pyarrow.DataType:
+    """Arrow's type of a column."""
+    import pyarrow
+
+    of = kind(column)
+    if of == "time":
+        return pyarrow.timestamp("us", tz="UTC")
+    return pyarrow.list_(pyarrow.int64()) if of == "ints" else getattr(pyarrow, _ARROW[of])()
 
 
 def unit(column: str) -> str | None:
@@ -85,10 +97,8 @@ class Table:
         """An Arrow table: int64, double, bool, string, list<int64>, timestamp[us, UTC]; units are in the metadata."""
         import pyarrow
 
-        types: dict[str, Any] = {name: getattr(pyarrow, of)() for name, of in _ARROW.items()}
-        types.update(ints=pyarrow.list_(pyarrow.int64()), time=pyarrow.timestamp("us", tz="UTC"))
         fields = [
-            pyarrow.field(name, types[kind(name)], metadata={"unit": of} if (of := unit(name)) else None)
+            pyarrow.field(name, arrow_type(name), metadata={"unit": of} if (of := unit(name)) else None)
             for name in self._columns
         ]
         return pyarrow.table(self._columns, schema=pyarrow.schema(fields))

@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._program import printable
+from ..tables import kind
 from .rows import RUN, SCHEMAS, Rows, Unreadable, first_line, header_of, host_of, rows_of, run_of
 from .submission import HOST, FleetError, moment, submissions
 
@@ -35,6 +36,20 @@ MAX_ROWS = 1_000_000
 AT_ONCE = 500
 # Twice the CPUs: half of the threads wait for the disk.
 THREADS = 2 * (os.cpu_count() or 1)
+
+# Columns of `machines` in Parquet files of older versions, with what has taken their place, word by word.
+RENAMED = {
+    "program": ["build_version", "build_commit", "build_target"],
+    "ended": ["end_reason"],
+    "kernel": ["kernel_release"],
+    "command_line": ["kernel_command_line"],
+    "cpus": ["cpus_online"],
+    "boost": ["boost"],  # was text
+    "smt": ["smt_control"],
+    "governor": ["frequency_governor"],
+    "transparent_huge_pages": ["thp_enabled"],
+}
+_SQL = {"int": "BIGINT", "bool": "BOOLEAN", "str": "VARCHAR"}
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
@@ -47,11 +62,11 @@ WITH measured AS (
     SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
            cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
                                  nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label,
-           CASE WHEN clock_ghz BETWEEN 0.01 AND 100 THEN clock_ghz END AS clock_ghz,
+           CASE WHEN cases.clock_ghz BETWEEN 0.01 AND 100 THEN cases.clock_ghz END AS clock_ghz,
            CASE WHEN elasticity_error BETWEEN 0 AND 0.1 AND abs(elasticity) <= 5 THEN elasticity END AS own,
            elasticity_error
     FROM cases JOIN machines USING (host, run)
-    WHERE coalesce(ended, '') NOT IN ('interrupted', 'failed', 'killed')
+    WHERE coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
       AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
       AND coalesce(high - low <= estimate / 2, true)
 ), clocks AS (
@@ -218,15 +233,9 @@ class Dataset:
         A fourth, `figures`, has those cases that can be compared between hosts, by `label` and at one clock.
         """
         connection = _duckdb()
-        for table, schema in SCHEMAS.items():
-            files = sorted(str(f) for f in (self.parquet / table).glob("date=*/*.parquet"))
-            # Old files have fewer columns.
-            connection.register(f"no_{table}", schema.append(pa.field("date", pa.date32())).empty_table())
-            rows = f"SELECT * FROM no_{table}"
-            if files:
-                of = f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = true, union_by_name = true)"
-                rows += f" UNION ALL BY NAME SELECT * FROM {of}"
-            connection.execute(f"CREATE VIEW {table} AS {rows}")
+        for table in SCHEMAS:
+            files = sorted((self.parquet / table).glob("date=*/*.parquet"))
+            connection.execute(f"CREATE VIEW {table} AS {_rows_in(connection, table, files, ['date'])}")
         connection.execute(FIGURES)
         return connection
 
@@ -296,12 +305,10 @@ class Dataset:
         table, day = parts.parent.name, parts.name
         target = self.parquet / table / f"date={day}" / "data.parquet"
         new = f"read_parquet({quoted(parts / '*.parquet')})"
-        rows = f"SELECT * FROM {new}"
+        rows = _rows_in(connection, table, sorted(parts.glob("*.parquet")))
         if target.exists():
-            old = f"read_parquet({quoted(target)}, hive_partitioning = false)"
-            rows += (
-                f" UNION ALL BY NAME SELECT * FROM {old} o WHERE (o.host, o.run) NOT IN (SELECT (host, run) FROM {new})"
-            )
+            old = _rows_in(connection, table, [target])
+            rows += f" UNION ALL BY NAME FROM ({old}) o WHERE (o.host, o.run) NOT IN (SELECT (host, run) FROM {new})"
         order = "host, run" + ("" if table == "machines" else ', experiment, "case"')
         connection.execute(f"COPY ({rows} ORDER BY {order}) TO {quoted(beside)} (FORMAT parquet, COMPRESSION zstd)")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -371,6 +378,30 @@ class Dataset:
 
 def _parts(items: list[_T]) -> Iterator[list[_T]]:
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+
+
+def _rows_in(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path], more: Sequence[str] = ()) -> str:
+    """A query for the rows of Parquet files in today's columns, of which older files lack some and name some otherwise.
+
+    `more` are columns of the folders' names.
+    """
+    names = [*SCHEMAS[table].names, *more]
+    values = {name: f'"{name}"' for name in names}
+    old = RENAMED if table == "machines" else {}
+    for was, now in old.items():
+        for at, name in enumerate(now, 1):
+            word = f"nullif(split_part({was}, ' ', {at}), 'None')" if len(now) > 1 else was
+            values[name] = f"coalesce({', '.join(f'CAST({value} AS {_SQL[kind(name)]})' for value in (name, word))})"
+    lacking = SCHEMAS[table].empty_table()
+    for name in [*more, *(old.keys() - {*names})]:
+        lacking = lacking.append_column(name, pa.array([], pa.date32() if name in more else pa.string()))
+    connection.register(f"no_{table}", lacking)
+    rows = f"FROM no_{table}"
+    if files:
+        of = f"[{', '.join(map(quoted, files))}], hive_partitioning = {bool(more)}, union_by_name = true"
+        rows += f" UNION ALL BY NAME FROM read_parquet({of})"
+    chosen = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
+    return f"SELECT {chosen} FROM ({rows})"
 
 
 def quoted(text: str | Path) -> str:

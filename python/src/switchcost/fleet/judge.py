@@ -27,23 +27,25 @@ from .statistics import (
 from .submission import FleetError
 
 # What a host is: hosts that have all of these in common are a group.
-GROUP = ["cpu_model", "cpu_stepping", "cpus", "numa_nodes", "hypervisor"]
+GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
 # What may make it slow, the likeliest first.
 FACTS = [
-    "kernel",
+    "kernel_release",
     "microcode",
     "mitigations",
-    "governor",
+    "frequency_governor",
     "boost",
-    "smt",
+    "smt_control",
     "frequency_driver",
     "idle_driver",
     "idle_governor",
     "preemption",
     "clock_source",
-    "transparent_huge_pages",
+    "thp_enabled",
     "kernel_version",
-    "program",
+    "build_version",
+    "build_commit",
+    "build_target",
     "memory_bytes",
 ]
 FEWEST_DAYS_OF_A_TREND = 7
@@ -245,8 +247,7 @@ class _Analyst:
         )
         execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
         execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
-        facts = [f for f in FACTS if f in columns]
-        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in facts)
+        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in FACTS)
         rows: dict[str, Any] = self.connection.execute(
             f"""SELECT host, any_value(grp) AS grp, mode(noise) AS noise, {chosen}
             FROM runs JOIN last USING (host, grp) GROUP BY host ORDER BY host"""
@@ -259,7 +260,7 @@ class _Analyst:
         self.index = {name: i for i, name in enumerate(self.names)}
         self.keys, self.group = np.unique(rows["grp"].astype(str), return_inverse=True)
         self.noise = _texts(rows["noise"])
-        self.facts_of = {f: np.array(_texts(rows[f]), dtype=object) for f in facts if f not in self.group_by}
+        self.facts_of = {f: np.array(_texts(rows[f]), dtype=object) for f in FACTS if f not in self.group_by}
         labels = sorted({k for of in self.labels.values() for k in of})
         self.labels_of = {
             k: np.array([self.labels.get(n, {}).get(k) for n in self.names], dtype=object) for k in labels

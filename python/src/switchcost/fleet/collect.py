@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from .._program import printable
 from .dataset import AT_ONCE, Added, Already, Dataset, SetAside
-from .engine import engine
+from .engines import engine
 from .submission import HOST, FleetError, Incomplete, Submission, opened, submissions
 
 LONGEST_LINE = 64 << 20

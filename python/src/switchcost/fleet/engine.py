@@ -10,8 +10,6 @@ from typing import Protocol
 from .._program import printable
 from .submission import FleetError, Submission
 
-ENGINES = ("slurm", "kubernetes", "ssh")
-
 
 @dataclass
 class State:
@@ -39,15 +37,6 @@ class Engine(Protocol):
 
     def fetch(self, submission: Submission) -> None:
         """Brings answers that are elsewhere to the submission's folder."""
-
-
-def engine(name: str) -> Engine:
-    from .engines import kubernetes, slurm, ssh
-
-    known: dict[str, Engine] = {"slurm": slurm, "kubernetes": kubernetes, "ssh": ssh}
-    if name not in known:
-        raise FleetError(f"engine {printable(name)}: there are {', '.join(known)}", 2)
-    return known[name]
 
 
 def call(command: list[str], text: str = "") -> str:

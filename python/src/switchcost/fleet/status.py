@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .engine import State, engine
+from .engine import State
+from .engines import engine
 from .submission import FleetError, Submission, submissions
 
 NAMED = 10

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .engine import ENGINES, engine
+from .engines import ENGINES
 from .status import missing_states
 from .submission import FleetError, Submission, checked_hosts, submissions
 
@@ -51,13 +51,13 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--print", action="store_true", help="print it instead of running it")
     parser.add_argument("--again", action="store_true", help="ask all hosts anew, also where all have answered")
-    for name in ENGINES:
+    for name, engine in ENGINES.items():
         title = "ssh, kubernetes" if name == "ssh" else name
-        engine(name).add(parser.add_argument_group(title))
+        engine.add(parser.add_argument_group(title))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen = engine(arguments.engine)
+    chosen = ENGINES[arguments.engine]
     command = list(arguments.command) or ["measure"]
     if arguments.budget:
         if "--budget" in command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import signal
@@ -85,7 +86,7 @@ def test_options_that_were_given_reach_the_program(tmp_path: Path, monkeypatch: 
         ),
         (
             lambda: switchcost.ring(launches=2, link=["pipe", "futex"], placement=[0, 2], precision=0.01),
-            "ring --link=pipe,futex --placement=0,2 --launches=2 --precision=1% --quiet",
+            "ring --link=pipe,futex --launches=2 --placement=0,2 --precision=1% --quiet",
         ),
         (
             lambda: switchcost.cost(["4K", 8192], walk="chase", budget="2m"),
@@ -97,6 +98,16 @@ def test_options_that_were_given_reach_the_program(tmp_path: Path, monkeypatch: 
         with pytest.raises(switchcost.ProgramError) as raised:
             does()
         assert str(raised.value) == f"--color=never {expected}"
+
+
+def test_options_are_known_by_name_also_to_notebooks() -> None:
+    for function, own in ((switchcost.measure, "seed"), (switchcost.ring, "launches"), (switchcost.cost, "walk")):
+        parameters = inspect.signature(function).parameters
+        assert {own, "budget", "name", "extra"} <= set(parameters) and "options" not in parameters
+        assert ("rounds" in parameters) == (function is not switchcost.measure)
+    with pytest.raises(switchcost.ProgramError, match="--lunches") as raised:
+        switchcost.ring(lunches=2)  # type: ignore[call-arg]
+    assert raised.value.exit_code == 2
 
 
 def test_only_runs_of_this_process_are_given_also_by_an_error(

@@ -2,89 +2,99 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union
 
 from switchcost import _program, tables
 from switchcost.runs import Run, Runs, Tables, machine_row
 from switchcost.tables import Table
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_Function = TypeVar("_Function", bound=Callable[..., Runs])
 #: Numbers as the program takes them: 4, "2,4,8", "2..64:x2", or a list of numbers.
 Numbers = Union[int, str, Iterable[Union[int, str]]]
 #: Time: seconds, or as the program takes it ("90s", "2m").
 Time = Union[int, float, str]
 
 
-def measure(
-    *,
-    budget: Time | None = None,
-    seed: int | None = None,
-    name: str | None = None,
-    anonymous: bool = False,
-    extra: Sequence[str] = (),
-) -> Runs:
+class Options(TypedDict, total=False):
+    """What every experiment takes; `extra` are further arguments of the program."""
+
+    budget: Time | None
+    seed: int | None
+    name: str | None
+    anonymous: bool
+    extra: Sequence[str]
+
+
+class RingOptions(Options, total=False):
+    """What experiments on rings take besides; `precision` is a share (0.025) or "2.5%"."""
+
+    kind: str | None
+    placement: Numbers | None
+    policy: str | None
+    precision: float | str | None
+    rounds: int | None
+
+
+def _has(options: type) -> Callable[[_Function], _Function]:
+    """The function's `**options` are in its signature by name: notebooks complete and show them."""
+
+    def with_signature(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        parameters = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        for name, of in options.__annotations__.items():
+            annotation = getattr(of, "__forward_arg__", of)
+            parameters.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            )
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return with_signature
+
+
+@_has(Options)
+def measure(**options: Unpack[Options]) -> Runs:
     """What matters in one go (`switchcost measure`): rings, working sets, response, clocks; a run of each.
 
-    `budget` is 60 s by default. `extra` are further arguments. Raises ProgramError.
+    `budget` is 60 s by default. Raises ProgramError.
     """
-    options = _options(budget=_time(budget), seed=seed, name=name, anonymous=anonymous)
-    return _stored(["measure", *options, *extra])
+    return _stored("measure", **options)
 
 
+@_has(RingOptions)
 def ring(
     members: Numbers | None = None,
     *,
-    kind: str | None = None,
     link: Numbers | None = None,
     work: int | str | None = None,
     stride: int | str | None = None,
     op: str | None = None,
     state: Numbers | None = None,
-    placement: Numbers | None = None,
-    policy: str | None = None,
     launches: int | None = None,
-    precision: float | str | None = None,
-    budget: Time | None = None,
-    rounds: int | None = None,
-    seed: int | None = None,
-    name: str | None = None,
-    anonymous: bool = False,
-    extra: Sequence[str] = (),
+    **options: Unpack[RingOptions],
 ) -> Runs:
     """Cost of a switch by size of a ring (`switchcost ring --help`); a run for each launch.
 
-    `work` and `stride` are in bytes, `budget` is 20 s by default, `precision` a share (0.025) or "2.5%". Raises
-    ProgramError.
+    `work` and `stride` are in bytes, `budget` is 20 s by default. Raises ProgramError.
     """
-    options = _options(
-        members=_list(members),
-        kind=kind,
-        link=_list(link),
-        work=work,
-        stride=stride,
-        op=op,
-        state=_list(state),
-        placement=_list(placement),
-        policy=policy,
-        launches=launches,
-        precision=_share(precision),
-        budget=_time(budget),
-        rounds=rounds,
-        seed=seed,
-        name=name,
-        anonymous=anonymous,
-    )
-    return _stored(["ring", *options, *extra])
+    own = {"work": work, "stride": stride, "op": op, "state": state, "launches": launches}
+    return _stored("ring", members=members, link=link, **own, **options)
 
 
+@_has(RingOptions)
 def cost(
     array: Numbers | None = None,
     *,
@@ -92,38 +102,13 @@ def cost(
     op: Numbers | None = None,
     walk: Numbers | None = None,
     members: Numbers | None = None,
-    kind: str | None = None,
-    placement: Numbers | None = None,
-    policy: str | None = None,
-    precision: float | str | None = None,
-    budget: Time | None = None,
-    rounds: int | None = None,
-    seed: int | None = None,
-    name: str | None = None,
-    anonymous: bool = False,
-    extra: Sequence[str] = (),
+    **options: Unpack[RingOptions],
 ) -> Runs:
     """Cost of a switch by working set (`switchcost cost --help`); one run.
 
     `array` and `stride` are in bytes, `budget` is 55 s by default. Raises ProgramError.
     """
-    options = _options(
-        array=_list(array),
-        stride=_list(stride),
-        op=_list(op),
-        walk=_list(walk),
-        members=_list(members),
-        kind=kind,
-        placement=_list(placement),
-        policy=policy,
-        precision=_share(precision),
-        budget=_time(budget),
-        rounds=rounds,
-        seed=seed,
-        name=name,
-        anonymous=anonymous,
-    )
-    return _stored(["cost", *options, *extra])
+    return _stored("cost", array=array, stride=stride, op=op, walk=walk, members=members, **options)
 
 
 def run(
@@ -147,7 +132,7 @@ def run(
     """
     given = [f"--vs={other}" for other in vs]
     for name, values in (parameters or {}).items():
-        given += ["--parameter", name, _list([str(value) for value in values]) or ""]
+        given += ["--parameter", name, ",".join(map(str, values))]
     options = _options(runs=runs, warmup=warmup, tree=tree, no_estimate=not estimate, seed=seed, anonymous=anonymous)
     with tempfile.TemporaryDirectory(prefix="switchcost-") as folder:
         record, samples = Path(folder, "record.json"), Path(folder, "samples.csv")
@@ -208,8 +193,9 @@ def _row(command: Mapping[str, Any], figure: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _stored(arguments: Sequence[str]) -> Runs:
+def _stored(command: str, extra: Sequence[str] | None = None, **given: object) -> Runs:
     """Runs the program; the runs that it stored. A run file's name has the id of the process that wrote it."""
+    arguments = [command, *_options(**given), *(extra or ())]
     before = set(_store().glob("*.jsonl"))
     done = _program.run([*arguments, "--quiet"])
     new = re.compile(rf".*-{done.process_id}(-\d+)?\.jsonl")
@@ -231,23 +217,17 @@ def _store() -> Path:
 
 def _options(**given: object) -> list[str]:
     """`--name=value` of each that was given; `--name` of True."""
-    named = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
-    return [
-        name if value is True else f"{name}={value}"
-        for name, value in named
-        if value is not None and value is not False
-    ]
+    words = []
+    for name, value in given.items():
+        if value is not None and value is not False:
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={_text(name, value)}"))
+    return words
 
 
-def _list(values: Numbers | None) -> str | None:
-    if values is None or isinstance(values, (int, str)):
-        return None if values is None else str(values)
-    return ",".join(str(value) for value in values)
-
-
-def _time(time: Time | None) -> str | None:
-    return time if time is None or isinstance(time, str) else f"{round(time * 1000)}ms"
-
-
-def _share(share: float | str | None) -> str | None:
-    return share if share is None or isinstance(share, str) else f"{share * 100:g}%"
+def _text(name: str, value: object) -> str:
+    """As the program takes it."""
+    if name == "budget" and isinstance(value, (int, float)):
+        return f"{round(value * 1000)}ms"
+    if name == "precision" and isinstance(value, float):
+        return f"{value * 100:g}%"
+    return ",".join(map(str, value)) if isinstance(value, Iterable) and not isinstance(value, str) else str(value)

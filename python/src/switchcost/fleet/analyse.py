@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -15,7 +14,7 @@ from . import rollout
 from .dataset import Dataset
 from .findings import Analysis
 from .judge import GROUP, analyse
-from .submission import FleetError
+from .submission import FleetError, written
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -121,12 +120,9 @@ def write(path: str, text: str) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
-    beside = Path(f"{path}.{os.getpid()}.part")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        written(Path(path), text)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise FleetError(f"{path} cannot be written: {error}") from error
 
 

@@ -5,14 +5,13 @@ Estimates are the program's; nothing is computed here. A file may say anything: 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import pyarrow.csv
 
 from .._program import find, printable
 from ..machine import FACTS, facts_of
-from ..tables import arrow_type
+from ..tables import Table, arrow_type, of_csv
 from .submission import HOST, moment
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
@@ -68,16 +67,16 @@ def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
     machine = {**key, **facts_of(record), "recorded_host": recorded_host, **of_file}
     tables = {
         "samples": _samples(samples, key),
-        "cases": _rows("cases", [{**key, **row} for row in _cases(summary, record)]),
+        "cases": _rows("cases", [{**row, **key} for row in _cases(summary, record)]),
         "machines": _rows("machines", [machine]),
     }
     return Rows(started.date().isoformat(), tables)
 
 
-def _exports(path: Path, max_bytes: int) -> tuple[dict[str, Any], list[dict[str, str]], bytes]:
-    """What the program says of a run file: the record, the rows of its summary, and its samples as CSV."""
+def _exports(path: Path, max_bytes: int) -> tuple[dict[str, Any], Table, bytes]:
+    """What the program says of a run file: the record, its summary, and its samples as CSV."""
     record, summary, samples = (_export(path, form, max_bytes) for form in ("json", "summary-csv", "csv"))
-    return json.loads(record), list(csv.DictReader(io.StringIO(summary.decode()))), samples
+    return json.loads(record), of_csv(summary.decode()), samples
 
 
 def _export(path: Path, form: str, max_bytes: int) -> bytes:
@@ -161,20 +160,14 @@ def _rows(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 _ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}
 
 
-def _cases(summary: list[dict[str, str]], record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of `cases` without their key: the program's summary, and of rings at which speed the figure is."""
-    kinds: dict[str, Callable[[str], Any]] = {"int64": int, "double": float, "string": printable}
-    for row in summary:
-        typed: dict[str, Any] = {}
-        for field in SCHEMAS["cases"]:
-            text = row.get(field.name)
-            typed[field.name] = kinds[str(field.type)](text) if text and str(field.type) in kinds else None
-        cases = record.get("cases") or []
-        case = cases[typed["case"]] if typed["case"] in range(len(cases)) else {}
+def _cases(summary: Table, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of `cases`: the program's summary, and of rings at which speed the figure is."""
+    cases = dict(enumerate(record.get("cases") or []))
+    for row in summary.rows():
+        case = cases.get(row["case"], {})
         case = case.get("ring") or case.get("trial") or case
         estimate = case.get(_ESTIMATES.get(row["quantity"], "")) or {}
-        typed["speed"], typed["rounds"] = estimate.get("speed"), estimate.get("rounds") or case.get("rounds")
-        for name in ("low", "high"):
-            if typed["estimate"] is None:
-                typed[name] = None
-        yield {name: value for name, value in typed.items() if name not in ("host", "run", "started")}
+        row["speed"], row["rounds"] = estimate.get("speed"), estimate.get("rounds") or case.get("rounds")
+        if row["estimate"] is None:
+            row["low"] = row["high"] = None
+        yield {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -173,9 +173,13 @@ class Submission:
 
 def written(path: Path, text: str) -> None:
     """Writes a file that is there whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text)
-    os.replace(part, path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def load(path: Path) -> Submission:

@@ -71,6 +71,7 @@ def fill(
                 found = {**ring, **at_clock, "estimate": value, "low": value * 0.98, "high": value * 1.02}
                 cases.append({**key, **found, **(figure or {})})
         for table, rows in (("machines", machines), ("cases", cases)):
+            assert {name for row in rows for name in row} <= {*SCHEMAS[table].names}
             dataset.write(table, str(START + timedelta(day)), pa.Table.from_pylist(rows, schema=SCHEMAS[table]))
     return dataset
 

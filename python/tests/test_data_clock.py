@@ -126,7 +126,7 @@ def test_a_host_that_is_slow_per_cycle_and_has_a_lower_clock(dataset: Dataset) -
 
 def test_a_host_with_a_lower_clock_is_held_against_its_kernel(dataset: Dataset) -> None:
     found = analyse(
-        fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel": f"6.{i % 2}"}, clock=low(7))
+        fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=low(7))
     )
     assert "n007: its clock is 7.0 % lower; per cycle as the others (" in found.answer()
 

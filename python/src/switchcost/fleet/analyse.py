@@ -13,7 +13,8 @@ from .._program import printable
 from . import rollout
 from .dataset import Dataset
 from .findings import Analysis
-from .judge import GROUP, analyse
+from .judge import analyse
+from .measured import GROUP
 from .submission import FleetError, written
 
 

@@ -1,0 +1,206 @@
+"""What a dataset has of each host: its facts, and its figures by day as ratios to its group's.
+
+Ratios are natural logarithms, of clocks those of the period (docs/fleet.md, "How hosts are judged", points 1 to 4).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from .dataset import Dataset
+from .findings import words
+from .statistics import FEWEST_HOSTS, Floats, median_errors, slope, spread
+from .submission import FleetError
+
+# What a host is: hosts that have all of these in common are a group.
+GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
+# What may make it slow, the likeliest first.
+FACTS = [
+    "kernel_release",
+    "microcode",
+    "mitigations",
+    "frequency_governor",
+    "boost",
+    "smt_control",
+    "frequency_driver",
+    "idle_driver",
+    "idle_governor",
+    "preemption",
+    "clock_source",
+    "thp_enabled",
+    "kernel_version",
+    "build_version",
+    "build_commit",
+    "build_target",
+    "memory_bytes",
+]
+FEWEST_DAYS_OF_A_TREND = 7
+# A launch reads its clock no better than this.
+CLOCK_ERROR = 0.001
+
+# To the group's median of the same day, where enough hosts were measured on it: what all hosts have that day is out.
+# What bringing figures to one clock leaves open does not get smaller by days, and is no part of their `error`.
+RATIOS = [
+    """CREATE TEMP TABLE daily AS
+    SELECT host, grp, date, experiment, label,
+           avg(ln(estimate)) AS y, avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate) AS error,
+           avg(open) AS open, avg(-ln(clock_ghz)) AS period
+    FROM figures JOIN current USING (host, run) GROUP BY ALL""",
+    """CREATE TEMP TABLE ratios AS
+    WITH days AS (
+        SELECT grp, label, date, median(y) AS y, median(open) AS open, median(period) AS period
+        FROM daily GROUP BY ALL HAVING count(*) >= $fewest
+    ), all_days AS (
+        SELECT grp, label, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
+    )
+    SELECT host, date, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
+           daily.open - coalesce(days.open, all_days.open) AS open,
+           daily.period - coalesce(days.period, all_days.period) AS period
+    FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, date)""",
+]
+
+
+class Course(NamedTuple):
+    """A host's ratios by day: `error` is that of a day's figure, `open` what bringing it to one clock leaves open."""
+
+    days: Floats
+    ratio: Floats
+    error: Floats
+    open: Floats
+
+
+class Level(NamedTuple):
+    """Of each host the median over days (or the change over all), its standard error, what is open, and its days."""
+
+    value: Floats
+    error: Floats
+    open: Floats
+    days: Floats
+
+
+Courses = dict[int, Course]
+
+
+class Fleet:
+    """Hosts by number, in the order of their names. Raises FleetError, with code 2 where the days have no runs."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        connection: duckdb.DuckDBPyConnection,
+        labels: dict[str, dict[str, str]],
+        group_by: list[str],
+        since: date,
+        until: date,
+    ) -> None:
+        self.dataset, self.connection, self.group_by = dataset, connection, group_by
+        self._read_facts({"since": since, "until": until})
+        named = sorted({k for of in labels.values() for k in of})
+        self.labels_of = {k: np.array([labels.get(n, {}).get(k) for n in self.names], dtype=object) for k in named}
+        self._read_figures()
+
+    def _read_facts(self, span: dict[str, date]) -> None:
+        """Each host as its last run found it; runs before it was what it is now do not count for it."""
+        columns = [c[0] for c in self.connection.execute("DESCRIBE machines").fetchall()]
+        unknown = [c for c in self.group_by if c not in columns]
+        if unknown:
+            raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
+        key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
+        execute = self.connection.execute
+        execute(
+            f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN $since AND $until", span
+        )
+        execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
+        execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
+        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in FACTS)
+        rows: dict[str, Any] = self.connection.execute(
+            f"""SELECT host, any_value(grp) AS grp, mode(noise) AS noise, {chosen}
+            FROM runs JOIN last USING (host, grp) GROUP BY host ORDER BY host"""
+        ).fetchnumpy()
+        self.names = [str(h) for h in rows["host"]]
+        if not self.names:
+            said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
+            raise FleetError(said, 2)
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.keys, self.group = np.unique(rows["grp"].astype(str), return_inverse=True)
+        self.noise = _texts(rows["noise"])
+        self.facts_of = {f: np.array(_texts(rows[f]), dtype=object) for f in FACTS if f not in self.group_by}
+
+    def _read_figures(self) -> None:
+        self.connection.execute(RATIOS[0])
+        self.connection.execute(RATIOS[1], {"fewest": FEWEST_HOSTS})
+        self.experiments = [
+            e for (e,) in self.connection.execute("SELECT DISTINCT experiment FROM ratios ORDER BY 1").fetchall()
+        ]
+        rows: dict[str, Any] = self.connection.execute(
+            """SELECT host, date, coalesce(experiment, '') AS experiment, median(ratio) AS ratio,
+            median(error) AS error, median(open) AS open, median(period) AS period
+            FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date"""
+        ).fetchnumpy()
+        experiment, period = rows["experiment"].astype(str), numbers(rows["period"])
+        self.series: dict[str, Courses] = {
+            e: self._courses(rows, np.flatnonzero(experiment == e)) for e in ["", *self.experiments]
+        }
+        of_clock = {"ratio": period, "error": np.full(len(period), CLOCK_ERROR), "open": np.zeros(len(period))}
+        self.clocks = self._courses({**rows, **of_clock}, np.flatnonzero((experiment == "") & ~np.isnan(period)))
+
+    def _courses(self, rows: dict[str, Any], of: Any) -> Courses:
+        """The rows `of` by host; they are in the order of hosts and days."""
+        hosts, days = rows["host"].astype(str), rows["date"].astype("datetime64[D]").astype(np.int64).astype(np.float64)
+        ratio, error, open_ = numbers(rows["ratio"]), np.nan_to_num(numbers(rows["error"])), numbers(rows["open"])
+        parts = np.split(of, np.flatnonzero(hosts[of][1:] != hosts[of][:-1]) + 1)
+        return {self.index[hosts[p[0]]]: Course(days[p], ratio[p], error[p], open_[p]) for p in parts if len(p)}
+
+    def levels(self, courses: Courses) -> Level:
+        value, own, reading, errors, left = (np.full(len(self.names), np.nan) for _ in range(5))
+        count = np.zeros(len(self.names))
+        for i, (days, ratio, error, open_) in courses.items():
+            value[i], own[i], reading[i], count[i] = np.median(ratio), spread(ratio), np.median(error), len(days)
+            left[i] = np.median(open_)
+        there = count > 0
+        # What is open is the same on all days of one clock.
+        errors[there] = np.hypot(median_errors(own[there], count[there], reading[there]), left[there] / 1.96)
+        return Level(value, errors, left, count)
+
+    def trends(self, courses: Courses) -> Level:
+        """Of each host the change over all days by its trend."""
+        change, error, left = (np.full(len(self.names), np.nan) for _ in range(3))
+        all_days = {d for course in courses.values() for d in course.days}
+        span = max(all_days) - min(all_days) if all_days else 0.0
+        for i, (days, ratio, _, open_) in courses.items():
+            if len(days) >= FEWEST_DAYS_OF_A_TREND and days[-1] - days[0] >= span / 2:
+                trend, deviation = slope(days, ratio)
+                change[i], left[i] = trend * span, slope(days, open_)[0] * span if open_.any() else 0.0
+                error[i] = np.hypot(deviation * span, left[i] / 1.96)
+        return Level(change, error, left, np.full(len(self.names), float(len(all_days))))
+
+    def known(self, values: Floats) -> Iterator[NDArray[np.int64]]:
+        """Of each group the hosts that have a value."""
+        for group in range(len(self.keys)):
+            yield np.flatnonzero((self.group == group) & ~np.isnan(values))
+
+    def unlike(self, i: int) -> list[str]:
+        """What the host has that at least four of five hosts of its group have otherwise."""
+        group, found = np.flatnonzero(self.group == self.group[i]), list[str]()
+        for fact, of_hosts in {**self.facts_of, **self.labels_of}.items():
+            (usual, count), mine = Counter(of_hosts[group]).most_common(1)[0], of_hosts[i]
+            if mine != usual and mine is not None and usual is not None and count >= 0.8 * len(group):
+                found.append(f"{words(fact, str(mine))}, the others {words('', str(usual)).strip()}")
+        return found
+
+
+def _texts(column: Any) -> list[str | None]:
+    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else [False] * len(column)
+    return [None if hidden or value is None else str(value) for value, hidden in zip(np.ma.getdata(column), mask)]
+
+
+def numbers(column: Any) -> Floats:
+    values: Floats = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+    return values

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .analyse import analysed, common, write
-from .findings import Analysis, Host, merged, percent, power, words
+from .findings import Analysis, Host, merged, number, percent, power, words
 from .statistics import Floats
 
 ROWS = 200
@@ -137,33 +137,46 @@ def _marked(analysis: Analysis) -> list[float]:
 
 
 def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
-    height, foot, tallest = 90, 18, max(1, int(counts.max()))
-    step = WIDTH / len(counts)
+    height, foot, step = 90, 18, WIDTH / len(counts)
 
     def across(value: float) -> float:
         return WIDTH * float((value - edges[0]) / (edges[-1] - edges[0]))
 
     # By the square root, so that one host is seen beside ten thousand.
-    tall = height * np.sqrt(counts / tallest)
-    bars = "".join(
-        f'<rect x="{i * step:.1f}" y="{height - tall[i]:.1f}" width="{step - 1:.1f}" height="{tall[i]:.1f}" '
-        f'fill="var(--bar)"><title>{percent(exp(edges[i]))}: {c:,} hosts</title></rect>'
+    tall = height * np.sqrt(counts / max(1, counts.max()))
+    drawn = [
+        _rect(i * step, height - tall[i], step - 1, tall[i], "var(--bar)", f"{percent(exp(edges[i]))}: {c:,} hosts")
         for i, c in enumerate(counts)
         if c
-    )
-    slow = [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio and not h.by_clock]
-    marks = "".join(
-        f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
-        f"<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>"
-        for h in slow[:ROWS]
-    )
-    ticks = ""
+    ]
+    for h in [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio and not h.by_clock][:ROWS]:
+        mark = f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
+        drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
+    drawn.append(_line(0, WIDTH, height, height, "var(--line)"))
     for value in _ticks(edges[0], edges[-1]):
         x = across(log(1 + value))
-        ticks += f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{height}" y2="{height + 4}" stroke="var(--faint)"/>'
-        ticks += f'<text x="{x:.1f}" y="{height + 15}" text-anchor="middle">{value:+.0%}</text>'
-    base = f'<line x1="0" x2="{WIDTH}" y1="{height}" y2="{height}" stroke="var(--line)"/>'
-    return f'<svg viewBox="0 0 {WIDTH} {height + foot}" role="img">{bars}{marks}{base}{ticks}</svg>'
+        drawn += [_line(x, x, height, height + 4, "var(--faint)"), _text(x, height + 15, f"{value:+.0%}", "middle")]
+    return _svg(height + foot, drawn)
+
+
+def _svg(height: float, drawn: list[str]) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
+
+
+def _rect(x: float, y: float, width: float, height: float, fill: str, title: str) -> str:
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {box} fill="{fill}"><title>{escape(title)}</title></rect>'
+
+
+def _line(x1: float, x2: float, y1: float, y2: float, colour: str) -> str:
+    return f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+
+
+def _text(x: float, y: float, said: str, anchor: str = "start", longest: int = 34) -> str:
+    """Text at a place; of a long one the start, and all of it where the mouse is."""
+    title = f"<title>{escape(said)}</title>" if len(said) > longest else ""
+    shown = escape(said if len(said) <= longest else said[: longest - 1] + "…")
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{title}{shown}</text>'
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -174,45 +187,41 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def heat_map(analysis: Analysis) -> str:
     """Host by experiment: the slowest by name, the others together in rows of equally many."""
-    heat = analysis.heat
-    if not heat.size:
+    if not analysis.heat.size:
         return ""
-    # What is slow goes first; what has no figure goes last.
-    first = {h.name: rank for rank, h in enumerate([*analysis.slow, *analysis.suspects, *analysis.drifting])}
-    names = [h.name for h in analysis.hosts]
-    score = [(first.get(h.name, len(first)), -(h.ratio or 0)) for h in analysis.hosts]
-    order = sorted(range(len(names)), key=lambda i: score[i])
-    single = len(order) if len(order) <= ROWS_OF_THE_MAP else min(len(first), NAMED_IN_THE_MAP)
-    rows = [(names[i], heat[i]) for i in order[:single]]
-    rest = order[single:]
-    for part in np.array_split(rest, min(len(rest), ROWS_OF_THE_MAP - single)) if rest else []:
-        shown = heat[part]
-        with np.errstate(all="ignore"):
-            middle = np.array([np.nanmedian(c) if not np.isnan(c).all() else np.nan for c in shown.T])
-        rows.append((f"{len(part):,} hosts", middle))
+    rows = _rows_of_the_map(analysis)
     left, row, wide = 150, 13 if len(rows) > 20 else 20, (WIDTH - 150) / len(analysis.labels)
-    cells = ""
-    for j in range(len(analysis.labels)):
-        if wide >= 12 or j % 5 == 4:
-            cells += f'<text x="{left + (j + 0.5) * wide:.1f}" y="10" text-anchor="middle">{j + 1}</text>'
+    numbered = [j for j in range(len(analysis.labels)) if wide >= 12 or j % 5 == 4]
+    drawn = [_text(left + (j + 0.5) * wide, 10, f"{j + 1}", "middle") for j in numbered]
     for i, (name, ratios) in enumerate(rows):
         y = 16 + i * row
-        shown_name = name if len(name) <= 22 else name[:21] + "…"
-        tip = f"<title>{escape(name)}</title>"
-        cells += f'<text x="{left - 6}" y="{y + row - 3}" text-anchor="end">{tip}{escape(shown_name)}</text>'
-        cells += "".join(
-            f'<rect x="{left + j * wide:.1f}" y="{y}" width="{wide - 0.5:.1f}" height="{row - 1}" fill="{_colour(r)}">'
-            f"<title>{escape(name)}, {j + 1}: {percent(exp(r))}</title></rect>"
-            for j, r in enumerate(ratios)
-            if not np.isnan(r)
-        )
+        drawn.append(_text(left - 6, y + row - 3, name, "end", 22))
+        for j in np.flatnonzero(~np.isnan(ratios)):
+            title = f"{name}, {j + 1}: {percent(exp(ratios[j]))}"
+            drawn.append(_rect(left + j * wide, y, wide - 0.5, row - 1, _colour(ratios[j]), title))
     legend = "".join(f"<li>{escape(label)}</li>" for label in analysis.labels)
-    together = "" if len(order) == single else " Rows of several hosts show their median, the slower hosts first."
+    several = len(rows) < len(analysis.hosts)
+    together = " Rows of several hosts show their median, the slower hosts first." if several else ""
     return (
         "<h2>Host by experiment</h2><figure><figcaption>Blue is faster than the group, red slower; the darkest is "
-        f"{exp(DARKEST) - 1:.0%} and more.{together}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {20 + len(rows) * row}" role="img">{cells}</svg></figure><ol>{legend}</ol>'
+        f"{exp(DARKEST) - 1:.0%} and more.{together}</figcaption>{_svg(20 + len(rows) * row, drawn)}</figure>"
+        f"<ol>{legend}</ol>"
     )
+
+
+def _rows_of_the_map(analysis: Analysis) -> list[tuple[str, Floats]]:
+    # What is slow goes first; what has no figure goes last.
+    first = {h.name: rank for rank, h in enumerate([*analysis.slow, *analysis.suspects, *analysis.drifting])}
+    score = [(first.get(h.name, len(first)), -(h.ratio or 0)) for h in analysis.hosts]
+    order = sorted(range(len(score)), key=lambda i: score[i])
+    single = len(order) if len(order) <= ROWS_OF_THE_MAP else min(len(first), NAMED_IN_THE_MAP)
+    rows = [(analysis.hosts[i].name, analysis.heat[i]) for i in order[:single]]
+    rest = order[single:]
+    for part in np.array_split(rest, min(len(rest), ROWS_OF_THE_MAP - single)) if rest else []:
+        known = (column[~np.isnan(column)] for column in analysis.heat[part].T)
+        middle = np.array([np.median(column) if len(column) else np.nan for column in known])
+        rows.append((number(len(part), "host"), middle))
+    return rows
 
 
 def _colour(ratio: float) -> str:
@@ -234,22 +243,20 @@ def courses(analysis: Analysis) -> str:
     def up(value: float) -> float:
         return height * (high - value) / (high - low) + 5
 
-    lines = ""
+    drawn = []
     for tick in _ticks(low, high):
         y = up(log(1 + tick))
-        lines += f'<line x1="{left}" x2="{WIDTH - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--line)"/>'
-        lines += f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:+.0%}</text>'
+        drawn += [_line(left, WIDTH - right, y, y, "var(--line)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
     ends: list[float] = []
     for name, (days, ratios) in sorted(analysis.daily.items(), key=lambda c: -c[1][1][-1]):
         colour = "var(--faint)" if name.startswith("all hosts") else "var(--mark)"
         points = " ".join(f"{at[d]:.1f},{up(r):.1f}" for d, r in zip(days, ratios))
-        lines += f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        drawn.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
         # Names below each other, however near their lines end.
         ends.append(max(up(float(ratios[-1])), ends[-1] + 13 if ends else 0))
-        lines += f'<text x="{WIDTH - right + 6}" y="{ends[-1] + 4:.1f}">{escape(name[:34])}</text>'
-    lines += f'<text x="{left}" y="{height + 22}">{dates[0]}</text>'
-    lines += f'<text x="{WIDTH - right}" y="{height + 22}" text-anchor="end">{dates[-1]}</text>'
-    return f'<h2>Drift</h2><figure><svg viewBox="0 0 {WIDTH} {height + 28}" role="img">{lines}</svg></figure>'
+        drawn.append(_text(WIDTH - right + 6, ends[-1] + 4, name))
+    drawn += [_text(left, height + 22, dates[0]), _text(WIDTH - right, height + 22, dates[-1], "end")]
+    return f"<h2>Drift</h2><figure>{_svg(height + 28, drawn)}</figure>"
 
 
 def facts(analysis: Analysis) -> str:

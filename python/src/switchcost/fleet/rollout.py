@@ -99,27 +99,9 @@ def selection(text: str) -> tuple[str, list[Any]]:
 def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> Rollout:
     """Paired by host and case. Raises FleetError, with code 2 where no host was measured in both."""
     with dataset.connect() as connection:
-        for name, text in (("before_runs", before), ("after_runs", after)):
-            condition, values = selection(text)
-            try:
-                connection.execute(
-                    f"CREATE TEMP TABLE {name} AS SELECT host, run FROM machines WHERE {condition}", values
-                )
-            except duckdb.BinderException as error:
-                raise FleetError(f"{text}: no such column of `machines` (docs/fleet.md has them)", 2) from error
-        for name in ("before", "after"):
-            connection.execute(
-                f"""CREATE TEMP TABLE {name} AS SELECT host, label, date, avg(ln(estimate)) AS y, avg(open) AS open,
-                avg(-ln(clock_ghz)) AS period FROM figures JOIN {name}_runs USING (host, run) GROUP BY ALL"""
-            )
-        columns = "median(y) AS y, median(open) AS open, median(period) AS period"
-        side = f"SELECT host, label, {columns} FROM {{}} GROUP BY ALL"
-        rows = connection.execute(
-            f"""SELECT host, label, b.y IS NULL AS is_new, a.y IS NULL AS is_gone,
-            a.y - b.y, a.open - b.open, a.period - b.period
-            FROM ({side.format("before")}) b FULL JOIN ({side.format("after")}) a USING (host, label)
-            ORDER BY label, host"""
-        ).fetchall()
+        _select(connection, "before", before)
+        _select(connection, "after", after)
+        rows = _pairs(connection)
         errors, clock_errors = (
             [_errors(connection, name, of) for name in ("before", "after")] for of in ("y", "period")
         )
@@ -152,6 +134,31 @@ def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> 
         clock=clock,
         odd_clocks=_odd(against_others, clock_errors, limit),
     )
+
+
+def _select(connection: duckdb.DuckDBPyConnection, side: str, runs: str) -> None:
+    """A table of that name: the figures of these runs."""
+    condition, values = selection(runs)
+    try:
+        connection.execute(f"CREATE TEMP TABLE {side}_runs AS SELECT host, run FROM machines WHERE {condition}", values)
+    except duckdb.BinderException as error:
+        raise FleetError(f"{runs}: no such column of `machines` (docs/python.md has them)", 2) from error
+    connection.execute(
+        f"""CREATE TEMP TABLE {side} AS SELECT host, label, date, avg(ln(estimate)) AS y, avg(open) AS open,
+        avg(-ln(clock_ghz)) AS period FROM figures JOIN {side}_runs USING (host, run) GROUP BY ALL"""
+    )
+
+
+def _pairs(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    """Of each host and case whether it is new or gone, and by how much the figure, what is open and the period grew."""
+    columns = "median(y) AS y, median(open) AS open, median(period) AS period"
+    side = f"SELECT host, label, {columns} FROM {{}} GROUP BY ALL"
+    return connection.execute(
+        f"""SELECT host, label, b.y IS NULL AS is_new, a.y IS NULL AS is_gone,
+        a.y - b.y, a.open - b.open, a.period - b.period
+        FROM ({side.format("before")}) b FULL JOIN ({side.format("after")}) a USING (host, label)
+        ORDER BY label, host"""
+    ).fetchall()
 
 
 def _change(label: str, values: Floats, cases: int, limit: float) -> Change:

@@ -50,46 +50,7 @@ def manifest(submission: Submission, hosts: list[str], arguments: argparse.Names
         raise FleetError("--image is missing: the image that deploy/Dockerfile builds, where the cluster finds it", 2)
     # All pods take their node at once, else a second one could come to a node that is done; they wait in it.
     turn_s = max(arguments.staggered_s, 1.5 * arguments.budget_s / arguments.limit if arguments.limit else 0)
-    wait = f'sleep "$((JOB_COMPLETION_INDEX * {round(turn_s * 1000)} / 1000))"\n' if turn_s else ""
     name = {"app.kubernetes.io/name": "switchcost", LABEL: submission.id}
-    privileged = {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_NICE"]}}
-    unprivileged = {"runAsUser": 65532, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
-    container = {
-        "name": "measure",
-        "image": arguments.image,
-        # "$(" is kubernetes' own; "$$(" is the shell's.
-        "command": ["sh", "-c", (wait + submission.job_text()).replace("$(", "$$("), "job", "$(NODE)"],
-        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
-        "resources": {"requests": {"cpu": "1", "memory": "256Mi"}},
-        "securityContext": {
-            **(unprivileged if arguments.unprivileged else privileged),
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
-    }
-    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [host]}]} for host in hosts]
-    pod = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        **({} if arguments.unprivileged else {"hostPID": True}),
-        "tolerations": [{"operator": "Exists"}],
-        "terminationGracePeriodSeconds": 5,
-        "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
-            "podAntiAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {
-                        "topologyKey": "kubernetes.io/hostname",
-                        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "switchcost"}},
-                    }
-                ]
-            },
-        },
-        "containers": [container],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
-    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -104,8 +65,48 @@ def manifest(submission: Submission, hosts: list[str], arguments: argparse.Names
             "podFailurePolicy": {
                 "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
             },
-            "template": {"metadata": {"labels": name}, "spec": pod},
+            "template": {"metadata": {"labels": name}, "spec": pod(submission, hosts, arguments, turn_s)},
         },
+    }
+
+
+def pod(submission: Submission, hosts: list[str], arguments: argparse.Namespace, turn_s: float) -> dict[str, Any]:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [host]}]} for host in hosts]
+    alike = {"matchLabels": {"app.kubernetes.io/name": "switchcost"}}
+    apart = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": alike}]
+    return {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        **({} if arguments.unprivileged else {"hostPID": True}),
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 5,
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart},
+        },
+        "containers": [container(submission, arguments, turn_s)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+
+
+def container(submission: Submission, arguments: argparse.Namespace, turn_s: float) -> dict[str, Any]:
+    wait = f'sleep "$((JOB_COMPLETION_INDEX * {round(turn_s * 1000)} / 1000))"\n' if turn_s else ""
+    privileged = {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_NICE"]}}
+    unprivileged = {"runAsUser": 65532, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
+    return {
+        "name": "measure",
+        "image": arguments.image,
+        # "$(" is kubernetes' own; "$$(" is the shell's.
+        "command": ["sh", "-c", (wait + submission.job_text()).replace("$(", "$$("), "job", "$(NODE)"],
+        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "resources": {"requests": {"cpu": "1", "memory": "256Mi"}},
+        "securityContext": {
+            **(unprivileged if arguments.unprivileged else privileged),
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
 
 

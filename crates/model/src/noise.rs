@@ -319,9 +319,9 @@ impl NoiseVerdict {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::plan::{Batching, Plan, Stopping};
+    use crate::plan::Plan;
     use crate::ring::{Counters, Halts, Kind, Placement, Policy};
-    use crate::speed::{Reference, cut};
+    use crate::speed::cut;
 
     fn case(members: u32) -> Case {
         let placement = Placement::Same { cpu: 1 };
@@ -339,20 +339,7 @@ mod tests {
     }
 
     fn plan(cases: &[Case]) -> Plan {
-        Plan {
-            experiment: Experiment::Ring,
-            cases: cases.iter().cloned().map(Into::into).collect(),
-            seed: 1,
-            batching: Batching::default(),
-            stopping: Stopping {
-                precision: 0.01,
-                budget_ns: 1,
-                rounds: None,
-                confidence: 0.95,
-                fixed_budget: false,
-            },
-            reference: Reference::default(),
-        }
+        Plan { seed: 1, ..Plan::of(Experiment::Ring, cases.iter().cloned()) }
     }
 
     #[test]

@@ -423,37 +423,24 @@ fn less(one: &Figures, other: &Figures) -> Figures {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::plan::{Batching, Stopping};
-    use crate::ring::{self, Counters, Kind, Placement, Policy};
-    use crate::speed::{Reference, Speed, cut};
+
+    use crate::ring::{self, Counters, Placement};
+    use crate::speed::{Speed, cut};
 
     /// Four rings: a solo one and one of two, twice.
     fn plan() -> Plan {
         let case = |members: u32, link: &str| ring::Case {
-            members,
-            kind: Kind::Process,
             link: link.into(),
-            work: None,
-            placement: Placement::Same { cpu: 1 },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
+            ..ring::Case::of_processes(members, Placement::Same { cpu: 1 })
         };
         Plan {
-            experiment: Experiment::Ring,
-            cases: [case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")]
-                .map(crate::case::Case::Ring)
-                .to_vec(),
             seed: 7,
-            batching: Batching::default(),
-            stopping: Stopping {
-                precision: 0.01,
-                budget_ns: 1,
-                rounds: None,
-                confidence: 0.95,
-                fixed_budget: false,
-            },
-            reference: Reference::default(),
+            ..Plan::of(
+                Experiment::Ring,
+                [case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")]
+                    .map(crate::case::Case::Ring)
+                    .to_vec(),
+            )
         }
     }
 

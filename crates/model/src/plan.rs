@@ -42,6 +42,14 @@ pub struct Stopping {
     pub fixed_budget: bool,
 }
 
+/// At 1 %, or after a minute.
+impl Default for Stopping {
+    fn default() -> Self {
+        let (precision, budget_ns, confidence) = (0.01, 60_000_000_000, 0.95);
+        Self { precision, budget_ns, rounds: None, confidence, fixed_budget: false }
+    }
+}
+
 impl Stopping {
     /// Or which number cannot be meant.
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -173,6 +181,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Of these cases, with the defaults of all else, and nothing known beforehand.
+    pub fn of<C: Into<Case>>(experiment: Experiment, cases: impl IntoIterator<Item = C>) -> Self {
+        Self {
+            experiment,
+            cases: cases.into_iter().map(Into::into).collect(),
+            seed: 1992,
+            batching: Batching::default(),
+            stopping: Stopping::default(),
+            reference: Reference::default(),
+        }
+    }
+
     /// Or which number cannot be meant, and of which case.
     fn check(&self) -> Result<(), String> {
         within("number of cases", self.cases.len(), 1..=usize::MAX)?;
@@ -333,36 +353,14 @@ impl<'de> Deserialize<'de> for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::{Kind, Op, Placement, Policy, Work};
+    use crate::ring::{Op, Placement, Work};
 
     fn case(members: u32) -> ring::Case {
-        ring::Case {
-            members,
-            kind: Kind::Process,
-            link: "pipe".into(),
-            work: None,
-            placement: Placement::Same { cpu: 1 },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        }
+        ring::Case::of_processes(members, Placement::Same { cpu: 1 })
     }
 
     fn plan(sizes: &[u32], seed: u64) -> Plan {
-        Plan {
-            experiment: Experiment::Ring,
-            cases: sizes.iter().map(|members| case(*members).into()).collect(),
-            seed,
-            batching: Batching::default(),
-            stopping: Stopping {
-                precision: 0.01,
-                budget_ns: 1,
-                rounds: None,
-                confidence: 0.95,
-                fixed_budget: false,
-            },
-            reference: Default::default(),
-        }
+        Plan { seed, ..Plan::of(Experiment::Ring, sizes.iter().map(|members| case(*members))) }
     }
 
     #[test]

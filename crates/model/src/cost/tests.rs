@@ -2,43 +2,22 @@ use super::*;
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::{Cache, CacheKind, CpuModel, Tlb};
-use crate::plan::{Batching, Stopping};
 use crate::reading::Reading;
 use crate::regions::Region;
-use crate::ring::{Case, Counters, Kind, Op, Placement, Policy, Sample, Walk, Work};
+use crate::ring::{Case, Counters, Op, Placement, Sample, Walk, Work};
 use crate::speed::tests::cut;
 use crate::summary::summaries;
 
 fn plan(members: &[u32], works: &[Work]) -> Plan {
     let case = |members: u32, work: Option<Work>| Case {
-        members,
-        kind: Kind::Process,
-        link: "pipe".into(),
         work,
-        placement: Placement::Same { cpu: 1 },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
+        ..Case::of_processes(members, Placement::Same { cpu: 1 })
     };
     let with = |members: &u32| {
         let works = works.iter().map(|work| Some(*work));
         std::iter::once(None).chain(works).map(|work| case(*members, work)).collect::<Vec<_>>()
     };
-    Plan {
-        experiment: Experiment::Cost,
-        cases: members.iter().flat_map(with).map(Into::into).collect(),
-        seed: 1,
-        batching: Batching::default(),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: Default::default(),
-    }
-    .with_solos()
+    Plan { seed: 1, ..Plan::of(Experiment::Cost, members.iter().flat_map(with)) }.with_solos()
 }
 
 /// Eight rounds of a machine whose switch costs what `cost` says; a hop alone costs 1000 ns and the

@@ -11,27 +11,18 @@ use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
 use crate::noise::NoiseLevel;
-use crate::plan::{Batching, Plan, Stopping};
+use crate::plan::{Batching, Plan};
 use crate::run::{Build, Header, Line, Run, SCHEMA};
 use crate::speed::{self, CleanCounts, Slices, Speed, around};
 use crate::trial::{Phase, Repeats, Sample, Sliced, loops};
 use stats::median;
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
-    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other }.into();
+    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
     let plan = Plan {
-        experiment,
-        cases: trials.into_iter().map(case).collect(),
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 4 }),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: Default::default(),
+        ..Plan::of(experiment, trials.into_iter().map(case))
     };
     let mut run = Run::new(Header {
         schema: SCHEMA,

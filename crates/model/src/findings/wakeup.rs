@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::case::Policy;
     use crate::experiment::Experiment;
-    use crate::plan::{Batching, Plan, Stopping};
+    use crate::plan::{Batching, Plan};
     use crate::trial::{Case, Repeats, Sample};
 
     fn wakeup(load: Load, wakes: i64) -> Wakeup {
@@ -146,22 +146,15 @@ mod tests {
     }
 
     fn plan(sleepers: &[(Wakeup, Policy)]) -> Plan {
-        let case = |(of, policy): &(Wakeup, Policy)| {
-            Case { trial: Trial::Wakeup(*of), cpu: 1, policy: *policy }.into()
+        let case = |(of, policy): &(Wakeup, Policy)| Case {
+            trial: Trial::Wakeup(*of),
+            cpu: 1,
+            policy: *policy,
         };
         Plan {
-            experiment: Experiment::Response,
-            cases: sleepers.iter().map(case).collect(),
             seed: 1,
             batching: Batching::of_trials(Repeats { trials: 1 }),
-            stopping: Stopping {
-                precision: 0.01,
-                budget_ns: 1,
-                rounds: None,
-                confidence: 0.95,
-                fixed_budget: false,
-            },
-            reference: Default::default(),
+            ..Plan::of(Experiment::Response, sleepers.iter().map(case))
         }
     }
 

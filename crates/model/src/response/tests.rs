@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::case::Sample;
-use crate::case::{Case, Kind, Placement, Policy};
+use crate::case::{Case, Placement, Policy};
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
-use crate::plan::{Batching, Plan, Stopping};
+use crate::plan::{Batching, Plan};
 use crate::ring::{self, Counters};
 use crate::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use crate::speed::{self, Speed};
@@ -18,14 +18,8 @@ use crate::trial::{self, Repeats, Trial, loops};
 
 fn ring(members: u32, link: &str) -> Case {
     Case::Ring(ring::Case {
-        members,
-        kind: Kind::Process,
         link: link.into(),
-        work: None,
-        placement: Placement::Same { cpu: 1 },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
+        ..ring::Case::of_processes(members, Placement::Same { cpu: 1 })
     })
 }
 
@@ -40,26 +34,20 @@ fn calls_of(name: &str) -> Case {
 /// Rings and trials mixed.
 fn plan() -> Plan {
     Plan {
-        experiment: Experiment::Response,
-        cases: vec![
-            calls_of(loops::GETUID),
-            ring(1, "pipe"),
-            ring(2, "pipe"),
-            calls_of(loops::SIGNAL_SELF),
-            ring(1, "handler-signal"),
-            ring(2, "handler-signal"),
-            trial(Trial::TwoProcesses),
-        ],
         seed: 3,
         batching: Batching { ring: ring::Batching::default(), trial: Repeats { trials: 100 } },
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: Default::default(),
+        ..Plan::of(
+            Experiment::Response,
+            [
+                calls_of(loops::GETUID),
+                ring(1, "pipe"),
+                ring(2, "pipe"),
+                calls_of(loops::SIGNAL_SELF),
+                ring(1, "handler-signal"),
+                ring(2, "handler-signal"),
+                trial(Trial::TwoProcesses),
+            ],
+        )
     }
 }
 

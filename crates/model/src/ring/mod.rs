@@ -255,6 +255,20 @@ pub struct Case {
 }
 
 impl Case {
+    /// So many processes by pipe under the normal policy, without work.
+    pub fn of_processes(members: u32, placement: Placement) -> Self {
+        Self {
+            members,
+            kind: Kind::Process,
+            link: "pipe".to_string(),
+            work: None,
+            placement,
+            policy: Policy::Other,
+            priority: None,
+            state: None,
+        }
+    }
+
     /// Or which number cannot be meant.
     pub(crate) fn check(&self) -> Result<(), String> {
         within("members", self.members, 1..=MOST_MEMBERS)?;
@@ -379,16 +393,7 @@ mod tests {
     use super::*;
 
     fn case(members: u32) -> Case {
-        Case {
-            members,
-            kind: Kind::Process,
-            link: "pipe".into(),
-            work: None,
-            placement: Placement::Pinned { cpus: vec![3, 1], relation: None },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        }
+        Case::of_processes(members, Placement::Pinned { cpus: vec![3, 1], relation: None })
     }
 
     #[test]

@@ -522,6 +522,28 @@ pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
     ))
 }
 
+/// A level and its quanta, for tests.
+#[cfg(test)]
+pub(super) mod made_up {
+    use super::Level;
+
+    pub(crate) const ALONE: (u32, u32) = (6000, 6060);
+    pub(crate) const SHARED: (u32, u32) = (6000, 8400);
+
+    pub(crate) fn level() -> Level {
+        Level {
+            latency_ns: 6000.0,
+            clock_ns: 6000.0,
+            unshared_ratio: 1.01,
+            established: true,
+            other_clock_share: 0.0,
+            latency_range_ns: None,
+            unshared_share: 1.0,
+            shared_slowdown: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -160,23 +160,8 @@ fn clean_parts<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::level::made_up::{ALONE, SHARED, level};
     use super::*;
-
-    const ALONE: (u32, u32) = (6000, 6060);
-    const SHARED: (u32, u32) = (6000, 8400);
-
-    fn level() -> Level {
-        Level {
-            latency_ns: 6000.0,
-            clock_ns: 6000.0,
-            unshared_ratio: 1.01,
-            established: true,
-            other_clock_share: 0.0,
-            latency_range_ns: None,
-            unshared_share: 1.0,
-            shared_slowdown: None,
-        }
-    }
 
     /// Time of a part of the hop of one member.
     type Part<'a> = &'a dyn Fn(usize, usize) -> u64;

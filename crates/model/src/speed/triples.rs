@@ -134,24 +134,9 @@ impl Triple {
 
 #[cfg(test)]
 mod tests {
+    use super::super::level::made_up::{ALONE, SHARED, level};
     use super::*;
     use crate::ring::Places;
-
-    const ALONE: (u32, u32) = (6000, 6060);
-    const SHARED: (u32, u32) = (6000, 8400);
-
-    fn level() -> Level {
-        Level {
-            latency_ns: 6000.0,
-            clock_ns: 6000.0,
-            unshared_ratio: 1.01,
-            established: true,
-            other_clock_share: 0.0,
-            latency_range_ns: None,
-            unshared_share: 1.0,
-            shared_slowdown: None,
-        }
-    }
 
     /// A triple of two members and a ring of `ring_ns`; the quanta of these numbers are those of a shared core.
     fn triple(solos_ns: [u64; 4], ring_ns: &[u64], shared: &[usize]) -> Triple {

@@ -9,7 +9,7 @@ use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
 use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
-use crate::ring::{Case, Kind, Placement, Policy};
+use crate::ring::{Case, Placement, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
 pub const PREFIX: &str = "history:";
@@ -167,16 +167,7 @@ fn ring(members: u32, link: &str, cpus: u32) -> Case {
         1 => Placement::Same { cpu: 0 },
         many => Placement::Free { cpus: (0..many).collect() },
     };
-    Case {
-        members,
-        kind: Kind::Process,
-        link: link.to_string(),
-        work: None,
-        placement,
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    }
+    Case { link: link.to_string(), ..Case::of_processes(members, placement) }
 }
 
 fn case<const N: usize>(ring: Case, figures: [(Quantity, f64); N]) -> PublishedCase {

@@ -5,7 +5,7 @@
 use model::experiment::Experiment;
 use model::machine::Relation;
 use model::pairing::Grouped;
-use model::plan::{Batching, Plan, Stopping};
+use model::plan::Plan;
 use model::ring::State;
 use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
 use model::summary::{CaseSummary, summaries};
@@ -24,17 +24,7 @@ fn case(placement: Placement, state: Option<State>) -> Case {
 }
 
 fn plan(cases: Vec<Case>) -> Plan {
-    let stopping = Stopping {
-        precision: 0.01,
-        budget_ns: 1,
-        rounds: None,
-        confidence: 0.95,
-        fixed_budget: false,
-    };
-    let (experiment, batching) = (Experiment::Ring, Batching::default());
-    let cases = cases.into_iter().map(Into::into).collect();
-    Plan { experiment, cases, seed: 7, batching, stopping, reference: Default::default() }
-        .with_solos()
+    Plan { seed: 7, ..Plan::of(Experiment::Ring, cases) }.with_solos()
 }
 
 /// Six rounds, each a microsecond a hop slower than the one before: two switches a hop cost what

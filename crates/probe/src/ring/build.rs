@@ -290,7 +290,6 @@ impl<L: Link> Plan<L> {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::Policy;
 
     use super::*;
     use crate::ring::links::Pipe;
@@ -307,16 +306,7 @@ mod tests {
     #[test]
     fn between_forks_a_leader_writes_to_no_more_pages_than_who_only_forks() {
         const MEMBERS: u32 = 300;
-        let case = Case {
-            members: MEMBERS,
-            kind: Kind::Process,
-            link: "pipe".to_string(),
-            work: None,
-            placement: Placement::Same { cpu: 0 },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        };
+        let case = Case::of_processes(MEMBERS, Placement::Same { cpu: 0 });
         let leader = Child::start(|| {
             let mut children = Vec::with_capacity(MEMBERS as usize);
             let bare = faults(|| {

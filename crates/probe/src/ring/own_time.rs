@@ -44,21 +44,12 @@ impl OwnTime {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::{Kind, Placement, Policy};
+    use model::ring::Placement;
 
     use super::*;
 
     fn case(members: u32, placement: Placement) -> Case {
-        Case {
-            members,
-            kind: Kind::Process,
-            link: "pipe".to_string(),
-            work: None,
-            placement,
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        }
+        Case::of_processes(members, placement)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use model::ring::{Batching, Case as RingCase, Kind, Placement, Policy, Sample as RingSample};
+use model::ring::{Batching, Case as RingCase, Placement, Policy, Sample as RingSample};
 use model::trial::interference::{
     EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
@@ -31,14 +31,10 @@ pub(super) fn run(
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
     let (events, mut noise) = start_noise(execution, round)?;
     let ring = RingCase {
-        members: 2,
-        kind: Kind::Process,
-        link: "pipe".to_string(),
         work: Some(execution.work),
-        placement: Placement::Same { cpu: case.cpu },
         policy: case.policy,
         priority: execution.priority,
-        state: None,
+        ..RingCase::of_processes(2, Placement::Same { cpu: case.cpu })
     };
     let assignment = ring::Assignment {
         case_number,

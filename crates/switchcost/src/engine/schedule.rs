@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use model::experiment::Experiment;
     use model::plan::{Batching, Stopping};
-    use model::ring::{self, Case, Counters, Kind, Placement, Policy};
+    use model::ring::{self, Case, Counters, Placement};
     use model::speed::Reference;
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
@@ -366,16 +366,7 @@ mod tests {
     }
 
     fn plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
-        let case = |members| Case {
-            members,
-            kind: Kind::Process,
-            link: "pipe".into(),
-            work: None,
-            placement: Placement::Same { cpu: 1 },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        };
+        let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
         let stopping =
             Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();

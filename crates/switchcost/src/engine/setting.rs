@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use model::case::{Kind, Placement, Policy};
+use model::case::{Placement, Policy};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::ring::Case;
@@ -43,9 +43,7 @@ pub(crate) type Planned = (Plan, Vec<String>);
 
 /// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from it.
 pub(crate) fn pair(placement: Placement) -> Case {
-    let (kind, policy) = (Kind::Process, Policy::Other);
-    let (work, priority, state) = (None, None, None);
-    Case { members: 2, kind, link: "pipe".to_string(), work, placement, policy, priority, state }
+    Case::of_processes(2, placement)
 }
 
 /// Where a plan is to run.

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::case::Policy;
 use crate::experiment::Experiment;
-use crate::plan::{Batching, Plan, Stopping};
+use crate::plan::{Batching, Plan};
 use crate::trial::{Case, Repeats};
 
 /// Two ticks a nanosecond.
@@ -109,18 +109,9 @@ fn samples(takers: &[Taker], others: usize) -> Vec<Sample> {
 fn plan() -> Plan {
     let trial = Trial::Gaps { duration_ns: WINDOW_NS as u64 };
     Plan {
-        experiment: Experiment::Response,
-        cases: vec![Case { trial, cpu: 1, policy: Policy::Other }.into()],
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 1 }),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: Default::default(),
+        ..Plan::of(Experiment::Response, [Case { trial, cpu: 1, policy: Policy::Other }])
     }
 }
 

@@ -272,8 +272,6 @@ fn plan() -> Plan {
     let settings = [Setting::Augmented, Setting::Plain];
     let cases = settings.iter().flat_map(|setting| environments.map(|e| case(*setting, e)));
     Plan {
-        experiment: Experiment::Interference,
-        cases: cases.map(Into::into).collect(),
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 1 }),
         stopping: Stopping {
@@ -283,7 +281,7 @@ fn plan() -> Plan {
             confidence: 0.95,
             fixed_budget: false,
         },
-        reference: Default::default(),
+        ..Plan::of(Experiment::Interference, cases)
     }
 }
 

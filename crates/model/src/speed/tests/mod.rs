@@ -12,9 +12,9 @@ use super::level::{KNOWN, Seen, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
 use crate::pairing::Grouped;
-use crate::plan::{Batching, Plan, Stopping};
+use crate::plan::Plan;
 use crate::ring::QUANTA_AROUND;
-use crate::ring::{Case, Kind, Placement, Policy};
+use crate::ring::{Case, Placement};
 use crate::ring::{Counters, Sample};
 
 /// Loops of the test machine, in nanoseconds, alone on the core.
@@ -49,16 +49,7 @@ pub(crate) fn around(slices: u64, laps: u64, is_clean: impl Fn(u64) -> bool) -> 
 }
 
 fn case(members: u32) -> Case {
-    Case {
-        members,
-        kind: Kind::Process,
-        link: "pipe".into(),
-        work: None,
-        placement: Placement::Same { cpu: 1 },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    }
+    Case::of_processes(members, Placement::Same { cpu: 1 })
 }
 
 fn sample(round: u32) -> Sample {
@@ -325,20 +316,7 @@ fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
 }
 
 fn plan_with(reference: &Reference) -> Plan {
-    Plan {
-        experiment: Experiment::Ring,
-        cases: vec![case(2).into()],
-        seed: 1,
-        batching: Batching::default(),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: reference.clone(),
-    }
+    Plan { seed: 1, reference: reference.clone(), ..Plan::of(Experiment::Ring, [case(2)]) }
 }
 
 fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
@@ -609,20 +587,7 @@ fn beside_others(members: u32, share: f64, others: impl Fn(usize) -> bool) -> (P
 }
 
 fn plan_of(case: Case) -> Plan {
-    Plan {
-        experiment: Experiment::Ring,
-        cases: vec![case.into()],
-        seed: 1,
-        batching: Batching::default(),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
-        reference: Reference::default(),
-    }
+    Plan { seed: 1, ..Plan::of(Experiment::Ring, [case]) }
 }
 
 #[test]

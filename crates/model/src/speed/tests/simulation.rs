@@ -13,8 +13,8 @@ use super::cut;
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
 use crate::pairing::Grouped;
-use crate::plan::{Batching, Plan, Stopping};
-use crate::ring::{Case, Counters, Kind, Placement, Policy, Sample};
+use crate::plan::Plan;
+use crate::ring::{Case, Counters, Placement, Sample};
 
 const SWITCH_NS: f64 = 1545.0;
 const SOLO_NS: f64 = 472.0;
@@ -125,33 +125,15 @@ impl Trace {
 }
 
 pub(super) fn plan() -> Plan {
-    let case = |members| Case {
-        members,
-        kind: Kind::Process,
-        link: "pipe".into(),
-        work: None,
-        placement: Placement::Same { cpu: 1 },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    };
+    let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
     Plan {
-        experiment: Experiment::Ring,
-        cases: vec![case(1).into(), case(2).into()],
         seed: 7,
-        batching: Batching::default(),
-        stopping: Stopping {
-            precision: 0.01,
-            budget_ns: 1,
-            rounds: None,
-            confidence: 0.95,
-            fixed_budget: false,
-        },
         reference: Reference {
             unshared_ratio: Some(UNSHARED_RATIO),
             established: true,
             ..Reference::default()
         },
+        ..Plan::of(Experiment::Ring, [case(1), case(2)])
     }
 }
 

@@ -6,7 +6,7 @@ use model::experiment::Experiment;
 use model::machine::{Cache, CacheKind};
 use model::plan::Plan;
 use model::reading::Reading;
-use model::ring::{Case, Counters, Kind, Op, Placement, Policy, Sample, Work};
+use model::ring::{Case, Counters, Op, Placement, Sample, Work};
 use model::run::Run;
 use model::subject::published;
 
@@ -38,16 +38,7 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
 }
 
 pub(crate) fn case(members: u32, work: Option<Work>) -> Case {
-    Case {
-        members,
-        kind: Kind::Process,
-        link: "pipe".into(),
-        work,
-        placement: Placement::Same { cpu: 1 },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    }
+    Case { work, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
 /// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up to

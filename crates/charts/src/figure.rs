@@ -65,13 +65,13 @@ impl Axis {
 /// A point of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Position.
+    /// Position, in the unit of the x axis; of a name, its index.
     pub x: f64,
-    /// Value: signed, never clamped.
+    /// Value, in the unit of the y axis: signed, never clamped.
     pub y: f64,
-    /// Lower end of the interval of `y`, if there is one.
+    /// Lower end of the interval of `y` in the same unit, if there is one.
     pub low: Option<f64>,
-    /// Upper end of the interval of `y`.
+    /// Upper end of the interval of `y` in the same unit.
     pub high: Option<f64>,
 }
 
@@ -137,7 +137,7 @@ impl Series {
 /// A named place on the x axis: a cache size, a knee.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Its most likely place.
+    /// Its most likely place, in the unit of the x axis.
     pub x: f64,
     /// The interval of that place, if it is not exact.
     pub between: Option<(f64, f64)>,
@@ -148,9 +148,9 @@ pub struct Mark {
 /// A named stretch of the x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Region {
-    /// Lower end.
+    /// Lower end, in the unit of the x axis.
     pub from: f64,
-    /// Upper end.
+    /// Upper end, in the same unit.
     pub to: f64,
     /// What it is.
     pub label: String,
@@ -161,11 +161,11 @@ pub struct Region {
 pub struct Map {
     /// Unit of the values.
     pub unit: Unit,
-    /// Positions on the x axis.
+    /// Positions on the x axis, in its unit, rising.
     pub xs: Vec<f64>,
-    /// Positions on the y axis.
+    /// Positions on the y axis, in its unit, rising.
     pub ys: Vec<f64>,
-    /// Values, a row for every y; none where nothing was measured or resolved.
+    /// Values in `unit`, a row for every y; none where nothing was measured or resolved.
     pub values: Vec<Vec<Option<f64>>>,
 }
 

@@ -105,15 +105,13 @@ pub(crate) fn bars() -> Figure {
     let mut all = points(&values, 0.1);
     (all[4].low, all[4].high) = (Some(-400.0), Some(240.0));
     Figure {
-        id: "links".into(),
-        title: "Links compared".into(),
-        in_words: String::new(),
-        x,
-        y: axis("cost of a switch", Unit::Nanoseconds, Scale::Linear),
         body: Body::Series(vec![series("measured", Role::Bars, all)]),
-        marks: Vec::new(),
-        regions: Vec::new(),
-        base: None,
+        ..Figure::new(
+            "links",
+            "Links compared",
+            x,
+            axis("cost of a switch", Unit::Nanoseconds, Scale::Linear),
+        )
     }
 }
 
@@ -141,15 +139,13 @@ pub(crate) fn map() -> Figure {
     let value = |x: f64, y: f64| (x < 6e7 || y > 8.0).then_some(900.0 + x.min(8e6) * 0.6 / y);
     let values = ys.iter().map(|y| xs.iter().map(|x| value(*x, *y)).collect()).collect();
     Figure {
-        id: "cost-map-rmw-2".into(),
-        title: "Cost of a switch by array and stride (rmw)".into(),
-        in_words: String::new(),
-        x: axis("array of each member", Unit::Bytes, Scale::Log),
-        y: axis("stride", Unit::Bytes, Scale::Log),
         body: Body::Map(Map { unit: Unit::Nanoseconds, xs, ys, values }),
-        marks: Vec::new(),
-        regions: Vec::new(),
-        base: None,
+        ..Figure::new(
+            "cost-map-rmw-2",
+            "Cost of a switch by array and stride (rmw)",
+            axis("array of each member", Unit::Bytes, Scale::Log),
+            axis("stride", Unit::Bytes, Scale::Log),
+        )
     }
 }
 
@@ -164,18 +160,16 @@ pub(crate) fn raw() -> Figure {
     let solo = |k: usize| (f64::from((k / 8) as u32), 880.0 + 20.0 * ((k * 29) % 7) as f64);
     let of = |f: &dyn Fn(usize) -> (f64, f64)| (0..160).map(f).collect::<Vec<_>>();
     Figure {
-        id: "samples".into(),
-        title: "Samples by round".into(),
-        in_words: String::new(),
-        x: axis("round", Unit::Count, Scale::Linear),
-        y: axis("time of a hop", Unit::Nanoseconds, Scale::Linear),
         body: Body::Series(vec![
             series("2 members", Role::Raw, points(&of(&sample), 0.0)),
             series("solo", Role::Raw, points(&of(&solo), 0.0)),
         ]),
-        marks: Vec::new(),
-        regions: Vec::new(),
-        base: None,
+        ..Figure::new(
+            "samples",
+            "Samples by round",
+            axis("round", Unit::Count, Scale::Linear),
+            axis("time of a hop", Unit::Nanoseconds, Scale::Linear),
+        )
     }
 }
 
@@ -185,18 +179,16 @@ pub(crate) fn projected() -> Figure {
     let real: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n + 12.0 * n * n)).to_vec();
     let line: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n)).to_vec();
     Figure {
-        id: "ring-cpu".into(),
-        title: "CPU time of a lap".into(),
-        in_words: String::new(),
-        x: axis("members of the ring", Unit::Count, Scale::Linear),
-        y: axis("CPU time of a lap", Unit::Nanoseconds, Scale::Linear),
         body: Body::Series(vec![
             series("pipe", Role::Measured, points(&real, 0.04)),
             series("projected", Role::Projected, points(&line, 0.0)),
         ]),
-        marks: Vec::new(),
-        regions: Vec::new(),
-        base: None,
+        ..Figure::new(
+            "ring-cpu",
+            "CPU time of a lap",
+            axis("members of the ring", Unit::Count, Scale::Linear),
+            axis("CPU time of a lap", Unit::Nanoseconds, Scale::Linear),
+        )
     }
 }
 

@@ -25,7 +25,16 @@ pub enum Scale {
     Log,
 }
 
+/// Beyond this, differences and ratios of finite values may be infinite.
+const HUGE: f64 = 1e280;
+
 impl Scale {
+    /// Whether the value can be drawn at all.
+    pub(crate) fn draws(self, value: f64) -> bool {
+        let size = value.abs();
+        size < HUGE && (self == Self::Linear || (value > 0.0 && size > 1.0 / HUGE))
+    }
+
     /// Maps values so that what is equally far apart on the axis has equal differences.
     pub(crate) fn on(self, value: f64) -> f64 {
         if self == Self::Log { value.ln() } else { value }

@@ -1,17 +1,19 @@
 //! Charts in one HTML file that needs nothing else.
 //!
-//! Each chart is SVG that a browser shows without any script. Its shapes carry their places in the figure's
-//! own units (`data-d`), so that `charts.js` can draw them again between other ends or on other axes.
+//! Each chart is SVG that a browser shows without any script. What `charts.js` needs to draw it again between
+//! other ends or on other axes stands beside it (`told`).
+
+mod told;
 
 use crate::combine::Base;
-use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use crate::layout::layout;
-use crate::page::{Anchor, At, Chart, Item, Kind, Medium, Text};
+use crate::figure::{Axis, Body, Figure, Role, Scale, Series, Unit};
+use crate::layout::{MOST, layout};
+use crate::page::{Anchor, Chart, Item, Kind, Medium, Text};
 use crate::paper::{attributes, hex, number};
 use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
-use crate::shapes::Shape;
 use crate::text::escape;
 use crate::ticks::written;
+use told::{Rulers, joined, lower};
 
 const STYLE: &str = include_str!("html/charts.css");
 const SCRIPT: &str = include_str!("html/charts.js");
@@ -58,6 +60,8 @@ impl Page<'_> {
     /// The whole file.
     pub fn html(&self) -> String {
         let figures: String = self.figures.iter().map(|figure| self.section(figure)).collect();
+        let letter = (BARE.measure)("0", Kind::Tick);
+        let sizes = [BARE.width, BARE.margin, BARE.gap, letter, BARE.ticks as f64, MOST as f64];
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"generator\" content=\"{generator}\">\n\
@@ -65,13 +69,14 @@ impl Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
-             {header}{controls}<main>\n{figures}</main>\n{footer}\
+             {header}{controls}<main data-page=\"{page}\">\n{figures}</main>\n{footer}\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
             generator = escape(self.generator),
             title = escape(self.title),
             style = self.style,
             header = self.header,
             controls = self.controls(),
+            page = joined(sizes.iter(), " "),
             footer = self.footer,
         )
     }
@@ -137,7 +142,6 @@ impl Page<'_> {
         let axes = &chart.axes;
         let [left, top, right, bottom] = [axes.left, axes.top, axes.right, axes.bottom].map(number);
         let (wide, high) = (number(right - left), number(bottom - top));
-        let is_published = |series: &Series| series.role == Role::Published && series.run.is_none();
         let entries = chart.entries.iter().enumerate();
         let published = entries.filter(|(_, entry)| is_published(entry.series));
         let kind = match chart.cells.is_empty() {
@@ -148,56 +152,66 @@ impl Page<'_> {
         let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
             .into_iter()
             .partition(|element| matches!(element.source, Source::Frame(_)));
+        let mut rulers = Rulers::default();
+        let mut group = |name: &str, figure: &Figure, chart: &Chart, drawn: &[Element]| {
+            let drawn: String = drawn.iter().map(|element| path(element, chart)).collect();
+            let views = match chart.cells.is_empty() {
+                true => views(&mut rulers, figure, chart),
+                false => String::new(),
+            };
+            format!("<g data-base=\"{name}\" {views}>\n{drawn}</g>\n")
+        };
+        let as_measured = group("absolute", figure, chart, &plot);
         let relative = |(name, base, what): (String, Base, String)| {
-            let label = format!("{}, {what}", figure.y.label);
-            let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
-            let head = format!("<g data-base=\"{name}\" {}>\n", axis("y", &y, y.scale));
+            let y = Axis::new(&format!("{}, {what}", figure.y.label), Unit::Ratio, Scale::Linear);
             let body = Body::Series(figure.relative_to(base)?);
-            let figure = Figure { body, y, ..figure.clone() };
+            let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
             let chart = layout(&figure, names, "", &BARE);
             let shapes = elements(&chart).into_iter();
             let shapes = shapes.filter(|element| matches!(element.source, Source::Shape(..)));
-            let shapes = shapes.map(|element| path(&Element { path: None, ..element }));
-            Some(head + &shapes.collect::<String>() + "</g>\n")
+            let hidden = shapes.map(|element| Element { path: None, ..element });
+            Some(group(&name, &figure, &chart, &hidden.collect::<Vec<_>>()))
         };
+        let relative: String = self.bases().into_iter().filter_map(relative).collect();
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" data-plot=\"{left} {top} {right} {bottom}\" \
-             data-kind=\"{kind}\" {} {} data-names=\"{}\" data-published=\"{}\">\n{}\
+             data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\">\n{}{}\
              <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" \
-             viewBox=\"{left} {top} {wide} {high}\"><g data-base=\"absolute\">\n{}</g>\n{}</svg>\n{}</svg>",
+             viewBox=\"{left} {top} {wide} {high}\">{as_measured}{relative}</svg>\n{}</svg>",
             BARE.width,
             number(chart.height),
-            axis("x", &figure.x, figure.x.scale),
-            axis("y", &figure.y, axes.y.scale),
             joined(chart.entries.iter().map(|entry| escape(&entry.name)), "\n"),
             joined(published.map(|(index, _)| index), " "),
-            frame.iter().map(path).collect::<String>(),
-            plot.iter().map(path).collect::<String>(),
-            self.bases().into_iter().filter_map(relative).collect::<String>(),
+            rulers.elements(),
+            frame.iter().map(|element| path(element, chart)).collect::<String>(),
             chart.texts.iter().map(text).collect::<String>(),
         )
     }
 }
 
-fn joined<T: ToString>(all: impl Iterator<Item = T>, between: &str) -> String {
-    all.map(|one| one.to_string()).collect::<Vec<_>>().join(between)
+/// Whether the control for published series switches it; those of a run were asked for.
+fn is_published(series: &Series) -> bool {
+    series.role == Role::Published && series.run.is_none()
 }
 
-/// The name of a variant in lower case.
-fn lower(variant: impl std::fmt::Debug) -> String {
-    format!("{variant:?}").to_lowercase()
-}
-
-/// What an axis is, for the script.
-fn axis(name: &str, axis: &Axis, scale: Scale) -> String {
-    let [scale, unit] = [lower(scale), lower(axis.unit)];
-    format!("data-{name}=\"{scale} {unit}\" data-{name}-label=\"{}\"", escape(&axis.label))
+/// What is seen of a chart with published series and without them, where it has any.
+fn views(rulers: &mut Rulers, figure: &Figure, chart: &Chart) -> String {
+    let on = format!("data-on=\"{}\"", rulers.views(figure, chart, |_| true));
+    if !figure.series().iter().any(is_published) {
+        return on;
+    }
+    // They may be far off: without them another scale may be better.
+    let own = figure.series().iter().filter(|series| !is_published(series)).cloned();
+    let y = Axis { scale: Scale::Linear, ..figure.y.clone() };
+    let own = Figure { body: Body::Series(own.collect()), y, ..figure.clone() };
+    let own = own.with_fitting_scale();
+    format!("{on} data-off=\"{}\"", rulers.views(&own, chart, |series| !is_published(series)))
 }
 
 /// An item of the legend: a button that switches its series.
 fn item(item: &Item) -> String {
     let placed = Item { at: (0.0, 6.0), ..item.clone() };
-    let sample: String = sample(&placed).iter().map(path).collect();
+    let sample: String = sample(&placed).iter().map(|element| drawn(element, "", "")).collect();
     let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
     let name = svg + &escape(&micro(&item.name));
     let series = joined(item.series.iter(), " ");
@@ -209,43 +223,26 @@ fn item(item: &Item) -> String {
     }
 }
 
-fn path(element: &Element) -> String {
+/// An element of a chart, with what the script is told of it.
+fn path(element: &Element, chart: &Chart) -> String {
+    match element.source {
+        Source::Frame(name) => drawn(element, name, ""),
+        Source::Shape(shape, corners) => drawn(element, "", &told::shape(chart, shape, corners)),
+        Source::Cell(cell) => {
+            drawn(element, "", &format!("data-said=\"{}\"", escape(&micro(&cell.said))))
+        }
+        Source::Other => drawn(element, "", ""),
+    }
+}
+
+fn drawn(element: &Element, name: &str, told: &str) -> String {
     let (ink, class) = match element.ink {
         Ink::Cell(_) => (hex(element.ink), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
         ink => ("currentColor".to_string(), lower(ink)),
     };
-    let (frame, of) = match element.source {
-        Source::Frame(name) => (name, String::new()),
-        Source::Shape(shape, corners) => ("", places(shape, corners)),
-        Source::Cell(cell) => ("", format!("data-said=\"{}\"", escape(&micro(&cell.said)))),
-        Source::Other => ("", String::new()),
-    };
-    let class = format!("{frame} {class}");
-    format!("<path class=\"{}\" {of} {}/>\n", class.trim(), attributes(element, &ink))
-}
-
-/// Where a shape is in the figure's own units, for the script.
-fn places(shape: &Shape, corners: &[At]) -> String {
-    let place = |point: &Point| {
-        let (low, high) = point.interval().unzip();
-        joined([Some(point.x), Some(point.y), low, high].into_iter().flatten().map(exact), ",")
-    };
-    let paths = shape.paths.iter().map(|path| joined(path.iter().map(place), " "));
-    let series = shape.series.map_or(String::new(), |of| format!(" data-series=\"{of}\""));
-    format!(
-        "data-part=\"{}\"{series} data-corners=\"{}\" data-d=\"{}\"",
-        lower(shape.part),
-        joined(corners.iter().map(|(x, y)| format!("{x},{y}")), " "),
-        joined(paths, ";")
-    )
-}
-
-/// A number to six digits, as JavaScript reads it.
-fn exact(value: f64) -> String {
-    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
-    let text = format!("{rounded:?}").replace("inf", "Infinity");
-    text.strip_suffix(".0").unwrap_or(&text).to_string()
+    let class = format!("{name} {class}");
+    format!("<path class=\"{}\" {told} {}/>\n", class.trim(), attributes(element, &ink))
 }
 
 /// A text of the page. Labels are centred, as the browser's letters may have another width.
@@ -257,7 +254,7 @@ fn text(text: &Text) -> String {
         Anchor::Middle => (text.at.0, "middle"),
         Anchor::Right => (text.at.0, "end"),
     };
-    let of = text.of.map(|(from, to)| format!("data-x=\"{},{}\"", exact(from), exact(to)));
+    let of = text.of.map(|of| format!("data-x=\"{}\"", told::stretch(of)));
     let (class, fill) = match text.kind {
         Kind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
         kind => (lower(kind), String::new()),
@@ -282,10 +279,7 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
             let is_listed = |role| !matches!(role, Role::Raw | Role::Law);
             for entry in chart.entries.iter().filter(|entry| is_listed(entry.series.role)) {
                 rows.extend(entry.series.points.iter().map(|point| {
-                    let ends = point.low.zip(point.high);
-                    let interval =
-                        ends.map(|(low, high)| format!("{} to {}", y.say(low), y.say(high)));
-                    let interval = interval.unwrap_or("-".to_string());
+                    let interval = y.say_interval(point).unwrap_or("-".to_string());
                     vec![entry.name.clone(), x.say(point.x), y.say(point.y), interval]
                 }));
             }

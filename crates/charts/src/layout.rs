@@ -1,10 +1,13 @@
 //! The one layout: where title, legend, labels, plot, ticks and notes of a chart are on a page.
 
-use crate::figure::{Axis, Body, Figure, Role, Scale, Unit};
+use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Unit};
 use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
 use crate::ruler::{Grid, Ruler, Tick};
 use crate::shapes::{Entry, Part, Shape, entries, shapes, side_by_side};
 use crate::text::clean;
+
+/// Ticks of an axis that is seen whole, at the most.
+pub(crate) const MOST: usize = 11;
 
 /// Lays a figure out; `runs` are the names of the runs that it is of, `note` is written below it.
 pub(crate) fn layout<'a>(
@@ -26,7 +29,7 @@ pub(crate) fn layout<'a>(
     let shapes = shapes(figure, &entries, lanes);
     let (x, y) = match &grid {
         Some(grid) => (grid.x.clone(), grid.y.clone()),
-        None => rulers(figure, &shapes),
+        None => rulers(&figure.x, &figure.y, shapes.iter()),
     };
     let mut axes = Axes { left: 0.0, right: 1.0, top: 0.0, bottom: 1.0, x, y, turned };
     let (upright, across) = if turned { (&axes.x, &axes.y) } else { (&axes.y, &axes.x) };
@@ -39,8 +42,11 @@ pub(crate) fn layout<'a>(
     }
     page.lines(&upright.title, Kind::Upright, 1);
     // All names and all rows of a map have a label.
-    let most = if turned || grid.is_some() { usize::MAX } else { medium.ticks };
-    let (up, values) = (upright.ticks(most), values(&entries, &axes));
+    let up = match turned || grid.is_some() {
+        true => upright.ticks(usize::MAX),
+        false => finest(upright, |ticks| ticks.len() <= medium.ticks),
+    };
+    let values = values(&entries, &axes);
     let widest = |texts: &mut dyn Iterator<Item = &String>, kind, most: f64| {
         texts.map(|text| medium.width_of(text, kind)).fold(0.0, f64::max).min(most)
     };
@@ -81,16 +87,11 @@ pub(crate) fn layout<'a>(
         page.put(words, (right + medium.gap, axes.at((*x, *y)).1), Anchor::Left, Kind::Value);
     }
     let cells = grid.iter().flat_map(|grid| page.cells(&axes, grid)).collect();
-    let (count, lost) = left_out(&entries, &axes);
-    if grid.is_none() && lost == count {
+    let (is_empty, left_out) = left_out(entries.iter(), &axes.x, &axes.y);
+    if grid.is_none() && is_empty {
         let middle = ((left + right) / 2.0, (axes.top + axes.bottom) / 2.0);
         page.put("nothing to draw".to_string(), middle, Anchor::Middle, Kind::Nothing);
     }
-    let why = match [&axes.x, &axes.y].into_iter().any(|ruler| ruler.scale == Scale::Log) {
-        true => "not above zero, so not on a logarithmic axis",
-        false => "not a number that can be drawn",
-    };
-    let left_out = (lost > 0).then(|| format!("{lost} of {count} points left out: {why}."));
     if !medium.bare {
         let notes = format!("{} {}", clean(note), left_out.as_deref().unwrap_or_default());
         page.lines(&notes, Kind::Note, 5);
@@ -110,25 +111,40 @@ pub(crate) fn layout<'a>(
 }
 
 /// Both rulers, as long as what is drawn along them.
-fn rulers(figure: &Figure, shapes: &[Shape]) -> (Ruler, Ruler) {
+pub(crate) fn rulers<'a>(
+    x: &Axis,
+    y: &Axis,
+    shapes: impl Iterator<Item = &'a Shape> + Clone,
+) -> (Ruler, Ruler) {
     let points = |without: &[Part]| -> (Vec<f64>, Vec<f64>) {
-        let shapes = shapes.iter().filter(|of| of.series.is_some() && !without.contains(&of.part));
+        let drawn = |of: &&Shape| of.series.is_some() && !without.contains(&of.part);
+        let shapes = shapes.clone().filter(drawn);
         shapes.flat_map(|shape| shape.paths.iter().flatten()).map(|p| (p.x, p.y)).unzip()
     };
     let (xs, ys) = points(&[]);
     // A scale that draws an interval's end but no value would be of no use.
     let (_, values) = points(&[Part::Band, Part::Whisker]);
-    let scale = Ruler::new(&figure.y, &values).scale;
-    (Ruler::new(&figure.x, &xs), Ruler::new(&Axis { scale, ..figure.y.clone() }, &ys))
+    let scale = Ruler::new(y, &values).scale;
+    (Ruler::new(x, &xs), Ruler::new(&Axis { scale, ..y.clone() }, &ys))
 }
 
-/// The number of points, and of those that cannot be drawn. Empty classes of a histogram count as drawn.
-fn left_out(entries: &[Entry], Axes { x, y, .. }: &Axes) -> (usize, usize) {
-    let points = entries.iter().flat_map(|e| e.series.points.iter().map(|p| (e.series.role, p)));
-    points.fold((0, 0), |(count, lost), (role, p)| {
+/// Whether no point can be drawn, and how many cannot and why. Empty classes of a histogram count as drawn.
+pub(crate) fn left_out<'a>(
+    entries: impl Iterator<Item = &'a Entry<'a>>,
+    x: &Ruler,
+    y: &Ruler,
+) -> (bool, Option<String>) {
+    let points = entries.flat_map(|e| e.series.points.iter().map(|p| (e.series.role, p)));
+    let (count, lost) = points.fold((0, 0), |(count, lost), (role, p)| {
         let is_drawn = x.draws(p.x) && (y.draws(p.y) || (role == Role::Steps && p.y == 0.0));
         (count + 1, lost + usize::from(!is_drawn))
-    })
+    });
+    let why = match x.scale == Scale::Log || y.scale == Scale::Log {
+        true => "not above zero, so not on a logarithmic axis",
+        false => "not a number that can be drawn",
+    };
+    let words = (lost > 0).then(|| format!("{lost} of {count} points left out: {why}."));
+    (lost == count, words)
 }
 
 /// One item for each series, and one for all laws. A single series needs none, nor a published value that
@@ -168,11 +184,7 @@ fn shades(values: &Ruler) -> Vec<Item> {
 /// The values of bars in words, each with its place; none on an axis without names.
 fn values(entries: &[Entry], Axes { y, turned, .. }: &Axes) -> Vec<(At, String)> {
     let points = entries.iter().filter(|_| *turned).flat_map(|entry| &entry.points);
-    let label = |point: &crate::Point| {
-        let interval =
-            point.interval().map(|(low, high)| format!(" ({} to {})", y.say(low), y.say(high)));
-        ((point.x, point.y), y.say(point.y) + &interval.unwrap_or_default())
-    };
+    let label = |point: &Point| ((point.x, point.y), y.say_with_interval(point));
     points.filter(|point| y.draws(point.y)).map(label).collect()
 }
 
@@ -183,8 +195,12 @@ fn that_do_not_touch(ruler: &Ruler, room: f64, medium: &Medium) -> Vec<Tick> {
         let apart = (ruler.position(two[1].at) - ruler.position(two[0].at)) * room;
         apart < half(&two[0]) + half(&two[1]) + medium.gap
     };
-    let fits = |ticks: &Vec<Tick>| !ticks.windows(2).any(touch);
-    (1..=11).rev().map(|most| ruler.ticks(most)).find(fits).unwrap_or_default()
+    finest(ruler, |ticks| ticks.len() <= MOST && !ticks.windows(2).any(touch))
+}
+
+/// The finest rung of a ruler's ladder that fits.
+fn finest(ruler: &Ruler, fits: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
+    ruler.ladder(1..=MOST).into_iter().rev().find(|ticks| fits(ticks)).unwrap_or_default()
 }
 
 /// A page that is written from top to bottom.

@@ -1,8 +1,8 @@
-//! A chart on its page: what [`crate::layout`] places and every format draws.
+//! A chart on its page: what `layout` places and every format draws.
 //!
 //! A page is measured in pixels on paper and in columns and lines on a terminal; a [`Medium`] says which.
 
-use crate::figure::{Point, Role, Scale};
+use crate::figure::{Point, Role};
 use crate::ruler::Ruler;
 use crate::shapes::{Entry, Part, Shape};
 
@@ -144,9 +144,14 @@ pub(crate) struct Axes {
 impl Axes {
     /// Where a place of the figure lies on the page.
     pub(crate) fn at(&self, (x, y): (f64, f64)) -> At {
+        self.put((self.x.scale.on(x), self.y.scale.on(y)))
+    }
+
+    /// The same of places that `Scale::on` has given.
+    fn put(&self, (x, y): (f64, f64)) -> At {
         let (across, up) = match self.turned {
-            true => (self.y.position(y), 1.0 - self.x.position(x)),
-            false => (self.x.position(x), self.y.position(y)),
+            true => (self.y.share(y), 1.0 - self.x.share(x)),
+            false => (self.x.share(x), self.y.share(y)),
         };
         let (wide, high) = (self.right - self.left, self.bottom - self.top);
         (self.left + across * wide, self.bottom - up * high)
@@ -163,23 +168,19 @@ impl Axes {
     }
 
     /// The paths of a shape on the page.
-    pub(crate) fn paths(&self, shape: &Shape) -> Vec<Vec<At>> {
-        let path = |points: &Vec<Point>| -> Vec<At> {
-            let draws = |x: f64, y: f64| self.x.draws(x) && self.y.draws(y);
-            let has_any = points.iter().any(|p| draws(p.x, p.y));
-            let is_seen = |p: &&Point| match shape.part {
-                Part::Mark => self.x.holds(p.x),
-                Part::Shade => self.x.draws(p.x),
-                Part::Hidden => false,
-                // Lengths on a logarithmic axis would say nothing.
-                Part::Bar => has_any && self.y.scale == Scale::Linear,
-                // What an axis cannot show lies at its lower end.
-                Part::Band | Part::Steps | Part::Outline | Part::Whisker => has_any,
-                _ => draws(p.x, p.y),
-            };
-            points.iter().filter(is_seen).map(|p| self.at((p.x, p.y))).collect()
+    pub(crate) fn paths(&self, Shape { part, paths, .. }: &Shape) -> Vec<Vec<At>> {
+        let is_seen = |p: &&Point| match part {
+            Part::Hidden => false,
+            Part::Mark => self.x.holds(p.x),
+            _ => true,
         };
-        shape.paths.iter().map(path).filter(|path| !path.is_empty()).collect()
+        let path = |points: &Vec<Point>| -> Vec<At> {
+            let points: Vec<&Point> = points.iter().filter(is_seen).collect();
+            let xs = part.places(self.x.scale, points.iter().map(|p| p.x));
+            let ys = part.places(self.y.scale, points.iter().map(|p| p.y));
+            xs.into_iter().zip(ys).filter_map(|(x, y)| Some(self.put((x?, y?)))).collect()
+        };
+        paths.iter().map(path).filter(|path| !path.is_empty()).collect()
     }
 }
 

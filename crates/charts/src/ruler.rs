@@ -1,11 +1,8 @@
 //! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one of colours.
 
-use crate::figure::{Axis, Figure, Map, Scale, Unit, extremes};
+use crate::figure::{Axis, Figure, Map, Point, Scale, Unit, extremes};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
-
-/// Beyond this, differences and ratios of finite values may be infinite.
-const HUGE: f64 = 1e280;
 
 /// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +37,7 @@ impl Ruler {
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
         };
-        let is_log = |value: &f64| drawable(Scale::Log, *value);
+        let is_log = |value: &f64| Scale::Log.draws(*value);
         if axis.unit == Unit::Names || !values.iter().any(is_log) {
             ruler.scale = Scale::Linear;
         }
@@ -67,20 +64,30 @@ impl Ruler {
 
     /// Whether the value can be drawn at all.
     pub(crate) fn draws(&self, value: f64) -> bool {
-        drawable(self.scale, value)
+        self.scale.draws(value)
+    }
+
+    /// Both ends, as [`Scale::on`] has them.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.scale.on(self.low), self.scale.on(self.high))
     }
 
     /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that end; what
     /// cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
-        let position = (self.scale.on(value) - low) / (high - low);
-        if position.is_nan() { 0.0 } else { position.clamp(0.0, 1.0) }
+        self.share(self.scale.on(value))
+    }
+
+    /// The same of a place that [`Scale::on`] has given.
+    pub(crate) fn share(&self, place: f64) -> f64 {
+        let (low, high) = self.ends();
+        let share = (place - low) / (high - low);
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
     /// The value at a position from 0 to 1.
     pub(crate) fn value(&self, position: f64) -> f64 {
-        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
+        let (low, high) = self.ends();
         self.scale.back(low + position * (high - low))
     }
 
@@ -97,13 +104,26 @@ impl Ruler {
             return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
         }
         if self.scale == Scale::Log {
-            let ticks = ticks::log(self.unit, self.low, self.high, most);
-            return ticks.into_iter().map(said).collect();
+            let (ticks, step) = ticks::log(self.unit, self.low, self.high, most);
+            let exact = |at: f64| {
+                let notation = Notation::of(self.unit, at);
+                let number = step.map(|step| notation.number(at, step));
+                number.map_or_else(|| said(at), |n| Tick { at, label: notation.with_unit(&n) })
+            };
+            return ticks.into_iter().map(exact).collect();
         }
         let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
         let notation = self.notation();
         let number = |at: f64| Tick { at, label: notation.number(at, step) };
         ticks.into_iter().map(number).collect()
+    }
+
+    /// Its ticks for each of these numbers of them at the most, from coarse to fine, each rung once.
+    pub(crate) fn ladder(&self, most: impl IntoIterator<Item = usize>) -> Vec<Vec<Tick>> {
+        let mut rungs: Vec<Vec<Tick>> = most.into_iter().map(|most| self.ticks(most)).collect();
+        rungs.dedup();
+        rungs.retain(|rung| !rung.is_empty());
+        rungs
     }
 
     fn notation(&self) -> Notation {
@@ -113,15 +133,23 @@ impl Ruler {
     /// The value with its unit, or the name.
     pub(crate) fn say(&self, value: f64) -> String {
         match self.unit {
-            Unit::Names => self.names.get(value as usize).cloned().unwrap_or_default(),
+            // Points of one name stand side by side.
+            Unit::Names => self.names.get(value.round() as usize).cloned().unwrap_or_default(),
             _ => written(self.unit, value),
         }
     }
-}
 
-fn drawable(scale: Scale, value: f64) -> bool {
-    let size = value.abs();
-    size < HUGE && (scale == Scale::Linear || (value > 0.0 && size > 1.0 / HUGE))
+    /// The interval of a value in words, if it has one.
+    pub(crate) fn say_interval(&self, point: &Point) -> Option<String> {
+        let (low, high) = point.interval()?;
+        Some(format!("{} to {}", self.say(low), self.say(high)))
+    }
+
+    /// The value of a point with its interval: `1.9 us (1.8 us to 2 us)`.
+    pub(crate) fn say_with_interval(&self, point: &Point) -> String {
+        let interval = self.say_interval(point).map(|interval| format!(" ({interval})"));
+        self.say(point.y) + &interval.unwrap_or_default()
+    }
 }
 
 /// Includes zero if that takes less than half of the axis away; a margin at each other end.
@@ -164,7 +192,7 @@ impl<'a> Grid<'a> {
     pub(crate) fn of(figure: &Figure, map: &'a Map) -> Option<Self> {
         let is_sound = |at: &[f64]| {
             let ordered = at.windows(2).all(|two| two[0] < two[1]);
-            ordered && !at.is_empty() && at.iter().all(|at| drawable(Scale::Linear, *at))
+            ordered && !at.is_empty() && at.iter().all(|at| Scale::Linear.draws(*at))
         };
         let fits = map.values.len() == map.ys.len()
             && map.values.iter().all(|row| row.len() == map.xs.len());

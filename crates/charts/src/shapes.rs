@@ -97,6 +97,30 @@ pub(crate) enum Part {
     Mark,
 }
 
+impl Part {
+    /// Where the values of a path lie on an axis of that scale, as [`Scale::on`] has them; none for what is left
+    /// out. Of an area or an interval, an end that cannot be drawn is at the end of the axis if another one can.
+    pub(crate) fn places(
+        self,
+        scale: Scale,
+        values: impl Iterator<Item = f64>,
+    ) -> Vec<Option<f64>> {
+        let place = |value: f64| match self {
+            Self::Mark | Self::Shade if value.is_infinite() => Some(value),
+            // Lengths on a logarithmic axis would say nothing.
+            Self::Bar if scale == Scale::Log => None,
+            _ => scale.draws(value).then(|| scale.on(value)),
+        };
+        let mut places: Vec<Option<f64>> = values.map(place).collect();
+        let is_whole =
+            matches!(self, Self::Band | Self::Bar | Self::Steps | Self::Outline | Self::Whisker);
+        if is_whole && places.iter().any(Option::is_some) {
+            places.iter_mut().for_each(|at| *at = at.or(Some(f64::NEG_INFINITY)));
+        }
+        places
+    }
+}
+
 /// A shape in units of the figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {

@@ -36,45 +36,45 @@ impl Notation {
     /// The number alone, exact to `step` (in the axis's own unit).
     pub(crate) fn number(self, value: f64, step: f64) -> String {
         let (value, step) = (value / self.divisor, (step / self.divisor).abs());
-        // Not -0.
-        let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
-        if value != 0.0 && !(1e-5..1e6).contains(&value.abs()) {
-            return format!("{value:.3e}").replace(".000e", "e");
-        }
         let whole = |decimals: &usize| {
             let steps = step * 10f64.powi(*decimals as i32);
             (steps - steps.round()).abs() <= 1e-6 * steps && steps > 0.5
         };
-        let decimals = (0..6).find(whole).unwrap_or(6);
-        format!("{value:.decimals$}")
+        // Not -0.
+        let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
+        plain(value, (0..6).find(whole).unwrap_or(6))
+    }
+
+    /// The number with the unit: `1.5 us`, `64 KiB`, `20k`.
+    pub(crate) fn with_unit(self, number: &str) -> String {
+        let between = if matches!(self.unit, "" | "k" | "M" | "G") { "" } else { " " };
+        format!("{number}{between}{}", self.unit)
     }
 }
 
-/// A number by itself, with its unit, to three digits or all of a whole one: `1.5 us`, `64 KiB`, `20k`.
+/// A number by itself, with its unit, to three digits or all of a whole one.
 pub(crate) fn written(unit: Unit, value: f64) -> String {
     let notation = Notation::of(unit, value);
-    let number = three_digits(value / notation.divisor);
-    match notation.unit {
-        "" => number,
-        "k" | "M" | "G" => format!("{number}{}", notation.unit),
-        word => format!("{number} {word}"),
-    }
+    let value = value / notation.divisor;
+    let decimals = match value {
+        whole if whole.fract() == 0.0 => 0,
+        _ => (2.0 - value.abs().log10().floor()).clamp(0.0, 7.0) as usize,
+    };
+    notation.with_unit(&without_zeros(plain(value, decimals)))
 }
 
-fn three_digits(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_string();
+/// With so many decimals; very large and very small ones as powers of ten.
+fn plain(value: f64, decimals: usize) -> String {
+    if value == 0.0 || (1e-5..1e6).contains(&value.abs()) {
+        return format!("{value:.decimals$}");
     }
-    if !(1e-5..1e6).contains(&size) {
-        return format!("{value:.2e}").replace(".00e", "e");
-    }
-    if value.fract() == 0.0 {
-        return format!("{value:.0}");
-    }
-    let decimals = (2.0 - size.log10().floor()).clamp(0.0, 7.0) as usize;
-    let text = format!("{value:.decimals$}");
-    match text.contains('.') {
+    let text = format!("{value:.3e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    format!("{}e{power}", without_zeros(digits.to_string()))
+}
+
+fn without_zeros(text: String) -> String {
+    match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
     }
@@ -88,7 +88,7 @@ const MOST: usize = 1000;
 pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, f64) {
     let rough = (high - low) / most.max(1) as f64;
     if !(rough > 0.0 && rough.is_finite()) {
-        return (vec![low], 1.0);
+        return (Vec::new(), 1.0);
     }
     let step = match unit {
         Unit::Bytes => rough.log2().ceil().exp2(),
@@ -99,23 +99,39 @@ pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>,
     let last = (high / step + 1e-6).floor();
     let number = ((last - first) as usize).saturating_add(1);
     if last < first || number > MOST {
-        return (vec![low], step);
+        return (Vec::new(), step);
     }
     ((0..number).map(|k| (first + k as f64) * step).collect(), step)
 }
 
-/// At powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about `most`. Both ends are
-/// above zero.
-pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> Vec<f64> {
+/// At powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about `most`, or at parts of powers
+/// where there is much room. Both ends are above zero. Gives the step where it is the same everywhere.
+pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Option<f64>) {
     let twos = match unit {
         Unit::Bytes => true,
         // Rings begin with two, counts of what happened with one.
         Unit::Count => low > 1.0 && high / low <= 4096.0,
         _ => false,
     };
-    let ticks = if twos { powers(2.0, low, high, most) } else { decimal(low, high, most) };
+    let (base, parts): (f64, &[usize]) = if twos { (2.0, &[4, 2]) } else { (10.0, &[10, 2, 1]) };
+    let span = (high / low).ln() / base.ln();
+    let few = |parts: &&usize| 2.0 * span * (base - 1.0) * **parts as f64 <= most as f64;
+    let mut ticks = match parts.iter().find(few) {
+        Some(parts) if span >= 1.0 => {
+            let between = (0..(base as usize - 1) * parts).map(|k| 1.0 + k as f64 / *parts as f64);
+            times(base, &between.collect::<Vec<f64>>(), low, high)
+        }
+        _ if !twos && span * 3.0 <= most as f64 => times(base, &[1.0, 2.0, 5.0], low, high),
+        _ if !twos && span * 2.0 <= most as f64 => times(base, &[1.0, 3.0], low, high),
+        _ => powers(base, low, high, most),
+    };
+    ticks.retain(|tick| unit != Unit::Count || (tick - tick.round()).abs() < 1e-9 * tick);
     // Between two powers there is room for a ruler too.
-    if ticks.len() >= 2 { ticks } else { linear(unit, low, high, most).0 }
+    if ticks.len() >= 2 && (span >= 1.0 || 4 * ticks.len() >= most) {
+        return (ticks, None);
+    }
+    let (ticks, step) = linear(unit, low, high, most);
+    (ticks, Some(step))
 }
 
 /// 1, 2 or 5 times a power of ten, not below `rough`.
@@ -139,15 +155,11 @@ fn powers(base: f64, low: f64, high: f64, most: usize) -> Vec<f64> {
     ticks
 }
 
-fn decimal(low: f64, high: f64, most: usize) -> Vec<f64> {
-    let decades = high.log10() - low.log10();
-    let times: &[f64] = match decades {
-        d if d * 3.0 <= most as f64 => &[1.0, 2.0, 5.0],
-        d if d * 2.0 <= most as f64 => &[1.0, 3.0],
-        _ => return powers(10.0, low, high, most),
-    };
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let all = (first..=last).flat_map(|k| times.iter().map(move |t| t * 10f64.powi(k)));
+/// So many times each power.
+fn times(base: f64, times: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let power = |value: f64| value.ln() / base.ln();
+    let (first, last) = (power(low).floor() as i32, power(high).ceil() as i32);
+    let all = (first..=last).flat_map(|k| times.iter().map(move |t| t * base.powi(k)));
     all.filter(|tick| *tick >= low * (1.0 - 1e-9) && *tick <= high * (1.0 + 1e-9)).collect()
 }
 
@@ -203,21 +215,21 @@ mod tests {
 
     #[test]
     fn powers_of_two_for_members_and_bytes_and_of_ten_for_the_rest() {
-        assert_eq!(log(Unit::Count, 2.0, 64.0, 8), [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
-        assert_eq!(log(Unit::Count, 2.0, 4096.0, 6), [4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0]);
-        assert_eq!(log(Unit::Bytes, 1024.0, 5000.0, 6), [1024.0, 2048.0, 4096.0]);
-        assert_eq!(log(Unit::Nanoseconds, 90.0, 1100.0, 6), [100.0, 200.0, 500.0, 1000.0]);
+        assert_eq!(log(Unit::Count, 2.0, 64.0, 8).0, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+        assert_eq!(log(Unit::Count, 2.0, 4096.0, 6).0, [4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0]);
+        assert_eq!(log(Unit::Bytes, 1024.0, 5000.0, 6).0, [1024.0, 2048.0, 4096.0]);
+        assert_eq!(log(Unit::Nanoseconds, 90.0, 1100.0, 6).0, [100.0, 200.0, 500.0, 1000.0]);
         assert_eq!(
-            log(Unit::Nanoseconds, 1.0, 1e6, 8),
+            log(Unit::Nanoseconds, 1.0, 1e6, 8).0,
             (0..=6).map(|k| 10f64.powi(k)).collect::<Vec<_>>()
         );
-        assert_eq!(log(Unit::Count, 0.9, 1e9, 5), [1.0, 100.0, 1e4, 1e6, 1e8]);
+        assert_eq!(log(Unit::Count, 0.9, 1e9, 5).0, [1.0, 100.0, 1e4, 1e6, 1e8]);
     }
 
     #[test]
     fn an_axis_within_one_decade_has_ticks_too() {
         let ticks = log(Unit::Nanoseconds, 3100.0, 4400.0, 5);
-        assert_eq!(ticks, [3500.0, 4000.0]);
+        assert_eq!(ticks, (vec![3500.0, 4000.0], Some(500.0)));
     }
 
     #[test]
@@ -225,7 +237,7 @@ mod tests {
         for (low, high) in [(0.0, 1e290), (-1e290, 1e290), (1e-290, 1e290), (1.0, 1.0 + 1e-15)] {
             assert!(linear(Unit::Count, low, high, 8).0.len() <= 20);
             if low > 0.0 {
-                assert!(log(Unit::Nanoseconds, low, high, 8).len() <= 20);
+                assert!(log(Unit::Nanoseconds, low, high, 8).0.len() <= 20);
             }
         }
     }

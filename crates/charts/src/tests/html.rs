@@ -29,10 +29,74 @@ fn each_chart_is_drawn_once_has_its_numbers_in_a_table_and_its_places_for_the_sc
         assert_eq!(listed, 1, "{figure}");
     }
     // The first value of the ring's series with its interval.
-    assert!(html.contains("2,1900,1805,1995;4,1938,"), "{html}");
+    assert!(html.contains("data-places=\"2,1900,0.693147,7.54961;4,1938,"), "{html}");
     assert!(html.contains("<td>2</td><td>1.9 us</td><td>1.8 us to 2 us</td>"), "{html}");
     assert!(html.contains("<option value=\"own\">relative to a ring of two</option>"));
     assert!(html.contains("<title>a &lt;page&gt;</title>"));
+}
+
+/// The attributes of that name of all elements that have it.
+fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
+    let start = format!(" {name}=\"");
+    html.split(&start).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0)).collect()
+}
+
+/// The labels of each rung of a ladder.
+fn rungs(ladder: &str) -> Vec<Vec<&str>> {
+    let label = |tick: &'_ str| tick.find(' ').map_or(0, |blank| blank + 1);
+    ladder.lines().map(|rung| rung.split('\t').map(|tick| &tick[label(tick)..]).collect()).collect()
+}
+
+#[test]
+fn the_script_is_told_the_ends_and_ticks_of_all_states() {
+    let html = page(&[samples::ring()], &["A".into()]);
+    // As suits it, linear, logarithmic: the numbers of both rulers.
+    assert_eq!(attributes(&html, "data-on"), ["0 1 \n2 1 \n0 3 ", "0 4 \n2 4 \n0 5 "]);
+    assert_eq!(attributes(&html, "data-off"), attributes(&html, "data-on"), "none is far off");
+    assert_eq!(attributes(&html, "data-of"), ["2", "1", "0", "3", "1", "3"]);
+    // From 2 to 64, a 25th of ln 32 beyond both; from zero to a 20th of the largest value above it.
+    let ends = attributes(&html, "data-ends");
+    assert_eq!(ends[..2], ["0.554518,4.29751", "0,3623.26"]);
+    assert_eq!(attributes(&html, "data-title")[1], "cost of a switch (µs)");
+    let (whole, finer) = (attributes(&html, "data-ticks"), attributes(&html, "data-finer"));
+    assert_eq!(
+        whole[0].lines().last(),
+        Some("0.693147 2\t1.38629 4\t2.07944 8\t2.77259 16\t3.46574 32\t4.15888 64")
+    );
+    assert_eq!(rungs(whole[1])[3], ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5"]);
+    assert_eq!(rungs(finer[1])[0][..3], ["0.0", "0.2", "0.4"]);
+    assert_eq!(rungs(finer[1])[2][36..39], ["1.80", "1.85", "1.90"]);
+    assert_eq!(rungs(whole[3])[1], ["2 µs", "3 µs"]);
+    assert_eq!(rungs(whole[5])[1], ["1.0", "1.5"], "multiples, logarithmic");
+}
+
+#[test]
+fn the_script_is_told_the_words_of_each_value() {
+    let html = page(&[samples::ring()], &["A".into()]);
+    let words: Vec<Vec<&str>> =
+        attributes(&html, "data-words").iter().map(|words| words.lines().collect()).collect();
+    assert_eq!(words[0][0], "1.9 µs\t (1.8 µs to 2 µs)\t2");
+    assert!(words.iter().any(|series| series[0] == "2.62 µs\t\t2"), "published: {words:?}");
+    let links = page(&[samples::bars()], &["A".into()]);
+    assert!(links.contains("3.12 µs\t (2.81 µs to 3.43 µs)\tunix stream socket\n"), "{links}");
+}
+
+#[test]
+fn what_is_published_has_axes_without_it_and_what_no_axis_shows_is_counted() {
+    let mut figure = samples::ring();
+    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    all[0].points[0].y = -100.0;
+    all[2].points.iter_mut().for_each(|point| point.y *= 100.0);
+    let html = page(&[figure], &["A".into()]);
+    let lost =
+        |of| format!("1 of {of} points left out: not above zero, so not on a logarithmic axis.");
+    assert_eq!(attributes(&html, "data-on")[0], format!("0 1 \n2 1 \n0 3 {}", lost(17)));
+    assert_eq!(attributes(&html, "data-off")[0], format!("0 4 \n2 4 \n0 5 {}", lost(11)));
+    let titles = attributes(&html, "data-title");
+    let last = attributes(&html, "data-ticks")[4].lines().last().unwrap();
+    assert_eq!((titles[4], rungs(last)[0].last()), ("cost of a switch (µs)", Some(&"3.5")));
+    // A place that a logarithmic axis does not have.
+    assert!(html.contains("data-places=\"2,-100,0.693147,NaN;4,1938,"), "{html}");
 }
 
 #[test]
@@ -56,7 +120,7 @@ fn multiples_of_a_run_are_there_where_there_are_several() {
         assert!(html.contains(&format!("<g data-base=\"{name}\" ")), "{name}");
     }
     assert!(html.contains("<th scope=\"row\">B: pipe</th>"), "tables tell runs apart");
-    assert!(html.contains("data-y-label=\"cost of a switch, relative to run A\""));
+    assert!(html.contains("data-title=\"cost of a switch, relative to run A\""));
 }
 
 #[test]

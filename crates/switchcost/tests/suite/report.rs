@@ -42,7 +42,7 @@ fn values(chart: &str, base: &str, series: &str) -> Vec<f64> {
     let (group, _) = group.split_once("</g>").expect("its end");
     let tag = format!("data-part=\"points\" data-series=\"{series}\"");
     let (_, shape) = group.split_once(&tag).expect("points");
-    let points = attribute(shape, "data-d").split(';');
+    let points = attribute(shape, "data-places").split(';');
     points
         .map(|point| point.split(',').nth(1).expect("a value").parse().expect("a number"))
         .collect()

@@ -247,22 +247,90 @@ async function reads(page) {
   await page.mouse.move(0, 0);
 }
 
+// Every tick of a chart has the label that the program wrote for its place, and stands there: between two points of
+// its first series, whose places the program wrote too. Gives the labels of x and y.
+const ticks = (page, id) => page.evaluate((id) => {
+  const svg = document.querySelector(`#${id} .chart > svg`);
+  const group = svg.querySelector(`[data-base=${document.getElementById("base").value}]`) ?? svg.querySelector("[data-base=absolute]");
+  const view = group.dataset.on.split("\n")[document.getElementById("axes").selectedIndex].split(" ");
+  const rulers = [0, 1].map((axis) => svg.querySelectorAll(".ruler")[view[axis]].dataset);
+  const placesOf = ({ dataset }) => dataset.places.split(/[; ]/).map((place) => place.split(",").map(Number));
+  const first = group.querySelector("[data-part=points]");
+  const points = [...first.getAttribute("d").matchAll(/M(-?[\d.]+),(-?[\d.]+)h0/g)].map((match) => match.slice(1).map(Number));
+  return rulers.map(({ of, ticks, finer }, axis) => {
+    const known = new Map();
+    const add = (at, label) => known.set(at, [...known.get(at) ?? [], label]);
+    for (const tick of `${ticks}\n${finer}`.split(/[\n\t]/)) if (tick) add(Number(tick.match(/^\S+/)), tick.replace(/^\S+ /, ""));
+    for (const shape of group.querySelectorAll("[data-words]")) {
+      const places = placesOf(shape);
+      shape.dataset.words.split("\n").forEach((line, k) => add(places[k][of], line.split("\t")[axis === 0 ? 2 : 0]));
+    }
+    const places = placesOf(first).map((place) => place[of]);
+    const [from, to] = [Math.min(...places), Math.max(...places)].map((at) => places.indexOf(at));
+    // Pixels are written to a tenth, and far beyond the chart they are cut.
+    const isCut = [from, to].some((point) => Math.abs(points[point][axis]) > 90_000) || from === to;
+    return [...svg.querySelectorAll(`.tick[text-anchor=${axis === 0 ? "middle" : "end"}]`)].map((tick) => {
+      const at = Number(tick.dataset.at);
+      const share = (at - places[from]) / (places[to] - places[from]);
+      const pixel = points[from][axis] + share * (points[to][axis] - points[from][axis]);
+      const off = Number(tick.getAttribute(axis === 0 ? "x" : "y")) - (axis === 0 ? 0 : 3.6) - pixel;
+      const isThere = isCut || Math.abs(off) < 0.3 + 0.1 * Math.abs(share);
+      return { label: tick.textContent, isKnown: (known.get(at) ?? []).includes(tick.textContent), off, isThere };
+    });
+  });
+}, id);
+
+async function hasTicks(page, id, what) {
+  const [x, y] = await ticks(page, id);
+  for (const { label, isKnown, off, isThere } of [...x, ...y]) {
+    assert.ok(isKnown, `${id}, ${what}: the program wrote no ${label} there`);
+    assert.ok(isThere, `${id}, ${what}: ${label} stands ${off.toFixed(1)} px beside its place`);
+  }
+  assert.ok(x.length > 0 && y.length > 0, `${id}, ${what}: an axis without ticks`);
+  console.log(`${id}, ${what}: ${[x, y].map((all) => all.map(({ label }) => label).join(", ")).join(" | ")}`);
+}
+
+async function drag(page, id, [left, top], [right, bottom]) {
+  const box = await page.locator(`#${id} .chart > svg`).boundingBox();
+  await page.mouse.move(box.x + left * box.width, box.y + top * box.height);
+  await page.mouse.down();
+  await page.mouse.move(box.x + right * box.width, box.y + bottom * box.height, { steps: 4 });
+  await page.mouse.up();
+}
+
 // Dragging over a part of a chart shows that part, and a button all of it again.
 async function zooms(page) {
   const plot = page.locator("#ring-cost .chart > svg");
   await plot.scrollIntoViewIfNeeded();
   const before = (await charts(page))["ring-cost"];
-  const box = await plot.boundingBox();
-  const middle = box.y + box.height / 2;
-  await page.mouse.move(box.x + 0.4 * box.width, middle);
-  await page.mouse.down();
-  await page.mouse.move(box.x + 0.7 * box.width, middle, { steps: 4 });
-  await page.mouse.up();
+  await drag(page, "ring-cost", [0.4, 0.5], [0.7, 0.5]);
   const zoomed = (await charts(page))["ring-cost"];
   assert.notEqual(zoomed.ticks, before.ticks, "a zoom has the same ticks");
   await page.click("#ring-cost .whole");
   assert.equal((await charts(page))["ring-cost"].ticks, before.ticks, "a zoom does not end");
   assert.equal(await page.isVisible("#ring-cost .whole"), false);
+  for (const scale of ["linear", "log"]) {
+    await page.selectOption("#axes", scale);
+    await hasTicks(page, "ring-cost", scale);
+    await drag(page, "ring-cost", [0.4, 0.5], [0.7, 0.5]);
+    await hasTicks(page, "ring-cost", `${scale}, a part`);
+    await page.click("#ring-cost .whole");
+    // Around a value, in the end deeper than any rung.
+    for (let depth = 1; depth <= 4; depth += 1) {
+      const place = await page.evaluate(() => {
+        const svg = document.querySelector("#ring-cost .chart > svg");
+        const places = svg.querySelector("[data-part=points]").getAttribute("d").matchAll(/M(-?[\d.]+),(-?[\d.]+)/g);
+        const { width, height } = svg.viewBox.baseVal;
+        return [...places][1].slice(1).map((at, axis) => Number(at) / [width, height][axis]);
+      });
+      await drag(page, "ring-cost", place.map((at) => at - 0.05), place.map((at) => at + 0.05));
+      await hasTicks(page, "ring-cost", `${scale}, ${depth} times around a value`);
+    }
+    await page.focus("#ring-cost .chart > svg");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.isVisible("#ring-cost .whole"), false, "Escape does not end a zoom");
+  }
+  await page.selectOption("#axes", "fitting");
 }
 
 // An entry of the legend takes its series away, and brings it back.

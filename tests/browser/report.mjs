@@ -98,7 +98,11 @@ async function isWhole(page, width) {
     }).map((text) => `${chart.closest("figure").id}: ${text.textContent}`);
   }));
   assert.deepEqual(cut, [], `cut off at ${width} px`);
-  // Texts that lie on each other.
+  await isApart(page, `${width} px`);
+}
+
+// No texts lie on each other.
+async function isApart(page, where) {
   const touching = await page.evaluate(() => [...document.querySelectorAll(".chart > svg")].flatMap((chart) => {
     const texts = [...chart.querySelectorAll("text")].map((text) => ({ text, box: text.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
     const touch = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1
@@ -106,7 +110,7 @@ async function isWhole(page, width) {
     return texts.flatMap((one, k) => texts.slice(k + 1).filter((other) => touch(one.box, other.box))
       .map((other) => `${chart.closest("figure").id}: ${one.text.textContent} and ${other.text.textContent}`));
   }));
-  assert.deepEqual(touching, [], `on each other at ${width} px`);
+  assert.deepEqual(touching, [], `on each other: ${where}`);
 }
 
 async function isAccessible(page, scheme) {
@@ -263,7 +267,7 @@ const ticks = (page, id) => page.evaluate((id) => {
     for (const tick of `${ticks}\n${finer}`.split(/[\n\t]/)) if (tick) add(Number(tick.match(/^\S+/)), tick.replace(/^\S+ /, ""));
     for (const shape of group.querySelectorAll("[data-words]")) {
       const places = placesOf(shape);
-      shape.dataset.words.split("\n").forEach((line, k) => add(places[k][of], line.split("\t")[axis === 0 ? 2 : 0]));
+      shape.dataset.words.split("\n").forEach((line, k) => add(places[k][of], line.split("\t")[1 - axis].split(" (")[0]));
     }
     const places = placesOf(first).map((place) => place[of]);
     const [from, to] = [Math.min(...places), Math.max(...places)].map((at) => places.indexOf(at));
@@ -314,6 +318,7 @@ async function zooms(page) {
     await hasTicks(page, "ring-cost", scale);
     await drag(page, "ring-cost", [0.4, 0.5], [0.7, 0.5]);
     await hasTicks(page, "ring-cost", `${scale}, a part`);
+    await isApart(page, `a part of a chart, ${scale}`);
     await page.click("#ring-cost .whole");
     // Around a value, in the end deeper than any rung.
     for (let depth = 1; depth <= 4; depth += 1) {

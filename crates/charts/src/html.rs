@@ -69,7 +69,7 @@ impl Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
-             {header}{controls}<main data-page=\"{page}\">\n{figures}</main>\n{footer}\
+             {header}{controls}<main data-page=\"{page}\">\n{figures}</main>\n<div id=\"tip\" role=\"status\" hidden></div>\n{footer}\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
             generator = escape(self.generator),
             title = escape(self.title),
@@ -121,11 +121,11 @@ impl Page<'_> {
         let first = runs.next();
         let names = if runs.any(|run| Some(run) != first) { self.runs } else { &[] };
         let chart = layout(figure, names, "", &BARE);
-        let items: String = chart.items.iter().map(item).collect();
+        let items: String = chart.items.iter().map(|of| item(of, &chart)).collect();
         format!(
             "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n{legend}\
              <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
-             {svg}</div>\n<p class=\"note\" aria-live=\"polite\">{note}</p>\n\
+             {svg}<button class=\"whole\" type=\"button\" hidden>Whole chart</button></div>\n<p class=\"note\" aria-live=\"polite\">{note}</p>\n\
              <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
             legend = match items.as_str() {
                 "" => String::new(),
@@ -149,29 +149,24 @@ impl Page<'_> {
             true => "curves",
             false => "map",
         };
-        let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
-            .into_iter()
-            .partition(|element| matches!(element.source, Source::Frame(_)));
         let mut rulers = Rulers::default();
-        let mut group = |name: &str, figure: &Figure, chart: &Chart, drawn: &[Element]| {
-            let drawn: String = drawn.iter().map(|element| path(element, chart)).collect();
-            let views = match chart.cells.is_empty() {
-                true => views(&mut rulers, figure, chart),
-                false => String::new(),
-            };
+        let is_frame = |element: &Element| matches!(element.source, Source::Frame(_));
+        let mut group = |name: &str, figure: &Figure, chart: &Chart, is_first: bool| {
+            let views = views(&mut rulers, figure, chart);
+            let drawn = elements(chart).into_iter().filter(|element| !is_frame(element));
+            let drawn = drawn.map(|of| Element { path: of.path.filter(|_| is_first), ..of });
+            let drawn: String = drawn.map(|element| path(&element, chart)).collect();
             format!("<g data-base=\"{name}\" {views}>\n{drawn}</g>\n")
         };
-        let as_measured = group("absolute", figure, chart, &plot);
+        let as_measured = group("absolute", figure, chart, true);
         let relative = |(name, base, what): (String, Base, String)| {
             let y = Axis::new(&format!("{}, {what}", figure.y.label), Unit::Ratio, Scale::Linear);
             let body = Body::Series(figure.relative_to(base)?);
             let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
-            let chart = layout(&figure, names, "", &BARE);
-            let shapes = elements(&chart).into_iter();
-            let shapes = shapes.filter(|element| matches!(element.source, Source::Shape(..)));
-            let hidden = shapes.map(|element| Element { path: None, ..element });
-            Some(group(&name, &figure, &chart, &hidden.collect::<Vec<_>>()))
+            Some(group(&name, &figure, &layout(&figure, names, "", &BARE), false))
         };
+        let frame = elements(chart).into_iter().filter(is_frame);
+        let frame: String = frame.map(|element| path(&element, chart)).collect();
         let relative: String = self.bases().into_iter().filter_map(relative).collect();
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" data-plot=\"{left} {top} {right} {bottom}\" \
@@ -182,8 +177,8 @@ impl Page<'_> {
             number(chart.height),
             joined(chart.entries.iter().map(|entry| escape(&entry.name)), "\n"),
             joined(published.map(|(index, _)| index), " "),
-            rulers.elements(),
-            frame.iter().map(|element| path(element, chart)).collect::<String>(),
+            rulers.0.concat(),
+            frame,
             chart.texts.iter().map(text).collect::<String>(),
         )
     }
@@ -209,9 +204,9 @@ fn views(rulers: &mut Rulers, figure: &Figure, chart: &Chart) -> String {
 }
 
 /// An item of the legend: a button that switches its series.
-fn item(item: &Item) -> String {
+fn item(item: &Item, chart: &Chart) -> String {
     let placed = Item { at: (0.0, 6.0), ..item.clone() };
-    let sample: String = sample(&placed).iter().map(|element| drawn(element, "", "")).collect();
+    let sample: String = sample(&placed).iter().map(|element| path(element, chart)).collect();
     let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
     let name = svg + &escape(&micro(&item.name));
     let series = joined(item.series.iter(), " ");
@@ -225,23 +220,18 @@ fn item(item: &Item) -> String {
 
 /// An element of a chart, with what the script is told of it.
 fn path(element: &Element, chart: &Chart) -> String {
-    match element.source {
-        Source::Frame(name) => drawn(element, name, ""),
-        Source::Shape(shape, corners) => drawn(element, "", &told::shape(chart, shape, corners)),
-        Source::Cell(cell) => {
-            drawn(element, "", &format!("data-said=\"{}\"", escape(&micro(&cell.said))))
-        }
-        Source::Other => drawn(element, "", ""),
-    }
-}
-
-fn drawn(element: &Element, name: &str, told: &str) -> String {
     let (ink, class) = match element.ink {
         Ink::Cell(_) => (hex(element.ink), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
         ink => ("currentColor".to_string(), lower(ink)),
     };
-    let class = format!("{name} {class}");
+    let (frame, told) = match element.source {
+        Source::Frame(name) => (name, String::new()),
+        Source::Shape(shape, corners) => ("", told::shape(chart, shape, corners)),
+        Source::Cell(cell) => ("", format!("data-said=\"{}\"", escape(&micro(&cell.said)))),
+        Source::Other => ("", String::new()),
+    };
+    let class = format!("{frame} {class}");
     format!("<path class=\"{}\" {told} {}/>\n", class.trim(), attributes(element, &ink))
 }
 

@@ -1,6 +1,6 @@
 //! The one layout: where title, legend, labels, plot, ticks and notes of a chart are on a page.
 
-use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Unit};
+use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
 use crate::ruler::{Grid, Ruler, Tick};
 use crate::shapes::{Entry, Part, Shape, entries, shapes, side_by_side};
@@ -29,7 +29,7 @@ pub(crate) fn layout<'a>(
     let shapes = shapes(figure, &entries, lanes);
     let (x, y) = match &grid {
         Some(grid) => (grid.x.clone(), grid.y.clone()),
-        None => rulers(&figure.x, &figure.y, shapes.iter()),
+        None => rulers(&figure.x, &figure.y, &shapes.iter().collect::<Vec<_>>()),
     };
     let mut axes = Axes { left: 0.0, right: 1.0, top: 0.0, bottom: 1.0, x, y, turned };
     let (upright, across) = if turned { (&axes.x, &axes.y) } else { (&axes.y, &axes.x) };
@@ -87,7 +87,8 @@ pub(crate) fn layout<'a>(
         page.put(words, (right + medium.gap, axes.at((*x, *y)).1), Anchor::Left, Kind::Value);
     }
     let cells = grid.iter().flat_map(|grid| page.cells(&axes, grid)).collect();
-    let (is_empty, left_out) = left_out(entries.iter(), &axes.x, &axes.y);
+    let (is_empty, left_out) =
+        left_out(&figure.series().iter().collect::<Vec<_>>(), &axes.x, &axes.y);
     if grid.is_none() && is_empty {
         let middle = ((left + right) / 2.0, (axes.top + axes.bottom) / 2.0);
         page.put("nothing to draw".to_string(), middle, Anchor::Middle, Kind::Nothing);
@@ -111,14 +112,9 @@ pub(crate) fn layout<'a>(
 }
 
 /// Both rulers, as long as what is drawn along them.
-pub(crate) fn rulers<'a>(
-    x: &Axis,
-    y: &Axis,
-    shapes: impl Iterator<Item = &'a Shape> + Clone,
-) -> (Ruler, Ruler) {
+pub(crate) fn rulers(x: &Axis, y: &Axis, shapes: &[&Shape]) -> (Ruler, Ruler) {
     let points = |without: &[Part]| -> (Vec<f64>, Vec<f64>) {
-        let drawn = |of: &&Shape| of.series.is_some() && !without.contains(&of.part);
-        let shapes = shapes.clone().filter(drawn);
+        let shapes = shapes.iter().filter(|of| of.series.is_some() && !without.contains(&of.part));
         shapes.flat_map(|shape| shape.paths.iter().flatten()).map(|p| (p.x, p.y)).unzip()
     };
     let (xs, ys) = points(&[]);
@@ -129,12 +125,8 @@ pub(crate) fn rulers<'a>(
 }
 
 /// Whether no point can be drawn, and how many cannot and why. Empty classes of a histogram count as drawn.
-pub(crate) fn left_out<'a>(
-    entries: impl Iterator<Item = &'a Entry<'a>>,
-    x: &Ruler,
-    y: &Ruler,
-) -> (bool, Option<String>) {
-    let points = entries.flat_map(|e| e.series.points.iter().map(|p| (e.series.role, p)));
+pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<String>) {
+    let points = all.iter().flat_map(|of| of.points.iter().map(|p| (of.role, p)));
     let (count, lost) = points.fold((0, 0), |(count, lost), (role, p)| {
         let is_drawn = x.draws(p.x) && (y.draws(p.y) || (role == Role::Steps && p.y == 0.0));
         (count + 1, lost + usize::from(!is_drawn))

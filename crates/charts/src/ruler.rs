@@ -105,10 +105,10 @@ impl Ruler {
         }
         if self.scale == Scale::Log {
             let (ticks, step) = ticks::log(self.unit, self.low, self.high, most);
+            let Some(step) = step else { return ticks.into_iter().map(said).collect() };
             let exact = |at: f64| {
                 let notation = Notation::of(self.unit, at);
-                let number = step.map(|step| notation.number(at, step));
-                number.map_or_else(|| said(at), |n| Tick { at, label: notation.with_unit(&n) })
+                Tick { at, label: notation.with_unit(&notation.number(at, step)) }
             };
             return ticks.into_iter().map(exact).collect();
         }

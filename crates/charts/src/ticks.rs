@@ -56,27 +56,19 @@ impl Notation {
 pub(crate) fn written(unit: Unit, value: f64) -> String {
     let notation = Notation::of(unit, value);
     let value = value / notation.divisor;
-    let decimals = match value {
-        whole if whole.fract() == 0.0 => 0,
-        _ => (2.0 - value.abs().log10().floor()).clamp(0.0, 7.0) as usize,
-    };
-    notation.with_unit(&without_zeros(plain(value, decimals)))
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 7.0) as usize;
+    let number = plain(value, if value == 0.0 { 0 } else { decimals });
+    match number.contains('.') && !number.contains('e') {
+        true => notation.with_unit(number.trim_end_matches('0').trim_end_matches('.')),
+        false => notation.with_unit(&number),
+    }
 }
 
 /// With so many decimals; very large and very small ones as powers of ten.
 fn plain(value: f64, decimals: usize) -> String {
-    if value == 0.0 || (1e-5..1e6).contains(&value.abs()) {
-        return format!("{value:.decimals$}");
-    }
-    let text = format!("{value:.3e}");
-    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-    format!("{}e{power}", without_zeros(digits.to_string()))
-}
-
-fn without_zeros(text: String) -> String {
-    match text.contains('.') && !text.contains('e') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
+    match value == 0.0 || (1e-5..1e6).contains(&value.abs()) {
+        true => format!("{value:.decimals$}"),
+        false => format!("{value:.3e}").replace(".000e", "e"),
     }
 }
 
@@ -114,7 +106,8 @@ pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Op
         _ => false,
     };
     let (base, parts): (f64, &[usize]) = if twos { (2.0, &[4, 2]) } else { (10.0, &[10, 2, 1]) };
-    let span = (high / low).ln() / base.ln();
+    let [first, last] = [low, high].map(|end| end.ln() / base.ln());
+    let span = last - first;
     let few = |parts: &&usize| 2.0 * span * (base - 1.0) * **parts as f64 <= most as f64;
     let mut ticks = match parts.iter().find(few) {
         Some(parts) if span >= 1.0 => {
@@ -123,7 +116,10 @@ pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Op
         }
         _ if !twos && span * 3.0 <= most as f64 => times(base, &[1.0, 2.0, 5.0], low, high),
         _ if !twos && span * 2.0 <= most as f64 => times(base, &[1.0, 3.0], low, high),
-        _ => powers(base, low, high, most),
+        _ => {
+            let number = (last + 1e-6).floor() - (first - 1e-6).ceil() + 1.0;
+            times(base.powf((number / most as f64).ceil().max(1.0)), &[1.0], low, high)
+        }
     };
     ticks.retain(|tick| unit != Unit::Count || (tick - tick.round()).abs() < 1e-9 * tick);
     // Between two powers there is room for a ruler too.
@@ -139,20 +135,6 @@ fn nice(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let times = [1.0, 2.0, 5.0].into_iter().find(|times| times * power >= rough * (1.0 - 1e-9));
     times.unwrap_or(10.0) * power
-}
-
-fn powers(base: f64, low: f64, high: f64, most: usize) -> Vec<f64> {
-    let first = (low.log2() / base.log2() - 1e-6).ceil();
-    let last = (high.log2() / base.log2() + 1e-6).floor();
-    let every = ((last - first + 1.0) / most.max(1) as f64).ceil().max(1.0);
-    // The same powers whatever the lower end is.
-    let mut power = (first / every).ceil() * every;
-    let mut ticks = Vec::new();
-    while power <= last && ticks.len() < MOST {
-        ticks.push(base.powf(power));
-        power += every;
-    }
-    ticks
 }
 
 /// So many times each power.

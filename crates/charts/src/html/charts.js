@@ -5,7 +5,7 @@
 // moved to the page; no value is computed, rounded or written.
 (() => {
   const byId = (id) => document.getElementById(id);
-  const [base, axes, published] = ["base", "axes", "published"].map(byId);
+  const [base, axes, published, tip] = ["base", "axes", "published", "tip"].map(byId);
   const [WIDTH, MARGIN, GAP, LETTER, MOST_UP, MOST_ACROSS] = document.querySelector("main").dataset.page.split(" ").map(Number);
   const NEAR = 40;
 
@@ -24,21 +24,18 @@
     return { of: Number(of), ends: numbers(ends), title, whole, rungs: [...whole, ...ladder(finer)] };
   }
 
+  const clamped = (share) => Math.min(Math.max(share, 0), 1);
   const isWithin = ([low, high]) => ({ at }) => at >= low - (high - low) * 1e-6 && at <= high + (high - low) * 1e-6;
 
   const spread = (places, of) => places.map((place) => place[of]).filter(Number.isFinite)
     .reduce(([low, high], at) => [Math.min(low, at), Math.max(high, at)], [Infinity, -Infinity]);
 
-  // The ends for all places are those of the ruler. Those for a part are the next ticks around it, by the finest
-  // rung of which not too many lie between; if these are far off, half as much as the part is on either side.
-  function endsFor({ of, ends, rungs }, part, all) {
+  // The ends for all places are those of the ruler. Those for a part leave a twentieth of it free on either side.
+  function endsFor({ of, ends }, part, all) {
     const [low, high] = spread(part, of);
     if (low > high || [low, high].join() === spread(all, of).join()) return ends;
-    const most = (high - low) / 2 || Infinity;
-    const around = (rung) => [
-      Math.max(rung.findLast(({ at }) => at < low)?.at ?? ends[0], low - most), Math.min(rung.find(({ at }) => at > high)?.at ?? ends[1], high + most),
-    ];
-    return around(rungs.findLast((rung) => rung.filter(isWithin(around(rung))).length <= MOST_UP) ?? []);
+    const free = (high > low ? high - low : ends[1] - ends[0]) / 20;
+    return [Math.max(low - free, ends[0]), Math.min(high + free, ends[1])];
   }
 
   // The ruler between those ends: where a place lies, and the finest ticks that fit. Where fewer than two of the
@@ -53,7 +50,7 @@
       ticks = [...ticks, ...seen(values)].sort((one, other) => one.at - other.at)
         .reduce((kept, tick) => (fits([...kept, tick], position) ? [...kept, tick] : kept), []);
     }
-    return { ...ruler, low, high, position, ticks, value: (share) => low + share * (high - low) };
+    return { ...ruler, low, high, position, ticks };
   }
 
   // --- Charts --------------------------------------------------------------------------------------------
@@ -80,7 +77,7 @@
       rulers: [...svg.querySelectorAll(".ruler")].map(rulerOf),
       published: new Set(list(dataset.published).map(Number)), hidden: new Set(), zoom: {}, width: WIDTH,
       left, top, right, bottom, beside: WIDTH - right, drawn: null, seen: null, picked: -1,
-      note: figure.querySelector(".note[aria-live]"), plot: svg.querySelector(".plot"),
+      note: figure.querySelector(".note[aria-live]"), plot: svg.querySelector(".plot"), whole: box.querySelector(".whole"),
     };
   }
 
@@ -97,6 +94,10 @@
     return { ...chosen, isRelative: name !== "absolute", shown, x: chart.rulers[x], y: chart.rulers[y], note };
   }
 
+  // The values that are shown: the place of each, and words for the value with its interval and for where it is.
+  const valuesOf = (shown) => shown.filter(({ words }) => words.length > 0)
+    .flatMap(({ series, paths, words }) => paths.flat().map((place, k) => ({ series, place, words: words[k] })));
+
   function axesOf(chart, { shapes, shown, x, y }) {
     const placesOf = (some) => some.flatMap(({ paths }) => paths.flat());
     const all = placesOf(shapes.filter(({ series }) => series !== null && (published.checked || !chart.published.has(series))));
@@ -104,37 +105,35 @@
     const xEnds = chart.zoom.x ?? endsFor(x, places, all);
     const inside = chart.zoom.x ? places.filter((place) => isWithin(xEnds)({ at: place[x.of] })) : places;
     const yEnds = chart.zoom.y ?? endsFor(y, inside, all);
-    const values = shown.flatMap(({ paths, words }) => (words.length ? paths.flat().map((place, k) => ({ place, words: words[k] })) : []))
-      .filter(({ place }) => isWithin(xEnds)({ at: place[x.of] }) && isWithin(yEnds)({ at: place[y.of] }));
+    const values = valuesOf(shown).filter(({ place }) => isWithin(xEnds)({ at: place[x.of] }) && isWithin(yEnds)({ at: place[y.of] }));
     // Not more than so many ticks, none of which touches the one before it.
     const few = (most, room, size) => (ticks, position) => ticks.length <= most && !ticks.some((tick, k) => k > 0
       && (position(tick.at) - position(ticks[k - 1].at)) * room() < size(tick.label + ticks[k - 1].label) + GAP);
     const across = few(MOST_ACROSS, () => chart.right - chart.left, (labels) => labels.length * LETTER / 2);
     const up = few(MOST_UP, () => chart.bottom - chart.top, () => LETTER);
-    const along = (ruler, ends, word, fits) => between(ruler, ends, values.map(({ place, words }) => ({ at: place[ruler.of], label: words[word] })), fits);
-    if (chart.isTurned) return { x: along(x, xEnds, 2, () => true), y: along(y, yEnds, 0, across) };
+    const along = (ruler, ends, word, fits) => between(ruler, ends, values.map(({ place, words }) => ({ at: place[ruler.of], label: words[word].split(" (")[0] })), fits);
+    if (chart.isTurned) return { x: along(x, xEnds, 1, () => true), y: along(y, yEnds, 0, across) };
     const upright = along(y, yEnds, 0, up);
     chart.left = MARGIN + Math.max(...upright.ticks.map(({ label }) => label.length), 0) * LETTER + GAP;
-    return { x: along(x, xEnds, 2, across), y: upright };
+    return { x: along(x, xEnds, 1, across), y: upright };
   }
 
   const pixels = (value) => Math.round(Math.min(Math.max(value, -1e5), 1e5) * 10) / 10;
 
-  function placeOf(chart, { x, y }, place, clamped) {
-    const within = (share) => (clamped ? Math.min(Math.max(share, 0), 1) : share);
-    const shares = [x.position(place[x.of]), y.position(place[y.of])];
+  function placeOf(chart, { x, y }, place, within) {
+    const shares = [within(x.position(place[x.of])), within(y.position(place[y.of]))];
     const [across, up] = chart.isTurned ? [shares[1], 1 - shares[0]] : shares;
-    return [chart.left + within(across) * (chart.right - chart.left), chart.bottom - within(up) * (chart.bottom - chart.top)];
+    return [chart.left + across * (chart.right - chart.left), chart.bottom - up * (chart.bottom - chart.top)];
   }
 
   const isZoomed = ({ zoom }) => Boolean(zoom.x || zoom.y);
 
-  function drawShape(chart, { element, part, series, corners, isStamp, isFilled, paths }, drawn) {
+  function drawShape(chart, { element, part, series, corners, isStamp, isFilled, paths }, drawn, isHere) {
     const { x, y } = drawn;
     const isSeen = (place) => !Number.isNaN(place[x.of]) && !Number.isNaN(place[y.of]) && (part !== "mark" || isWithin([x.low, x.high])({ at: place[x.of] }));
     let d = "";
-    for (const path of part === "hidden" ? [] : paths) {
-      const places = path.filter(isSeen).map((place) => placeOf(chart, drawn, place, series === null || !isZoomed(chart)));
+    for (const path of isHere && part !== "hidden" ? paths : []) {
+      const places = path.filter(isSeen).map((place) => placeOf(chart, drawn, place, series !== null && isZoomed(chart) ? Number : clamped));
       const all = corners.length && places.length ? corners.map(([dx, dy]) => [places[0][0] + dx, places[0][1] + dy]) : places;
       if (all.length === 0) continue;
       d += all.map(([left, top], k) => `${k ? "L" : "M"}${pixels(left)},${pixels(top)}`).join("");
@@ -157,18 +156,17 @@
     for (const kind of ["mark", "region"]) {
       const labels = [...chart.svg.querySelectorAll(`text.${kind}`)].map((text) => {
         const [from, to] = numbers(text.dataset.x).slice(x.of);
-        const share = (at) => Math.min(Math.max(x.position(at), 0), 1);
         const isSeen = to >= x.low && from <= x.high;
         const [wide, room] = [text.textContent.length * 5.7, chart.right - chart.left];
-        const middle = (share(from) + share(to)) / 2 * room;
+        const middle = (clamped(x.position(from)) + clamped(x.position(to))) / 2 * room;
         return { text, from, isSeen, wide, middle: chart.left + Math.max(Math.min(middle, room - wide / 2), wide / 2) };
       }).sort((one, other) => one.middle - other.middle);
       const rows = [...new Set(labels.map(({ text }) => text.getAttribute("y")))].sort((one, other) => other - one);
-      const taken = Object.fromEntries(rows.map((row) => [row, -Infinity]));
+      const taken = {};
       for (const { text, from, isSeen, wide, middle } of labels) {
-        const row = rows.find((at) => taken[at] + GAP <= middle - wide / 2);
-        text.style.display = isSeen && row ? "" : "none";
-        if (!isSeen || !row) continue;
+        const row = isSeen && rows.find((at) => (taken[at] ?? -Infinity) + GAP <= middle - wide / 2);
+        text.style.display = row ? "" : "none";
+        if (!row) continue;
         taken[row] = middle + wide / 2;
         text.setAttribute("x", pixels(middle));
         text.setAttribute("y", row);
@@ -183,18 +181,20 @@
     const [across, up] = isTurned ? [y, x] : [x, y];
     for (const tick of svg.querySelectorAll(isTurned ? ".tick[text-anchor=middle]" : ".tick")) tick.remove();
     let [grid, frame] = ["", `M${left},${top}L${left},${bottom}L${right},${bottom}`];
+    const write = (at, label, x, y, anchor) => element(svg, "text", { class: "tick", x, y: pixels(y), "text-anchor": anchor, "data-at": at }, label);
     for (const { at, label } of across.ticks) {
       const place = pixels(left + across.position(at) * (right - left));
       grid += `M${place},${top}L${place},${bottom}`;
       frame += `M${place},${bottom}L${place},${bottom + 4}`;
-      element(svg, "text", { class: "tick", x: place, y: pixels(bottom + 17.6), "text-anchor": "middle", "data-at": at }, label);
+      write(at, label, place, bottom + 17.6, "middle");
     }
     for (const { at, label } of up.ticks) {
-      const place = pixels(bottom - (isTurned ? 1 - x.position(at) : y.position(at)) * (bottom - top));
+      const share = up.position(at);
+      const place = pixels(bottom - (isTurned ? 1 - share : share) * (bottom - top));
       frame += `M${left - 4},${place}L${left},${place}`;
       if (isTurned) continue;
       grid += `M${left},${place}L${right},${place}`;
-      element(svg, "text", { class: "tick", x: pixels(left - GAP), y: pixels(place + 3.6), "text-anchor": "end", "data-at": at }, label);
+      write(at, label, left - GAP, place + 3.6, "end");
     }
     svg.querySelector(".grid").setAttribute("d", grid);
     svg.querySelector(".frame").setAttribute("d", frame);
@@ -218,10 +218,7 @@
     chart.plot.setAttribute("viewBox", box.map(pixels).join(" "));
     for (const { group } of Object.values(chart.groups)) group.style.display = group === now.group ? "" : "none";
     // Marks and regions are those of the chart as measured.
-    for (const shape of now.shapes) {
-      if (shape.series === null || now.shown.includes(shape)) drawShape(chart, shape, drawn);
-      else shape.element.setAttribute("d", "");
-    }
+    for (const shape of now.shapes) drawShape(chart, shape, drawn, shape.series === null || now.shown.includes(shape));
     drawFrame(chart, drawn);
     if (!chart.isTurned) drawLabels(chart, drawn);
     Object.assign(chart, { drawn, seen: null, picked: -1 });
@@ -233,24 +230,16 @@
 
   // --- Pointing ------------------------------------------------------------------------------------------
 
-  const tip = document.createElement("div");
-  tip.id = "tip";
-  tip.setAttribute("role", "status");
-  tip.hidden = true;
-  document.body.append(tip);
-
   // All values that are drawn, by x: place and text.
   function seenOf(chart) {
     if (chart.kind === "map") return [];
     if (chart.seen) return chart.seen;
     const now = present(chart);
     chart.drawn ??= axesOf(chart, now);
-    const of = ({ series, paths, words }) => (words.length ? paths.flat() : []).map((at, k) => {
-      const [value, interval, where] = words[k];
-      return { place: placeOf(chart, chart.drawn, at, false), words: `${chart.names[series]}: ${value}${interval} at ${where}` };
-    });
+    const of = ({ series, place, words: [value, where] }) => (
+      { place: placeOf(chart, chart.drawn, place, Number), words: `${chart.names[series]}: ${value} at ${where}` });
     const within = ({ place: [left, top] }) => left >= chart.left - 1 && left <= chart.right + 1 && top >= chart.top - 1 && top <= chart.bottom + 1;
-    chart.seen = now.shown.flatMap(of).filter(within).sort((one, other) => one.place[0] - other.place[0]);
+    chart.seen = valuesOf(now.shown).map(of).filter(within).sort((one, other) => one.place[0] - other.place[0]);
     return chart.seen;
   }
 
@@ -303,16 +292,12 @@
 
   // The part of a chart between two places; along an axis on which they are close, all of it.
   function zoomTo(chart, [left, top], [right, bottom]) {
-    const { x, y } = chart.drawn;
-    const { isTurned } = chart;
-    const share = (at, from, to) => Math.min(Math.max((at - from) / (to - from), 0), 1);
-    const between = (along, one, other) => [along.value(Math.min(one, other)), along.value(Math.max(one, other))];
-    const across = [left, right].map((at) => share(at, chart.left, chart.right));
-    const up = [top, bottom].map((at) => share(at, chart.bottom, chart.top));
-    const zoom = { ...chart.zoom };
-    if (Math.abs(right - left) > 8) zoom[isTurned ? "y" : "x"] = between(isTurned ? y : x, ...across);
-    if (Math.abs(bottom - top) > 24 && !isTurned) zoom.y = between(y, ...up);
-    chart.zoom = zoom;
+    const part = ({ low, high }, shares) => shares.map((share) => low + clamped(share) * (high - low)).sort((one, other) => one - other);
+    const along = chart.isTurned ? "y" : "x";
+    const across = [left, right].map((at) => (at - chart.left) / (chart.right - chart.left));
+    const up = [top, bottom].map((at) => (chart.bottom - at) / (chart.bottom - chart.top));
+    if (Math.abs(right - left) > 8) chart.zoom[along] = part(chart.drawn[along], across);
+    if (Math.abs(bottom - top) > 24 && !chart.isTurned) chart.zoom.y = part(chart.drawn.y, up);
     draw(chart);
   }
 
@@ -349,10 +334,7 @@
       if (step) pick(chart, Math.max(Math.min(chart.picked + step, seenOf(chart).length - 1), 0));
       if (key === "Escape") whole(chart);
     });
-    chart.whole = document.createElement("button");
-    Object.assign(chart.whole, { className: "whole", type: "button", textContent: "Whole chart", hidden: true });
     chart.whole.addEventListener("click", () => whole(chart));
-    chart.box.append(chart.whole);
     for (const entry of chart.figure.querySelectorAll(".legend button")) {
       entry.addEventListener("click", () => {
         const isOn = entry.getAttribute("aria-pressed") === "true";
@@ -381,14 +363,7 @@
     clearTimeout(waiting);
     waiting = setTimeout(() => charts.forEach(fit), 200);
   });
-  for (const control of [base, axes, published]) {
-    control.addEventListener("change", () => {
-      for (const chart of charts) {
-        chart.zoom = {};
-        draw(chart);
-      }
-    });
-  }
+  for (const control of [base, axes, published]) control.addEventListener("change", () => charts.forEach(whole));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   document.documentElement.dataset.drawn = "yes";
 })();

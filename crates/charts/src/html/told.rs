@@ -2,9 +2,9 @@
 //! writes no value: the places of all shapes on both scales, the words of their values, and for each state of
 //! the controls the ends of both axes with a ladder of ticks.
 
-use crate::figure::{Axis, Figure, Point, Scale, Series, Unit};
+use crate::figure::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use crate::layout::{MOST, left_out, rulers};
-use crate::page::{At, Chart};
+use crate::page::{At, Axes, Chart};
 use crate::picture::micro;
 use crate::ruler::{Ruler, Tick};
 use crate::shapes::{Part, Shape};
@@ -16,7 +16,7 @@ const FINER: [usize; 3] = [22, 44, 88];
 
 /// The rulers of a chart in all states of the controls, each once, as elements of its SVG.
 #[derive(Default)]
-pub(super) struct Rulers(Vec<String>);
+pub(super) struct Rulers(pub(super) Vec<String>);
 
 impl Rulers {
     /// What is seen of a chart with those of its series, for axes as suit it, for linear and for logarithmic ones: a
@@ -25,15 +25,16 @@ impl Rulers {
         &mut self,
         figure: &Figure,
         chart: &Chart,
-        is_shown: fn(&Series) -> bool,
+        only: fn(&Series) -> bool,
     ) -> String {
-        let entries = || chart.entries.iter().filter(|entry| is_shown(entry.series));
-        let of_shown = |at: usize| is_shown(chart.entries[at].series);
-        let shapes = chart.shapes.iter().filter(|shape| shape.series.is_some_and(of_shown));
+        let shown: Vec<&Series> = figure.series().iter().filter(|series| only(series)).collect();
+        let is_shown =
+            |shape: &&Shape| shape.series.is_some_and(|at| only(chart.entries[at].series));
+        let shapes: Vec<&Shape> = chart.shapes.iter().filter(is_shown).collect();
         let view = |scale: Option<Scale>| {
             let with = |axis: &Axis| Axis { scale: scale.unwrap_or(axis.scale), ..axis.clone() };
-            let (x, y) = rulers(&with(&figure.x), &with(&figure.y), shapes.clone());
-            let words = left_out(entries(), &x, &y).1.unwrap_or_default();
+            let (x, y) = rulers(&with(&figure.x), &with(&figure.y), &shapes);
+            let words = left_out(&shown, &x, &y).1.unwrap_or_default();
             let by_name = figure.x.unit == Unit::Names;
             format!("{} {} {words}", self.number(&x, 0, by_name), self.number(&y, 1, false))
         };
@@ -60,16 +61,10 @@ impl Rulers {
             rungs(whole),
             rungs(finer)
         );
-        let known = self.0.iter().position(|known| *known == own);
-        known.unwrap_or_else(|| {
-            self.0.push(own);
-            self.0.len() - 1
-        })
-    }
-
-    /// All of them, in the order of their numbers.
-    pub(super) fn elements(&self) -> String {
-        self.0.concat()
+        if !self.0.contains(&own) {
+            self.0.push(own.clone());
+        }
+        self.0.iter().position(|known| *known == own).unwrap_or_default()
     }
 }
 
@@ -86,22 +81,19 @@ pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
         let place = |k: usize| joined(all.iter().map(|of| exact(of[k].unwrap_or(f64::NAN))), ",");
         joined((0..path.len()).map(place), " ")
     };
-    let series = series.and_then(|at| Some((at, chart.entries.get(at)?.series)));
-    let is_read = |(_, series): &(usize, &Series)| match part {
+    let role = series.and_then(|at| Some(chart.entries.get(at)?.series.role));
+    let is_read = |role: &Role| match part {
         Part::Points | Part::Hidden => true,
-        _ => *part == Part::Line && series.role.is_line(),
+        _ => *part == Part::Line && role.is_line(),
     };
-    let said = |point: &Point| {
-        let (x, y) = (&chart.axes.x, &chart.axes.y);
-        let interval = y.say_interval(point).map(|interval| format!(" ({interval})"));
-        format!("{}\t{}\t{}", y.say(point.y), interval.unwrap_or_default(), x.say(point.x))
-    };
-    let words = series.filter(is_read).map(|_| joined(paths.iter().flatten().map(said), "\n"));
+    let Axes { x, y, .. } = &chart.axes;
+    let said = |point: &Point| format!("{}\t{}", y.say_with_interval(point), x.say(point.x));
+    let words = role.filter(is_read).map(|_| joined(paths.iter().flatten().map(said), "\n"));
     let words = words.map(|words| format!(" data-words=\"{}\"", escape(&micro(&words))));
     format!(
         "data-part=\"{}\"{}{} data-corners=\"{}\" data-places=\"{}\"",
         lower(part),
-        series.map_or(String::new(), |(at, _)| format!(" data-series=\"{at}\"")),
+        series.map_or(String::new(), |of| format!(" data-series=\"{of}\"")),
         words.unwrap_or_default(),
         joined(corners.iter().map(|(x, y)| format!("{x},{y}")), " "),
         joined(paths.iter().map(path), ";")

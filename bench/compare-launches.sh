@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # False alarms and power of `switchcost compare` with separate launches.
 #
-# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of 2 s, and the
+# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of BUDGET (default 2s), and the
 # answer of compare for the hop of the ring of two within GATE (default 3%): of three launches a side, and of the first alone.
-# A launch goes on for its 2 s unless it knows its figures to 0.3 %.
+# A launch goes on for its budget unless it knows its figures to 0.3 %.
 # WORK gives the members a working set, so that a filter is worth a smaller share of a hop. LAUNCHES a side: default 3.
 #   alike PAIRS FILE                   the same twice: changed in at most 3 of 50, not changed in 40
 #   slower PAIRS FILE [INSTRUCTIONS]   the second with a filter before each system call (seccomp(2),
@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SWITCHCOST:-target/release/switchcost}
 what=${1:?alike, slower, perf, worth or sum}
-gate=${GATE:-3%} many=${LAUNCHES:-3}
+gate=${GATE:-3%} many=${LAUNCHES:-3} budget=${BUDGET:-2s}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME="$work/state"
@@ -32,7 +32,7 @@ fi
 launches() {
     local side=$1
     shift
-    XDG_DATA_HOME="$work/$side" "$@" "$program" ring --members 2 ${WORK:+--work "$WORK"} --budget 2s --precision 0.3% --launches "$many" \
+    XDG_DATA_HOME="$work/$side" "$@" "$program" ring --members 2 ${WORK:+--work "$WORK"} --budget "$budget" --precision 0.3% --launches "$many" \
         --seed $RANDOM --quiet >/dev/null || [[ $? == 1 ]]
     runs=("$work/$side"/switchcost/runs/*.jsonl)
     runs=("${runs[@]: -$many}")

@@ -22,8 +22,8 @@ fn main() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    // At a fixed address nothing is relocated when it starts: no page of it is written to, none of them is a member's own.
-    // Of a static program that is the relocation model's business.
+    // At a fixed address nothing is relocated when it starts: no page of it is written to, none of
+    // them is a member's own. Of a static program that is the relocation model's business.
     let has = |name, value| env::var(name).is_ok_and(|all| all.split(',').any(|one| one == value));
     if has("CARGO_CFG_TARGET_ENV", "gnu") && !has("CARGO_CFG_TARGET_FEATURE", "crt-static") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
@@ -32,8 +32,9 @@ fn main() {
     preload();
 }
 
-/// Builds the library that `profile` preloads (crates/preload). It is a shared object whatever this program is linked
-/// as, so cargo is asked once more, without the flags that are meant for the program.
+/// Builds the library that `profile` preloads (crates/preload). It is a shared object whatever this
+/// program is linked as, so cargo is asked once more, without the flags that are meant for the
+/// program.
 fn preload() {
     let folder = |name| PathBuf::from(env::var_os(name).unwrap_or_default());
     let (crates, out) = (folder("CARGO_MANIFEST_DIR").join(".."), folder("OUT_DIR"));
@@ -43,7 +44,8 @@ fn preload() {
     let target = env::var("TARGET").unwrap_or_default();
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let kept = flags.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix="));
-    // Symbols are renamed before it is preloaded, which only this kind of table allows (`preload::symbols`).
+    // Symbols are renamed before it is preloaded, which only this kind of table allows
+    // (`preload::symbols`).
     let flags: Vec<&str> = kept.chain(["-Clink-arg=-Wl,--hash-style=sysv"]).collect();
     let built = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
         .args(["rustc", "--quiet", "--locked", "--package", "switchcost-preload", "--lib"])

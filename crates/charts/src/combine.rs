@@ -2,9 +2,10 @@
 
 use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, extremes};
 
-/// Lays the figures of several runs over each other: those with the same id become one, with the series of
-/// all. Maps and single samples cannot lie over each other; they stay apart, with the run's name in the
-/// title, single samples at the end. `runs` are names with figures, in the order of the indices in their series.
+/// Lays the figures of several runs over each other: those with the same id become one, with the
+/// series of all. Maps and single samples cannot lie over each other; they stay apart, with the
+/// run's name in the title, single samples at the end. `runs` are names with figures, in the order
+/// of the indices in their series.
 pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
     // Each with the name of its run, if it is of one only.
     let mut all: Vec<(Figure, Option<String>)> = Vec::new();
@@ -76,7 +77,8 @@ fn add(under: &mut Figure, only: Option<String>, mut over: Figure, name: &str) {
     }
 }
 
-/// Positions on an axis of names are indices into its list: names of `over` that `under` lacks are added.
+/// Positions on an axis of names are indices into its list: names of `over` that `under` lacks are
+/// added.
 fn share_names(under: &mut Axis, over: &mut Figure) {
     if under.unit != Unit::Names {
         return;
@@ -109,13 +111,13 @@ pub enum Base {
 }
 
 impl Figure {
-    /// The series divided by their base. Points without a base, or with one not above zero, are left out.
-    /// None for maps, for axes other than time, by [`Base::Own`] for figures without a base, and by
-    /// [`Base::Run`] if only that run has points.
+    /// The series divided by their base. Points without a base, or with one not above zero, are
+    /// left out. None for maps, for axes other than time, by [`Base::Own`] for figures without a
+    /// base, and by [`Base::Run`] if only that run has points.
     ///
-    /// The interval reaches from the lower end over the base's upper end to the upper over the base's lower:
-    /// it covers the ratio wherever both cover theirs, and is wider than that of `compare`, which
-    /// pairs rounds. What is divided by itself is 1.
+    /// The interval reaches from the lower end over the base's upper end to the upper over the
+    /// base's lower: it covers the ratio wherever both cover theirs, and is wider than that of
+    /// `compare`, which pairs rounds. What is divided by itself is 1.
     pub fn relative_to(&self, base: Base) -> Option<Vec<Series>> {
         let Body::Series(all) = &self.body else { return None };
         let own = self.base.filter(|_| base == Base::Own);
@@ -144,8 +146,8 @@ fn relative(series: &Series, all: &[Series], base: Base, own: Option<f64>) -> Se
     Series { points: series.points.iter().filter_map(divided).collect(), ..series.clone() }
 }
 
-/// The series of the run that this one is compared with: same name and role; for a published one without
-/// that, the run's first measured series.
+/// The series of the run that this one is compared with: same name and role; for a published one
+/// without that, the run's first measured series.
 fn of_run<'a>(series: &Series, all: &'a [Series], run: usize) -> Option<&'a Series> {
     let find = |fits: &dyn Fn(&Series) -> bool| {
         all.iter().find(|other| other.run == Some(run) && fits(other))

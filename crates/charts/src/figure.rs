@@ -20,8 +20,8 @@ pub enum Unit {
 pub enum Scale {
     /// Equal differences are equally far apart.
     Linear,
-    /// Equal ratios are equally far apart. Values at or below zero cannot be drawn on it; a drawing says
-    /// how many points that left out.
+    /// Equal ratios are equally far apart. Values at or below zero cannot be drawn on it; a drawing
+    /// says how many points that left out.
     Log,
 }
 
@@ -247,8 +247,8 @@ impl Figure {
         (!self.series().is_empty()).then_some(self)
     }
 
-    /// The same with a vertical axis that suits its values: logarithmic if at least three quarters of them are
-    /// above zero and the largest is at least 20 times the least of these.
+    /// The same with a vertical axis that suits its values: logarithmic if at least three quarters
+    /// of them are above zero and the largest is at least 20 times the least of these.
     pub fn with_fitting_scale(mut self) -> Self {
         let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
         let positive = || values().filter(|value| *value > 0.0);

@@ -1,7 +1,7 @@
 //! Charts in one HTML file that needs nothing else.
 //!
-//! Each chart is SVG that a browser shows without any script. What `charts.js` needs to draw it again between
-//! other ends or on other axes stands beside it (`told`).
+//! Each chart is SVG that a browser shows without any script. What `charts.js` needs to draw it
+//! again between other ends or on other axes stands beside it (`told`).
 
 mod told;
 
@@ -24,7 +24,8 @@ const MOST_ROWS: usize = 401;
 /// Forbids whatever would leave the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'";
 
-/// The page of a chart: title, legend and notes are HTML around it. The script takes letters to be as wide.
+/// The page of a chart: title, legend and notes are HTML around it. The script takes letters to be
+/// as wide.
 const BARE: Medium = Medium {
     margin: 6.0,
     bare: true,
@@ -258,7 +259,8 @@ fn text(text: &Text) -> String {
     )
 }
 
-/// All points, a row each; laws and single samples are left to the chart and to exports, as `unlisted` says.
+/// All points, a row each; laws and single samples are left to the chart and to exports, as
+/// `unlisted` says.
 fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
     let (x, y) = (&chart.axes.x, &chart.axes.y);
     let mut rows: Vec<Vec<String>> = Vec::new();

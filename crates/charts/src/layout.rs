@@ -124,7 +124,8 @@ pub(crate) fn rulers(x: &Axis, y: &Axis, shapes: &[&Shape]) -> (Ruler, Ruler) {
     (Ruler::new(x, &xs), Ruler::new(&Axis { scale, ..y.clone() }, &ys))
 }
 
-/// Whether no point can be drawn, and how many cannot and why. Empty classes of a histogram count as drawn.
+/// Whether no point can be drawn, and how many cannot and why. Empty classes of a histogram count
+/// as drawn.
 pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<String>) {
     let points = all.iter().flat_map(|of| of.points.iter().map(|p| (of.role, p)));
     let (count, lost) = points.fold((0, 0), |(count, lost), (role, p)| {
@@ -139,8 +140,8 @@ pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<S
     (lost == count, words)
 }
 
-/// One item for each series, and one for all laws. A single series needs none, nor a published value that
-/// has a name on the axis.
+/// One item for each series, and one for all laws. A single series needs none, nor a published
+/// value that has a name on the axis.
 fn legend(entries: &[Entry], turned: bool) -> Vec<Item> {
     let item = |sample, name: &str, of: &dyn Fn(usize, &Entry) -> bool| {
         let series = (0..entries.len()).filter(|place| of(*place, &entries[*place])).collect();
@@ -249,8 +250,8 @@ impl Page<'_> {
         }
     }
 
-    /// The labels of marks, and below them those of regions, in rows in which they do not touch. What does
-    /// not fit is left out here; the text beside the chart has it.
+    /// The labels of marks, and below them those of regions, in rows in which they do not touch.
+    /// What does not fit is left out here; the text beside the chart has it.
     fn labels(&mut self, figure: &Figure, axes: &Axes) {
         let (medium, x, room) = (self.medium, &axes.x, axes.right - axes.left);
         let row = (medium.row)(Kind::Mark);
@@ -316,9 +317,9 @@ impl Page<'_> {
     }
 }
 
-/// Puts labels, each given as the middle where it should be and its width, between 0 and `room`, at least
-/// `gap` apart. Gives the row of each, 0 being next to the plot, and its left end; none where `most` rows
-/// have no place for it.
+/// Puts labels, each given as the middle where it should be and its width, between 0 and `room`, at
+/// least `gap` apart. Gives the row of each, 0 being next to the plot, and its left end; none where
+/// `most` rows have no place for it.
 fn rows(labels: &[(f64, f64)], room: f64, gap: f64, most: usize) -> Vec<Option<(usize, f64)>> {
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); most];
     let mut place = |(middle, width): &(f64, f64)| {

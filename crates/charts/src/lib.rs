@@ -1,8 +1,8 @@
-//! Charts: a [`Figure`] says what is on which axis, one layout puts it on a page, and that page is written as
-//! SVG, PNG, HTML or text.
+//! Charts: a [`Figure`] says what is on which axis, one layout puts it on a page, and that page is
+//! written as SVG, PNG, HTML or text.
 //!
-//! Nothing here knows what was measured. [`together`] lays the figures of several runs over each other, and
-//! [`Figure::relative_to`] makes multiples of their values.
+//! Nothing here knows what was measured. [`together`] lays the figures of several runs over each
+//! other, and [`Figure::relative_to`] makes multiples of their values.
 #![forbid(unsafe_code)]
 
 mod combine;

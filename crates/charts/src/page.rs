@@ -1,6 +1,7 @@
 //! A chart on its page: what `layout` places and every format draws.
 //!
-//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`Medium`] says which.
+//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`Medium`] says
+//! which.
 
 use crate::figure::{Point, Role};
 use crate::ruler::Ruler;

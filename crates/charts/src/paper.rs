@@ -15,8 +15,8 @@ use crate::text::{clean, escape};
 /// Pixels of a PNG for each of the page: 300 to the inch.
 const PIXELS: f32 = 3.0;
 
-/// A figure as SVG, 720 pixels wide, its texts as outlines. `runs` are the names of the runs that it is of;
-/// `note` is written below it.
+/// A figure as SVG, 720 pixels wide, its texts as outlines. `runs` are the names of the runs that
+/// it is of; `note` is written below it.
 pub fn svg(figure: &Figure, runs: &[String], note: &str) -> String {
     let chart = layout(figure, runs, note, &PAPER);
     let (width, height) = (PAPER.width, number(chart.height));
@@ -33,8 +33,8 @@ pub fn svg(figure: &Figure, runs: &[String], note: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// A figure as the bytes of a PNG file: the drawing of [`svg`], three pixels for each of its. Fails for one that
-/// is higher than a picture can be.
+/// A figure as the bytes of a PNG file: the drawing of [`svg`], three pixels for each of its. Fails
+/// for one that is higher than a picture can be.
 pub fn png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
     let chart = layout(figure, runs, note, &PAPER);
     let pixels = |length: f64| (length * f64::from(PIXELS)) as u32;

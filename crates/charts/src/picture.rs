@@ -77,7 +77,8 @@ const SERIES: [u32; 7] =
 /// Five steps of the colour map viridis, evenly spaced.
 const VIRIDIS: [u32; 5] = [0x44_0154, 0x3b_528b, 0x21_918c, 0x5e_c962, 0xfd_e725];
 
-/// Position on the colour scale from which black has more contrast than white (WCAG's relative luminance).
+/// Position on the colour scale from which black has more contrast than white (WCAG's relative
+/// luminance).
 const BRIGHT: f64 = 0.43;
 
 impl Ink {
@@ -238,8 +239,8 @@ fn block(low: At, high: At) -> Vec<At> {
     vec![low, (high.0, low.1), high, (low.0, high.1)]
 }
 
-/// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from labels
-/// down to the plot.
+/// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from
+/// labels down to the plot.
 fn frame<'a>(chart: &Chart) -> [Element<'a>; 3] {
     let Axes { left, right, top, bottom, turned, .. } = chart.axes;
     let mut axes = vec![vec![(left, top), (left, bottom), (right, bottom)]];
@@ -318,7 +319,8 @@ pub(crate) fn ink_of(kind: Kind) -> Ink {
     }
 }
 
-/// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not installed.
+/// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not
+/// installed.
 fn font(kind: Kind) -> FontRef<'static> {
     static REGULAR: LazyLock<Vec<u8>> =
         LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));

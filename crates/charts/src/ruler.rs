@@ -1,4 +1,5 @@
-//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one of colours.
+//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one
+//! of colours.
 
 use crate::figure::{Axis, Figure, Map, Point, Scale, Unit, extremes};
 use crate::text::clean;
@@ -72,8 +73,8 @@ impl Ruler {
         (self.scale.on(self.low), self.scale.on(self.high))
     }
 
-    /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that end; what
-    /// cannot be drawn is at the lower end.
+    /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that
+    /// end; what cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         self.share(self.scale.on(value))
     }
@@ -118,7 +119,8 @@ impl Ruler {
         ticks.into_iter().map(number).collect()
     }
 
-    /// Its ticks for each of these numbers of them at the most, from coarse to fine, each rung once.
+    /// Its ticks for each of these numbers of them at the most, from coarse to fine, each rung
+    /// once.
     pub(crate) fn ladder(&self, most: impl IntoIterator<Item = usize>) -> Vec<Vec<Tick>> {
         let mut rungs: Vec<Vec<Tick>> = most.into_iter().map(|most| self.ticks(most)).collect();
         rungs.dedup();
@@ -175,7 +177,8 @@ fn log_ends(low: f64, high: f64) -> (f64, f64) {
 /// From this ratio of the largest to the least value on, equal steps of colour hide the least.
 const WIDE: f64 = 30.0;
 
-/// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their places are.
+/// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their
+/// places are.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid<'a> {
     pub(crate) map: &'a Map,

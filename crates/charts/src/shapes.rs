@@ -20,7 +20,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) follows: bool,
 }
 
-/// One entry for each series, in their order. `runs` are the names of the runs that the figure is of.
+/// One entry for each series, in their order. `runs` are the names of the runs that the figure is
+/// of.
 pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> {
     let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
     // Lines come last, so that they do not use up colours.
@@ -37,7 +38,8 @@ pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> 
     all.iter().enumerate().map(entry).collect()
 }
 
-/// The measured series that a line is of: the one whose name it begins with, or the only one of its run.
+/// The measured series that a line is of: the one whose name it begins with, or the only one of its
+/// run.
 fn leader(all: &[Series], line: &Series) -> Option<usize> {
     let measured = || {
         let places = 0..all.len();
@@ -98,8 +100,9 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Where the values of a path lie on an axis of that scale, as [`Scale::on`] has them; none for what is left
-    /// out. Of an area or an interval, an end that cannot be drawn is at the end of the axis if another one can.
+    /// Where the values of a path lie on an axis of that scale, as [`Scale::on`] has them; none for
+    /// what is left out. Of an area or an interval, an end that cannot be drawn is at the end of
+    /// the axis if another one can.
     pub(crate) fn places(
         self,
         scale: Scale,
@@ -127,7 +130,8 @@ pub(crate) struct Shape {
     pub(crate) part: Part,
     /// Index of its series.
     pub(crate) series: Option<usize>,
-    /// Lines or areas; a symbol is a path of one point. An infinite coordinate is the end of its axis.
+    /// Lines or areas; a symbol is a path of one point. An infinite coordinate is the end of its
+    /// axis.
     pub(crate) paths: Vec<Vec<Point>>,
 }
 

@@ -1,7 +1,7 @@
 //! Text of others, made harmless: labels may come from a run file that anybody wrote.
 
-/// Without control characters (a terminal obeys them, XML forbids them) and without those that change
-/// the direction of writing; white space becomes single blanks.
+/// Without control characters (a terminal obeys them, XML forbids them) and without those that
+/// change the direction of writing; white space becomes single blanks.
 pub fn clean(text: &str) -> String {
     let visible = |c: &char| c.is_whitespace() || !is_obeyed(*c);
     let text: String = text.chars().filter(visible).collect();
@@ -13,14 +13,15 @@ pub fn printable(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_obeyed(*c)).collect()
 }
 
-/// Whether a terminal or a reader would obey a character and not show it, the end of a line among them.
+/// Whether a terminal or a reader would obey a character and not show it, the end of a line among
+/// them.
 #[inline]
 pub fn is_obeyed(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_control() } else { c.is_control() || directs(c) }
 }
 
-/// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is
-/// no character at all.
+/// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and
+/// what is no character at all.
 fn directs(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')

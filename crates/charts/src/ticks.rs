@@ -75,8 +75,8 @@ fn plain(value: f64, decimals: usize) -> String {
 /// What fills an axis with too many ticks has none.
 const MOST: usize = 1000;
 
-/// At equal steps of 1, 2 or 5 (bytes: of powers of two), at most about `most` of them between both ends.
-/// Gives the step too.
+/// At equal steps of 1, 2 or 5 (bytes: of powers of two), at most about `most` of them between both
+/// ends. Gives the step too.
 pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, f64) {
     let rough = (high - low) / most.max(1) as f64;
     if !(rough > 0.0 && rough.is_finite()) {
@@ -96,8 +96,9 @@ pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>,
     ((0..number).map(|k| (first + k as f64) * step).collect(), step)
 }
 
-/// At powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about `most`, or at parts of powers
-/// where there is much room. Both ends are above zero. Gives the step where it is the same everywhere.
+/// At powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about `most`, or at
+/// parts of powers where there is much room. Both ends are above zero. Gives the step where it is
+/// the same everywhere.
 pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Option<f64>) {
     let twos = match unit {
         Unit::Bytes => true,

@@ -1,4 +1,5 @@
-//! The programs of Hines et al. (2000): getpinfo(), the precise CPU time of a thread, beside getrusage().
+//! The programs of Hines et al. (2000): getpinfo(), the precise CPU time of a thread, beside
+//! getrusage().
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -12,8 +13,8 @@ use crate::{Call, Ended, print};
 /// Trials of each, by default and at most: each one's outcome is kept.
 const TRIALS: (u32, u32) = (1_000, 1_000_000);
 
-/// Sizes and trials for each: the paper's 100 to 5000 by 100, or the one size that is asked for, and
-/// 1000 trials.
+/// Sizes and trials for each: the paper's 100 to 5000 by 100, or the one size that is asked for,
+/// and 1000 trials.
 fn sizes(call: &Call, words: &str, most: u32) -> Result<(Vec<u32>, u32), ExitCode> {
     let [size, trials] = call.counts(words, [(0, most), TRIALS])?;
     let sizes = match size {
@@ -53,7 +54,8 @@ fn tally(trials: impl IntoIterator<Item = i64>) -> Tally {
     Tally { mean, sd: variance.filter(|_| trials.len() > 1).map(f64::sqrt) }
 }
 
-/// Calls that are made before any is timed: the first one of getpinfo() finds out the counter's rate.
+/// Calls that are made before any is timed: the first one of getpinfo() finds out the counter's
+/// rate.
 const WARM_UP: u32 = 100;
 
 /// `test_cycles [trials]`: what getrusage() and getpinfo() cost, in ticks of the time-stamp counter
@@ -107,8 +109,8 @@ fn cycles_table(rows: &[(&str, Tally)]) -> String {
 /// Finding more takes minutes a trial.
 const LARGEST: u32 = 10_000_000;
 
-/// `primes [primes [trials]]`: the first N primes, computed many times and timed by getrusage() and by
-/// getpinfo() (section 4, Figure 2).
+/// `primes [primes [trials]]`: the first N primes, computed many times and timed by getrusage() and
+/// by getpinfo() (section 4, Figure 2).
 pub(crate) fn primes(call: &Call) -> Ended {
     let (sizes, trials) = sizes(call, "[primes [trials]]", LARGEST)?;
     print(
@@ -124,8 +126,8 @@ pub(crate) fn primes(call: &Call) -> Ended {
     print(&gain(&ratios))
 }
 
-/// CPU time of each trial in nanoseconds, by getrusage() and by getpinfo(). Each has all its trials in
-/// a row: what one asks the kernel brings the kernel's figures up to date for the other.
+/// CPU time of each trial in nanoseconds, by getrusage() and by getpinfo(). Each has all its trials
+/// in a row: what one asks the kernel brings the kernel's figures up to date for the other.
 fn time(primes: usize, trials: u32) -> (Tally, Tally) {
     let mut found = Vec::with_capacity(primes);
     let mut work = || first_primes(black_box(&mut found), black_box(primes));
@@ -165,8 +167,8 @@ fn gain(ratios: &[f64]) -> String {
     format!("increase in precision by getpinfo(): {}%\n", or_dash(mean, 0))
 }
 
-/// `malloc_stats [bytes [trials]]`: what malloc costs by size of the block, by getpinfo() (section 4,
-/// Table 2).
+/// `malloc_stats [bytes [trials]]`: what malloc costs by size of the block, by getpinfo() (section
+/// 4, Table 2).
 pub(crate) fn malloc_stats(call: &Call) -> Ended {
     let (sizes, trials) = sizes(call, "[bytes [trials]]", u32::MAX)?;
     ask_the_kernel_rarely();

@@ -1,6 +1,6 @@
-//! The nine programs of Sloan (1992), VenturCom (VENIX, 1984) and Hines et al. (2000), under their own
-//! names: what they take, what they print and how they end is as it was. What they did wrong is left out
-//! (docs/classic.md).
+//! The nine programs of Sloan (1992), VenturCom (VENIX, 1984) and Hines et al. (2000), under their
+//! own names: what they take, what they print and how they end is as it was. What they did wrong is
+//! left out (docs/classic.md).
 //!
 //! They are what they measure: no worker, no run file, one thread.
 #![forbid(unsafe_code)]
@@ -105,8 +105,8 @@ impl Call {
     }
 }
 
-/// A line on standard error, in one write: another process may be writing to the same place. Nobody there
-/// to read it is no reason to fail.
+/// A line on standard error, in one write: another process may be writing to the same place. Nobody
+/// there to read it is no reason to fail.
 fn say(line: &str) {
     let _ = io::stderr().write_all(printable(&format!("{line}\n")).as_bytes());
 }
@@ -136,8 +136,8 @@ fn failed(call: &'static str, code: u8) -> impl Fn(Errno) -> ExitCode {
     }
 }
 
-/// Prints to standard output. The error is the exit code of a program that cannot: a reader that has
-/// had enough (`| head`) ends it without a message.
+/// Prints to standard output. The error is the exit code of a program that cannot: a reader that
+/// has had enough (`| head`) ends it without a message.
 fn print(text: &str) -> Ended {
     let mut out = io::stdout().lock();
     let written = match probe::output_was_closed() {

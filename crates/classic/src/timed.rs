@@ -1,5 +1,5 @@
-//! getrusage and times (Sloan 1992): a command is started by fork(2) and execve(2), without a search of
-//! PATH, and the lines of its start and end go to standard error.
+//! getrusage and times (Sloan 1992): a command is started by fork(2) and execve(2), without a
+//! search of PATH, and the lines of its start and end go to standard error.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -78,7 +78,8 @@ fn times_lines(pid: i32, ticks: ChildTicks, per_second: u64) -> Vec<String> {
     std::iter::once(first).chain(rows.into_iter().map(row)).collect()
 }
 
-/// The exit code for all that goes wrong before and in the command's start, and for its being killed.
+/// The exit code for all that goes wrong before and in the command's start, and for its being
+/// killed.
 const FAILED: u8 = 127;
 
 /// A command that has ended.

@@ -1,5 +1,5 @@
-//! The programs of the VENIX memorandum (VenturCom 1984, appendix): a system call, a signal to oneself, a
-//! signal to and fro between two processes.
+//! The programs of the VENIX memorandum (VenturCom 1984, appendix): a system call, a signal to
+//! oneself, a signal to and fro between two processes.
 
 use std::hint::black_box;
 
@@ -58,9 +58,9 @@ fn left_of(loops: u32) -> i64 {
 
 /// `twosig [loops]`: a signal that goes to and fro between two processes.
 ///
-/// The original tests its counter and then pauses: a signal between the two is lost for ever, and one
-/// too many takes the counter past the zero that it waits for. Here signals come in within the wait
-/// alone, and each process sends as many as the other one catches.
+/// The original tests its counter and then pauses: a signal between the two is lost for ever, and
+/// one too many takes the counter past the zero that it waits for. Here signals come in within the
+/// wait alone, and each process sends as many as the other one catches.
 pub(crate) fn twosig(call: &Call) -> Ended {
     let [loops] = call.counts("[loops]", [(2_000, u32::MAX)])?;
     let before = used();
@@ -95,7 +95,8 @@ pub(crate) fn twosig(call: &Call) -> Ended {
 /// hardly more than chance.
 const ENOUGH_NS: u64 = 1_000_000_000;
 
-/// CPU time in nanoseconds: system and user, and of the children that were waited for system and user.
+/// CPU time in nanoseconds: system and user, and of the children that were waited for system and
+/// user.
 type Used = [u64; 4];
 
 fn used() -> Used {

@@ -1,5 +1,5 @@
-//! What /proc says of a command: of its threads while it runs, as their run delay is lost when they end,
-//! and of the zombie before it is reaped.
+//! What /proc says of a command: of its threads while it runs, as their run delay is lost when they
+//! end, and of the zombie before it is reaped.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -45,8 +45,8 @@ impl ThreadSamples {
         }
     }
 
-    /// Looks at all threads, but stops once `ended` is true: a look at thousands of threads takes longer
-    /// than the command's end may go unseen.
+    /// Looks at all threads, but stops once `ended` is true: a look at thousands of threads takes
+    /// longer than the command's end may go unseen.
     pub(crate) fn look(&mut self, ended: impl Fn() -> bool) {
         let before = Instant::now();
         let folder = &self.folder;
@@ -115,7 +115,8 @@ pub(crate) struct Zombie {
 const FILE_BYTES: usize = 4096;
 
 /// Opens /proc/PID/io of a living child, to be read when it has ended: then the file is root's
-/// (fs/proc/base.c, `task_dump_owner`). Absent if it may not be opened, or the child has ended already.
+/// (fs/proc/base.c, `task_dump_owner`). Absent if it may not be opened, or the child has ended
+/// already.
 pub(crate) fn open_io(pid: i32) -> Option<File> {
     File::open(format!("/proc/{pid}/io")).ok()
 }

@@ -1,8 +1,8 @@
 //! How a command is started and accounted for.
 //!
-//! Commands are started by a process of their own, the launcher: this program again, small and with one
-//! thread, so that what the kernel charges to a command is the command's own. [`Launcher`] is the
-//! program's end, [`serve_if_asked`] the launcher's.
+//! Commands are started by a process of their own, the launcher: this program again, small and with
+//! one thread, so that what the kernel charges to a command is the command's own. [`Launcher`] is
+//! the program's end, [`serve_if_asked`] the launcher's.
 #![forbid(unsafe_code)]
 
 mod accounting;
@@ -47,7 +47,8 @@ pub struct Launcher {
 #[error("{message}")]
 pub struct LauncherError {
     message: String,
-    /// The exit code that says so: 127 where the command is not there, 126 where it cannot be run (env(1)), else 1.
+    /// The exit code that says so: 127 where the command is not there, 126 where it cannot be run
+    /// (env(1)), else 1.
     pub exit_code: u8,
 }
 
@@ -58,8 +59,9 @@ impl LauncherError {
 }
 
 impl Launcher {
-    /// Starts the launcher, which begins at once. Until this is dropped, signals that ask to stop do not
-    /// end this program: they are noted, and reach the command that runs. For a program with one thread.
+    /// Starts the launcher, which begins at once. Until this is dropped, signals that ask to stop
+    /// do not end this program: they are noted, and reach the command that runs. For a program with
+    /// one thread.
     pub fn start(series: Series) -> Result<Self, LauncherError> {
         let cannot = |step| {
             move |errno| {
@@ -98,8 +100,8 @@ impl Launcher {
         stop_signal().and_then(|signal| u8::try_from(signal).ok()).or(self.signal)
     }
 
-    /// A signal that asked to stop and reached the launcher alone, once the series is done: the command ran on, but
-    /// somebody wanted something else. The exit code is 128 + the signal.
+    /// A signal that asked to stop and reached the launcher alone, once the series is done: the
+    /// command ran on, but somebody wanted something else. The exit code is 128 + the signal.
     pub fn stopped_alone(&self) -> Option<LauncherError> {
         let signal = self.signal.filter(|_| stop_signal().is_none())?;
         let message = format!(
@@ -109,7 +111,8 @@ impl Launcher {
         Some(LauncherError { message, exit_code: 128 + signal })
     }
 
-    /// The process id of the command that is started first, of an announced series; none where there is none.
+    /// The process id of the command that is started first, of an announced series; none where
+    /// there is none.
     pub fn started(&mut self) -> Result<Option<u32>, LauncherError> {
         match self.answer()? {
             Answer::Started(pid) => Ok(Some(pid)),
@@ -128,7 +131,8 @@ impl Launcher {
         }
     }
 
-    /// Waits for the next answer, so long or without end; gives whether it is there. A signal may end it before.
+    /// Waits for the next answer, so long or without end; gives whether it is there. A signal may
+    /// end it before.
     pub fn wait_for_answer(&self, longest: Option<Duration>) -> bool {
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         let mut answers = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];

@@ -1,5 +1,5 @@
-//! What the launcher is asked for, all runs of a series at once, and what it answers. Between two runs
-//! it waits for no other process.
+//! What the launcher is asked for, all runs of a series at once, and what it answers. Between two
+//! runs it waits for no other process.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -20,7 +20,8 @@ use crate::used::Run;
 /// Runs of one command, or of several in turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The commands, in words. The launcher has them in a file: on its heap they would be charged to every command.
+    /// The commands, in words. The launcher has them in a file: on its heap they would be charged
+    /// to every command.
     #[serde(skip)]
     pub commands: Vec<Vec<OsString>>,
     /// Rounds beforehand that are not reported.
@@ -33,7 +34,8 @@ pub struct Series {
     pub tree: bool,
     /// Whether process ids are reported at the start.
     pub announce: bool,
-    /// Whether the outputs of each command are discarded from its second run on, those beforehand counted.
+    /// Whether the outputs of each command are discarded from its second run on, those beforehand
+    /// counted.
     pub discard: bool,
     /// Whether those of its first run are, too.
     pub discard_first: bool,
@@ -91,8 +93,8 @@ const NAME_MAX: usize = 255;
 const PATH_MAX: usize = 4096;
 
 impl Series {
-    /// Writes the commands to a file in memory; programs are looked for by the PATH of this process. EINVAL
-    /// where a word has a byte of zero.
+    /// Writes the commands to a file in memory; programs are looked for by the PATH of this
+    /// process. EINVAL where a word has a byte of zero.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
         let path = std::env::var_os("PATH");
         let texts = |words: &Vec<OsString>| -> Result<Texts, Errno> {
@@ -122,8 +124,8 @@ fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
     folders.map(within).collect()
 }
 
-/// Looks for the programs of all commands as execvp(3) would, without running any: why the first that cannot be
-/// run cannot.
+/// Looks for the programs of all commands as execvp(3) would, without running any: why the first
+/// that cannot be run cannot.
 pub fn look_up(commands: &[Vec<OsString>]) -> Result<(), LauncherError> {
     let path = std::env::var_os("PATH");
     for words in commands {
@@ -138,7 +140,8 @@ pub fn look_up(commands: &[Vec<OsString>]) -> Result<(), LauncherError> {
     Ok(())
 }
 
-/// Whether one of these may be executed, as far as its mode tells; the errno that execvp(3) would give.
+/// Whether one of these may be executed, as far as its mode tells; the errno that execvp(3) would
+/// give.
 fn executable(paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
     let mut failure = Errno::NOENT;
     for path in paths {
@@ -186,8 +189,8 @@ impl NotStarted {
         Self { step: step.to_owned(), errno: errno.raw_os_error() }
     }
 
-    /// A line for the command `words`, and the exit code: 127 where the command is not there, 126 where
-    /// it cannot be run (env(1)), 1 where nothing could be.
+    /// A line for the command `words`, and the exit code: 127 where the command is not there, 126
+    /// where it cannot be run (env(1)), 1 where nothing could be.
     pub(crate) fn explain(&self, words: &[OsString]) -> (String, u8) {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
         let errno = Errno::from_raw_os_error(self.errno);

@@ -1,7 +1,7 @@
 //! The launcher's process: a command from its start to its end, for a series of them.
 //!
-//! What the kernel forgets when a process is reaped is read before: waitid(2) with WNOWAIT, then the
-//! files of the zombie, then wait4(2).
+//! What the kernel forgets when a process is reaped is read before: waitid(2) with WNOWAIT, then
+//! the files of the zombie, then wait4(2).
 
 use std::ffi::OsString;
 use std::fs;
@@ -110,13 +110,14 @@ struct Server<'a> {
     found: Vec<Option<usize>>,
     /// /dev/null, where outputs are discarded from a command's second run on.
     null: Option<OwnedFd>,
-    /// Processes that earlier commands have left behind, and whether there were any when this command began.
+    /// Processes that earlier commands have left behind, and whether there were any when this
+    /// command began.
     old: Vec<u32>,
     strangers: bool,
     /// Of this command.
     orphans: Orphans,
-    /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root may
-    /// open it afterwards, when that disturbs nothing.
+    /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root
+    /// may open it afterwards, when that disturbs nothing.
     io_before_end: bool,
 }
 
@@ -188,8 +189,8 @@ impl<'a> Server<'a> {
     /// Children that do not become the command: what of this program they touch stays resident, all
     /// that lies around it is given back.
     fn rehearse(&mut self) {
-        // Where something fails here commands are charged with more, which is told beside their figures,
-        // or the first run fails too and says why.
+        // Where something fails here commands are charged with more, which is told beside their
+        // figures, or the first run fails too and says why.
         let Some(high_water) = self.high_water.take() else { return };
         self.rehearsal = true;
         let _ = high_water.reduce(|| {
@@ -275,8 +276,8 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// Until the command has ended; it stays a zombie. Signals that reach the program alone meanwhile are
-    /// passed on to it. An error names the call.
+    /// Until the command has ended; it stays a zombie. Signals that reach the program alone
+    /// meanwhile are passed on to it. An error names the call.
     fn wait(
         &mut self,
         pid: i32,

@@ -152,9 +152,9 @@ pub struct Sampled {
 pub struct Delay {
     /// In nanoseconds, over the threads below.
     pub run_delay_ns: u64,
-    /// CPU time in nanoseconds of the threads that it covers: the first one, which is read at its end,
-    /// and others as they were last seen. Less than the command's own CPU time where threads came and
-    /// went unseen.
+    /// CPU time in nanoseconds of the threads that it covers: the first one, which is read at its
+    /// end, and others as they were last seen. Less than the command's own CPU time where threads
+    /// came and went unseen.
     pub covered_cpu_ns: u64,
 }
 
@@ -190,8 +190,8 @@ pub struct Orphans {
     pub ended: u32,
     /// What they and the children that they had waited for used; only with `--tree`.
     pub usage: Option<Usage>,
-    /// Those that had ended while processes of an earlier run were still there: of which run they were is not
-    /// known, and they are counted nowhere.
+    /// Those that had ended while processes of an earlier run were still there: of which run they
+    /// were is not known, and they are counted nowhere.
     #[serde(default)]
     pub of_unknown_origin: u32,
     /// Process ids of those that were still there: left as they are, and counted nowhere.

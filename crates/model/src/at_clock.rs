@@ -7,7 +7,8 @@ use stats::ratio::Open;
 
 use crate::speed::clock_ghz;
 
-/// Clocks within this share of each other are one (by ln of their ratio): a launch reads its own no better, as quanta come in steps of up to 10 ns.
+/// Clocks within this share of each other are one (by ln of their ratio): a launch reads its own no
+/// better, as quanta come in steps of up to 10 ns.
 pub const SAME_CLOCK: f64 = 0.002;
 
 /// The clock of a figure.
@@ -15,8 +16,9 @@ pub const SAME_CLOCK: f64 = 0.002;
 pub struct AtClock {
     /// The latency quantum at that clock, in nanoseconds.
     pub quantum_ns: f64,
-    /// By which power of the period of the core's clock the figure goes, by the run's own slices: 1 where the core bounds it, 0
-    /// where memory or a device does. Absent where the run saw one clock.
+    /// By which power of the period of the core's clock the figure goes, by the run's own slices: 1
+    /// where the core bounds it, 0 where memory or a device does. Absent where the run saw one
+    /// clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
     /// The same by earlier launches, as the plan has it.
@@ -61,7 +63,8 @@ impl AtClock {
     }
 }
 
-/// The power of like figures: what those say together that have seen it themselves, else the best that is known of one.
+/// The power of like figures: what those say together that have seen it themselves, else the best
+/// that is known of one.
 pub fn power_of(all: &[AtClock]) -> Option<Elasticity> {
     let is_sound = |of: &Elasticity| of.value.is_finite() && of.standard_error >= 0.0;
     let own = all.iter().filter_map(|of| of.elasticity).filter(is_sound);
@@ -70,7 +73,8 @@ pub fn power_of(all: &[AtClock]) -> Option<Elasticity> {
     pooled(own).or(best)
 }
 
-/// No power is known better than this, however many runs say it: cases that are alike are not the same.
+/// No power is known better than this, however many runs say it: cases that are alike are not the
+/// same.
 const LEAST_ERROR: f64 = 0.01;
 
 /// What several runs say of one power: the mean, each by its error. Absent without any.

@@ -1,4 +1,5 @@
-//! One point of a plan's grid and what a worker gives for it in one round: each is of a ring or of a trial.
+//! One point of a plan's grid and what a worker gives for it in one round: each is of a ring or of
+//! a trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,11 +23,12 @@ pub enum Either<R, T> {
 
 /// One point of the grid.
 pub type Case = Either<ring::Case, trial::Case>;
-/// What one measurement gave: a timed batch of a ring's laps, or all trials of one case in one round.
+/// What one measurement gave: a timed batch of a ring's laps, or all trials of one case in one
+/// round.
 pub type Sample = Either<ring::Sample, trial::Sample>;
 
-/// A value in a run file. Where the experiment has cases of one kind it is a ring's or a trial's and stands bare;
-/// where it has both it stands under the name of its kind.
+/// A value in a run file. Where the experiment has cases of one kind it is a ring's or a trial's
+/// and stands bare; where it has both it stands under the name of its kind.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Stored<Ring, Trial, Named> {
@@ -102,8 +104,8 @@ impl Case {
         }
     }
 
-    /// Whether two cases are compared with each other more closely than with the rest of their plan: such are
-    /// measured one after the other in every round. All trials of a plan are.
+    /// Whether two cases are compared with each other more closely than with the rest of their
+    /// plan: such are measured one after the other in every round. All trials of a plan are.
     pub fn belongs_to(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Ring(one), Self::Ring(other)) => one.belongs_to(other),

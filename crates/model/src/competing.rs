@@ -1,4 +1,5 @@
-//! Tasks that competed with a run for the measured CPUs, and for the hardware threads beside them, while it measured.
+//! Tasks that competed with a run for the measured CPUs, and for the hardware threads beside them,
+//! while it measured.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -14,8 +15,8 @@ pub const NOTABLE: f64 = 0.005;
 const NOTABLE_BESIDE: f64 = 0.01;
 /// The same of time that is only known by ticks, whose error is larger.
 const NOTABLE_UNSEEN: f64 = 0.02;
-/// Time that the kernel finds out by its ticks (10 ms each) is told from so many of them on: one or two
-/// are chance.
+/// Time that the kernel finds out by its ticks (10 ms each) is told from so many of them on: one or
+/// two are chance.
 const NOTABLE_BY_TICKS_NS: u64 = 50_000_000;
 /// Interrupts of a name are told from so many a second of a CPU on: at 2 to 3 us each they take
 /// [`NOTABLE`] of its time.
@@ -78,8 +79,8 @@ pub struct Interrupts {
     pub count: u64,
 }
 
-/// What else ran on the CPUs of a run while it measured, as far as the kernel shows it. The run's own
-/// processes are never among them.
+/// What else ran on the CPUs of a run while it measured, as far as the kernel shows it. The run's
+/// own processes are never among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CompetingTasks {
@@ -104,8 +105,8 @@ pub struct CompetingTasks {
     pub unseen_ns: Option<u64>,
     /// Why not all tasks are visible; absent where they are.
     pub hidden: Option<String>,
-    /// Interrupts on the measured CPUs, by their number, at most 20 sources. Absent where they cannot
-    /// be read.
+    /// Interrupts on the measured CPUs, by their number, at most 20 sources. Absent where they
+    /// cannot be read.
     pub interrupts: Option<Vec<Interrupts>>,
     /// Time of the measured CPUs in interrupts, in nanoseconds (proc_stat(5)); absent where that
     /// cannot be read, as the next two. Kernels without IRQ_TIME_ACCOUNTING see whole ticks only.
@@ -183,8 +184,8 @@ impl CompetingTasks {
         .shortened()
     }
 
-    /// What had enough of the CPUs to be told, in one line for the report: `also on CPU 1: kdamond.0 (kernel
-    /// thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
+    /// What had enough of the CPUs to be told, in one line for the report: `also on CPU 1:
+    /// kdamond.0 (kernel thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
     pub fn line(&self) -> Option<String> {
         let mut parts = self.named(On::Measured, "on", NOTABLE);
         parts.extend(self.named(On::Sibling, "beside it, on", NOTABLE_BESIDE));

@@ -1,11 +1,12 @@
-//! What the law of scaling and the breaks of a working set have in common: both are read from the change points of
-//! a cost curve.
+//! What the law of scaling and the breaks of a working set have in common: both are read from the
+//! change points of a cost curve.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::changepoint::{Analysis, Fit, Turn};
 
-/// The cost of one switch in ns (`y`; signed) at one size (`x`), and its standard error if it is known.
+/// The cost of one switch in ns (`y`; signed) at one size (`x`), and its standard error if it is
+/// known.
 pub use stats::changepoint::Point;
 
 use crate::estimate::Estimate;
@@ -28,8 +29,8 @@ pub enum Kind {
 /// Where a fit turns, as far as the points tell.
 pub(crate) struct Place {
     pub(crate) kind: Kind,
-    /// Largest measured size surely before the turn: with `high` it brackets the turn with at least 95 % of the
-    /// criterion's weight.
+    /// Largest measured size surely before the turn: with `high` it brackets the turn with at least
+    /// 95 % of the criterion's weight.
     pub(crate) low: f64,
     /// Smallest measured size surely at or after it.
     pub(crate) high: f64,

@@ -16,7 +16,8 @@ pub enum Speed {
     Full,
     /// Too few slices were clean: of all slices, without an interval.
     Contended,
-    /// Other tasks ran on its CPU in most slices, or had turns near them: of all slices, without an interval.
+    /// Other tasks ran on its CPU in most slices, or had turns near them: of all slices, without an
+    /// interval.
     NotAlone,
     /// Nobody looked: no reference quanta, or slices too long to be judged by them.
     #[default]
@@ -27,10 +28,11 @@ pub enum Speed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Told")]
 pub struct Estimate {
-    /// At full speed the median of all clean slices, or a difference of such medians; else the median over
-    /// rounds.
+    /// At full speed the median of all clean slices, or a difference of such medians; else the
+    /// median over rounds.
     pub value: f64,
-    /// Standard error within the run, without the scatter between launches; absent without an interval.
+    /// Standard error within the run, without the scatter between launches; absent without an
+    /// interval.
     pub standard_error: Option<f64>,
     /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
     pub low: Option<f64>,
@@ -49,10 +51,11 @@ pub struct Estimate {
 /// A figure and how far it is known, signed; and why it may not be quoted.
 #[derive(Serialize, JsonSchema)]
 struct Told {
-    /// At full speed the median of all clean slices, or a difference of such medians; else the median over
-    /// rounds. For quoting only without `not_quotable`.
+    /// At full speed the median of all clean slices, or a difference of such medians; else the
+    /// median over rounds. For quoting only without `not_quotable`.
     value: f64,
-    /// Standard error within the run, without the scatter between launches; absent without an interval.
+    /// Standard error within the run, without the scatter between launches; absent without an
+    /// interval.
     standard_error: Option<f64>,
     /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
     low: Option<f64>,
@@ -66,8 +69,8 @@ struct Told {
     rounds: u32,
     /// At which speed of the CPU.
     speed: Speed,
-    /// Why no sentence, ranking, law or comparison uses the figure, in words; absent where they may. A cost must be
-    /// above zero for it, too.
+    /// Why no sentence, ranking, law or comparison uses the figure, in words; absent where they
+    /// may. A cost must be above zero for it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_quotable: Option<String>,
 }
@@ -90,7 +93,8 @@ impl From<Estimate> for Told {
     }
 }
 
-/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10 ns.
+/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10
+/// ns.
 const CLOCK_ERROR: f64 = 0.001;
 
 impl Estimate {
@@ -111,8 +115,8 @@ impl Estimate {
         }
     }
 
-    /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on. Absent
-    /// without figures. It says nothing of other launches.
+    /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on.
+    /// Absent without figures. It says nothing of other launches.
     pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
         let rounds = figures.len() as u32;
         let bare = Self::bare(median(figures)?, rounds, confidence, Speed::NotJudged);
@@ -124,8 +128,9 @@ impl Estimate {
         }))
     }
 
-    /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its standard error
-    /// over m resampled rounds and tau the scatter between launches. Absent below two rounds.
+    /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its
+    /// standard error over m resampled rounds and tau the scatter between launches. Absent below
+    /// two rounds.
     pub fn at_full_speed(
         value: f64,
         standard_error: f64,
@@ -140,8 +145,8 @@ impl Estimate {
         half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
     }
 
-    /// The median of `figures`, one a round, of what was judged and had too few clean slices: without an
-    /// interval. Absent without figures.
+    /// The median of `figures`, one a round, of what was judged and had too few clean slices:
+    /// without an interval. Absent without figures.
     pub fn contended(figures: &[f64], confidence: f64) -> Option<Self> {
         Some(Self::bare(median(figures)?, figures.len() as u32, confidence, Speed::Contended))
     }
@@ -185,8 +190,8 @@ impl Estimate {
         }
     }
 
-    /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at no full
-    /// speed, whose clock nobody knows.
+    /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at
+    /// no full speed, whose clock nobody knows.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {
         (self.speed == Speed::Full).then(|| self.part(clock_ghz, clock_ghz * CLOCK_ERROR))
     }
@@ -216,7 +221,8 @@ mod tests {
 
     #[test]
     fn the_interval_at_full_speed_has_both_terms() {
-        // t(0.975; 19) = 2.093, z = 1.960 (any table): sqrt((2.093 x 10)^2 + (1.960 x 0.01 x 1000)^2) = 28.67.
+        // t(0.975; 19) = 2.093, z = 1.960 (any table): sqrt((2.093 x 10)^2 + (1.960 x 0.01 x
+        // 1000)^2) = 28.67.
         let found = Estimate::at_full_speed(1000.0, 10.0, 20, 0.01, 0.95).unwrap();
         assert!((found.high.unwrap() - 1028.67).abs() < 0.01, "{found:?}");
         assert!((found.low.unwrap() - 971.33).abs() < 0.01, "{found:?}");

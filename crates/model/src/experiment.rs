@@ -1,4 +1,5 @@
-//! What can be measured: the subcommands that make plans. And the names of enums on the command line, in CSV and in JSON.
+//! What can be measured: the subcommands that make plans. And the names of enums on the command
+//! line, in CSV and in JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -11,10 +11,10 @@ enum Step {
     Multiply(u64),
 }
 
-/// Reads a comma-separated list whose items are values or ranges `low..high`, `low..high:+step`
-/// (or `:step`) and `low..high:xfactor`. Ranges include their end: a geometric range whose last
-/// step would pass the end stops at the end itself. `value` reads one number, so that callers can
-/// accept suffixes such as `64K`. The result is sorted and holds each value once. An error names the item
+/// Reads a comma-separated list whose items are values or ranges `low..high`, `low..high:+step` (or
+/// `:step`) and `low..high:xfactor`. Ranges include their end: a geometric range whose last step
+/// would pass the end stops at the end itself. `value` reads one number, so that callers can accept
+/// suffixes such as `64K`. The result is sorted and holds each value once. An error names the item
 /// that cannot be read, and why.
 pub fn parse(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<u64>, String> {
     let mut all = Vec::new();

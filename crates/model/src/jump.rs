@@ -1,5 +1,6 @@
-//! The largest jump of a cost between two sizes that were measured next to each other, along whatever was swept, and
-//! a peak on the way. Neither fits a course: three sizes are enough, where [`crate::regions`] needs five.
+//! The largest jump of a cost between two sizes that were measured next to each other, along
+//! whatever was swept, and a peak on the way. Neither fits a course: three sizes are enough, where
+//! [`crate::regions`] needs five.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,23 +13,27 @@ use crate::words::{time, times};
 /// A cost that may be quoted, at one size. 0: nothing of what was swept, such as no working set.
 pub type Place = (u64, Quoted);
 
-/// How seldom costs that do not depend on the size may be told to jump, all pairs of neighbours together.
+/// How seldom costs that do not depend on the size may be told to jump, all pairs of neighbours
+/// together.
 const FALSE_RATE: f64 = 0.01;
 
-/// A step stands out of a course if its logarithm is so many times that of any other step in its direction.
+/// A step stands out of a course if its logarithm is so many times that of any other step in its
+/// direction.
 const STANDS_OUT: f64 = 2.0;
 
 /// Steps that rise with a higher power of the size than this are no smooth course.
 const STEEPEST_POWER: f64 = 2.5;
 
-/// A factor between neighbours that is told whatever the course, if it is more than the size has grown by.
+/// A factor between neighbours that is told whatever the course, if it is more than the size has
+/// grown by.
 const TOLD_FACTOR: f64 = 5.0;
 
 /// From two sizes alone nobody can say that a cost jumps: their costs say it all.
 const FEWEST_SIZES: usize = 3;
 
-/// One cost over another, with its interval: of costs whose intervals lie above zero, by the distances of their ends
-/// in the logarithm (Zou and Donner 2008, Statistics in Medicine 27: the method of variance estimates recovery).
+/// One cost over another, with its interval: of costs whose intervals lie above zero, by the
+/// distances of their ends in the logarithm (Zou and Donner 2008, Statistics in Medicine 27: the
+/// method of variance estimates recovery).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Factor {
     /// The ratio.
@@ -40,7 +45,8 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Of `to` over `from`. Intervals have the scatter between launches in them, which both share at best in part.
+    /// Of `to` over `from`. Intervals have the scatter between launches in them, which both share
+    /// at best in part.
     pub fn of(from: &Quoted, to: &Quoted) -> Self {
         let (value, low, high) = Self::logs(from, to, 1.0);
         Self { value: value.exp(), low: low.exp(), high: high.exp() }
@@ -151,23 +157,24 @@ impl Peak {
     }
 }
 
-/// How much wider than its own an interval must be, so that so many comparisons together are as seldom wrong as
-/// [`FALSE_RATE`] says (Bonferroni).
+/// How much wider than its own an interval must be, so that so many comparisons together are as
+/// seldom wrong as [`FALSE_RATE`] says (Bonferroni).
 fn wider(comparisons: usize) -> Option<f64> {
     let all = normal_quantile(1.0 - FALSE_RATE / comparisons.max(1) as f64)?;
     Some(all / normal_quantile(crate::regions::CONFIDENCE)?)
 }
 
-/// Whether two costs differ by more than the noise allows, among so many comparisons, and by more than is ever called
-/// the same.
+/// Whether two costs differ by more than the noise allows, among so many comparisons, and by more
+/// than is ever called the same.
 fn differ(from: &Quoted, to: &Quoted, wider: f64) -> bool {
     let (_, low, high) = Factor::logs(from, to, wider);
     let same = (1.0 + EQUIVALENCE).ln();
     low > same || high < -same
 }
 
-/// The largest jump between neighbours of these, rising in size, upwards if there is one; none where no step is resolved, or where the steps
-/// are those of one smooth course: below fivefold, no steeper than the size to the power of 2.5, and none out of the ordinary.
+/// The largest jump between neighbours of these, rising in size, upwards if there is one; none
+/// where no step is resolved, or where the steps are those of one smooth course: below fivefold, no
+/// steeper than the size to the power of 2.5, and none out of the ordinary.
 pub fn largest(places: &[Place]) -> Option<Jump> {
     if places.len() < FEWEST_SIZES {
         return None;
@@ -195,8 +202,8 @@ fn stands_out(steps: &[Jump], which: usize) -> bool {
     is_large || least > STEEPEST_POWER * sizes || least > STANDS_OUT * steepest
 }
 
-/// The highest peak: a cost that is resolved to be above some before it and some after it, and the least of those
-/// after it.
+/// The highest peak: a cost that is resolved to be above some before it and some after it, and the
+/// least of those after it.
 pub fn peak(places: &[Place]) -> Option<Peak> {
     let wider = wider(places.len() * places.len())?;
     let least = |of: &[Place]| {

@@ -1,4 +1,5 @@
-//! What is asked of a run's samples while it goes on: how precise they are, and which cases need more of them.
+//! What is asked of a run's samples while it goes on: how precise they are, and which cases need
+//! more of them.
 
 use crate::case::{Sample, rings, trials};
 use crate::estimate::{Estimate, widest};
@@ -16,8 +17,8 @@ pub fn is_look(rounds: u32) -> bool {
     looks.take_while(|look| *look <= rounds).last() == Some(rounds)
 }
 
-/// The widest relative half-width among the cases that are still measured; absent as long as one of them has no
-/// interval.
+/// The widest relative half-width among the cases that are still measured; absent as long as one of
+/// them has no interval.
 pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
     let plan = &with_shared_level(plan, samples);
     let of_rings = summaries(plan, &Grouped::new(plan, rings(samples)), failures);
@@ -25,8 +26,8 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
     widest(widths(&of_rings).chain(findings::widths(&by_case, failures)))
 }
 
-/// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or what its first
-/// trial is about. Absent until that is measured.
+/// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
+/// what its first trial is about. Absent until that is measured.
 pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     let plan = &with_shared_level(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
@@ -36,8 +37,8 @@ pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     }
 }
 
-/// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's speed was
-/// looked at: more rounds of these may give one. Rings first.
+/// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's
+/// speed was looked at: more rounds of these may give one. Rings first.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     let plan = &with_shared_level(plan, samples);
     let grouped = Grouped::new(plan, rings(samples));
@@ -48,9 +49,9 @@ pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     of_rings.chain(of_trials.filter(|case| findings::lacks_clean(&by_case, *case))).collect()
 }
 
-/// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of working sets,
-/// whose intervals differ most, the wider half, but every fourth round all. Those that can mostly not be judged
-/// take the most time and are left out, unless it is all.
+/// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of
+/// working sets, whose intervals differ most, the wider half, but every fourth round all. Those
+/// that can mostly not be judged take the most time and are left out, unless it is all.
 pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
     if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round % 4 == 0 {
         return None;

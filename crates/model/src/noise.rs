@@ -39,12 +39,12 @@ pub struct NoiseVerdict {
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
-    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the slowest and the fastest. Absent
-    /// where it moved by less than 2 %. It is no disturbance.
+    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the
+    /// slowest and the fastest. Absent where it moved by less than 2 %. It is no disturbance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_range: Option<(f64, f64)>,
-    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU, or had a turn within 10 ms; absent
-    /// where nobody looked.
+    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU, or had a turn
+    /// within 10 ms; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_alone_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
@@ -58,12 +58,12 @@ pub struct NoiseVerdict {
     pub reasons: Vec<String>,
 }
 
-/// Below this share of clean slices a machine is called noisy; unusable if below [`LEAST_SHARE`] of all were
-/// clean, those that were waited for included.
+/// Below this share of clean slices a machine is called noisy; unusable if below [`LEAST_SHARE`] of
+/// all were clean, those that were waited for included.
 const QUIET_SHARE: f64 = 0.5;
 
-/// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable. Where
-/// nobody looked at its speed.
+/// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable.
+/// Where nobody looked at its speed.
 pub const NOISY_SPREAD: f64 = 0.05;
 /// See [`NOISY_SPREAD`].
 pub const UNUSABLE_SPREAD: f64 = 0.25;
@@ -114,8 +114,9 @@ pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
     Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?.abs())
 }
 
-/// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
-/// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
+/// Judges the noise of a run from all samples of its rings: by the share of clean slices and what
+/// kept the others from being so, or where nobody looked by the scatter of rounds and the disturbed
+/// samples.
 pub fn judge(grouped: &Grouped) -> NoiseVerdict {
     let (mut kinds, mut count, mut halted) = ([0; KINDS.len()], 0, NoiseLevel::Unknown);
     let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
@@ -167,8 +168,8 @@ fn speed_in_words(levels: &Levels) -> Vec<String> {
     levels.iter().flat_map(words).collect()
 }
 
-/// What the samples of a case that stood still say: by their share, and by their share of the time, which is in the
-/// mean. The quanta between slices do not see them.
+/// What the samples of a case that stood still say: by their share, and by their share of the time,
+/// which is in the mean. The quanta between slices do not see them.
 fn by_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> NoiseLevel {
     let (mut all, mut stood, mut elapsed_ns, mut stood_ns) = (0.0, 0.0, 0.0, 0.0);
     for sample in samples {
@@ -196,8 +197,9 @@ fn by_disturbed(share: f64) -> NoiseLevel {
     }
 }
 
-/// The verdict by the clean ones of the judged slices, where there are such, else by a relative scatter between
-/// rounds and a share of disturbed samples; `reasons` are the disturbances in words.
+/// The verdict by the clean ones of the judged slices, where there are such, else by a relative
+/// scatter between rounds and a share of disturbed samples; `reasons` are the disturbances in
+/// words.
 pub(crate) fn verdict(
     round_spread: Option<f64>,
     disturbed_share: f64,
@@ -414,8 +416,8 @@ mod tests {
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
-    /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds from
-    /// `slow` on are not what they should be.
+    /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds
+    /// from `slow` on are not what they should be.
     fn judged(busy: u32, slow: u32, factor: u64) -> NoiseVerdict {
         let plan = plan(&[case(1), case(2)]);
         let sample = |case: usize, round: u32| {
@@ -450,7 +452,8 @@ mod tests {
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 
-    /// Ten rounds in slices at full speed, some of which a member stood still in for longer than all the rest.
+    /// Ten rounds in slices at full speed, some of which a member stood still in for longer than
+    /// all the rest.
     fn halted(
         rounds: u32,
         stood_ns: u64,

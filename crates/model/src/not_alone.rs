@@ -1,4 +1,5 @@
-//! What a run of rings says whose CPU was never its own: who was there, a bound by CPU time, and what to do.
+//! What a run of rings says whose CPU was never its own: who was there, a bound by CPU time, and
+//! what to do.
 
 use crate::competing::CompetingTasks;
 use crate::estimate::Speed;
@@ -6,8 +7,8 @@ use crate::record::Record;
 use crate::summary::CaseSummary;
 use crate::words;
 
-/// In two or three sentences. Absent where the cost of a switch may be quoted of any ring, and where it is not others
-/// on the CPU that keep it from being so.
+/// In two or three sentences. Absent where the cost of a switch may be quoted of any ring, and
+/// where it is not others on the CPU that keep it from being so.
 pub fn in_words(record: &Record) -> Option<String> {
     let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);

@@ -1,5 +1,5 @@
-//! Samples grouped by case and round, and the figures that are taken of them: within a round, or of all clean
-//! slices of a run.
+//! Samples grouped by case and round, and the figures that are taken of them: within a round, or of
+//! all clean slices of a run.
 
 use std::collections::BTreeMap;
 use std::iter::empty;
@@ -88,7 +88,8 @@ impl<'a> Grouped<'a> {
         Self { plan, cases, solos, levels, slices, clocks }
     }
 
-    /// The number of a ring among the rings of its plan, by which its random streams are told apart.
+    /// The number of a ring among the rings of its plan, by which its random streams are told
+    /// apart.
     pub fn rank(&self, case: usize) -> u64 {
         self.plan.rings().take_while(|(number, _)| *number < case).count() as u64
     }
@@ -118,7 +119,8 @@ impl<'a> Grouped<'a> {
         &self.levels
     }
 
-    /// How the times that a figure is made of go with the core's clock; absent where the run does not tell.
+    /// How the times that a figure is made of go with the core's clock; absent where the run does
+    /// not tell.
     fn clocks(&self, figure: Figure) -> Option<Vec<(Clock, f64)>> {
         let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
         let of = self.clocks.get(case)?;
@@ -130,7 +132,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// By which power a hop of a case goes with the period of the core's clock; absent where the run does not tell.
+    /// By which power a hop of a case goes with the period of the core's clock; absent where the
+    /// run does not tell.
     pub fn hop_elasticity(&self, case: usize) -> Option<Elasticity> {
         elasticity_of_sum(&self.clocks(Figure::Hop(case))?)
     }
@@ -171,7 +174,8 @@ impl<'a> Grouped<'a> {
         })
     }
 
-    /// The median of each round's clean slices of rings of triples, above the members' own solos, in nanoseconds.
+    /// The median of each round's clean slices of rings of triples, above the members' own solos,
+    /// in nanoseconds.
     fn clean_above(&self, case: usize) -> Option<Figures> {
         let clocks = self.clocks.get(case).and_then(CaseClocks::above);
         let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level, clocks);
@@ -183,8 +187,8 @@ impl<'a> Grouped<'a> {
         self.slices(case).is_some_and(CaseSlices::is_judged)
     }
 
-    /// Whether a case has clean slices enough for its figure at full speed, or clean triples where its figure
-    /// is of those.
+    /// Whether a case has clean slices enough for its figure at full speed, or clean triples where
+    /// its figure is of those.
     pub fn has_full_speed(&self, case: usize) -> bool {
         self.has_figure(match self.solo(case) {
             Some(Solo::Own) => Figure::AboveOwnSolos(case),
@@ -205,8 +209,9 @@ impl<'a> Grouped<'a> {
         has_slices && !self.is_figure_not_alone(figure)
     }
 
-    /// Whether others were there all the time while a figure was measured. Whoever was beside the solo was beside its ring,
-    /// which was measured in the same rounds: a ring that has just slept may have the CPU for several of their turns.
+    /// Whether others were there all the time while a figure was measured. Whoever was beside the
+    /// solo was beside its ring, which was measured in the same rounds: a ring that has just slept
+    /// may have the CPU for several of their turns.
     fn is_figure_not_alone(&self, figure: Figure) -> bool {
         let is_not_alone = |case| self.slices(case).is_some_and(CaseSlices::is_not_alone);
         match figure {
@@ -232,15 +237,16 @@ impl<'a> Grouped<'a> {
         self.middles(case, |sample| Some(of(sample)))
     }
 
-    /// The same of the samples that were timed as the machine was found: rounds without one have no figure. Of
-    /// a case that is not judged of all samples: waiting changed nothing in it that anybody knows of.
+    /// The same of the samples that were timed as the machine was found: rounds without one have no
+    /// figure. Of a case that is not judged of all samples: waiting changed nothing in it that
+    /// anybody knows of.
     pub fn as_found_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
         let any = !self.is_judged(case);
         self.middles(case, |sample| (any || sample.is_as_found()).then(|| of(sample)))
     }
 
-    /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices where the
-    /// case was judged and has enough of them, else of its samples.
+    /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices
+    /// where the case was judged and has enough of them, else of its samples.
     pub fn hop_by_round(&self, case: usize) -> Figures {
         let full = self.has_figure(Figure::Hop(case));
         match full.then(|| self.clean_hops(case)).flatten() {
@@ -250,7 +256,8 @@ impl<'a> Grouped<'a> {
     }
 
     /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
-    /// in which the ring switched at all. By real time of clean slices where there are enough of them.
+    /// in which the ring switched at all. By real time of clean slices where there are enough of
+    /// them.
     pub fn above_solo_by_round(&self, case: usize) -> Figures {
         let full = self.has_full_speed(case);
         match self.solo(case) {
@@ -264,8 +271,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU time. The
-    /// members' own solos are known by real time only.
+    /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU
+    /// time. The members' own solos are known by real time only.
     pub fn above_solo_of_all(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
         let above = match self.solo(case) {
             None => Figures::new(),
@@ -296,14 +303,16 @@ impl<'a> Grouped<'a> {
         self.estimate(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
     }
 
-    /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing switched.
+    /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing
+    /// switched.
     pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
         let of_all = || self.above_solo_of_all(case, Sample::ns_per_hop);
         self.estimate(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
     }
 
-    /// The cost of a switch of one ring less that of another, each above its solo: what a working set
-    /// or registers in use add. By the rounds in which both were measured and switched, or of all clean slices.
+    /// The cost of a switch of one ring less that of another, each above its solo: what a working
+    /// set or registers in use add. By the rounds in which both were measured and switched, or of
+    /// all clean slices.
     pub fn difference(&self, one: usize, other: usize, stream: u64) -> Option<Estimate> {
         let of_all = |case: usize| self.above_solo_of_all(case, Sample::ns_per_hop);
         let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
@@ -327,8 +336,8 @@ impl<'a> Grouped<'a> {
         self.plan.seed.wrapping_add(stream)
     }
 
-    /// At full speed where all figures that it is made of have clean slices enough; of all slices and without
-    /// an interval where they were judged and have not; else over rounds, not judged.
+    /// At full speed where all figures that it is made of have clean slices enough; of all slices
+    /// and without an interval where they were judged and have not; else over rounds, not judged.
     fn estimate(
         &self,
         parts: &[Part],
@@ -354,7 +363,8 @@ impl<'a> Grouped<'a> {
         parts.iter().any(|(figure, _)| self.is_figure_not_alone(*figure))
     }
 
-    /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing switched.
+    /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing
+    /// switched.
     fn switch(&self, case: usize) -> Option<Vec<Part>> {
         let each = 1.0 / self.switches_per_hop(case)?;
         Some(match self.solo(case)? {
@@ -363,8 +373,8 @@ impl<'a> Grouped<'a> {
         })
     }
 
-    /// Counted switches a hop of the samples that have clean slices, or of all where none has: the mean over
-    /// their rounds. None where nothing switched.
+    /// Counted switches a hop of the samples that have clean slices, or of all where none has: the
+    /// mean over their rounds. None where nothing switched.
     fn switches_per_hop(&self, case: usize) -> Option<f64> {
         let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
         let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
@@ -528,7 +538,8 @@ mod tests {
         assert_eq!((found.low, found.high), (Some(1000.0), Some(1000.0)));
     }
 
-    /// Every second slice runs on a shared core and takes 1.4 times as long; the figures are of the others.
+    /// Every second slice runs on a shared core and takes 1.4 times as long; the figures are of the
+    /// others.
     fn sliced(count: u32, is_clean: impl Fn(u32, u64) -> bool) -> Vec<Sample> {
         let cut = |plain: Sample| {
             let round = plain.round;
@@ -567,7 +578,8 @@ mod tests {
         assert!(grouped.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
     }
 
-    /// 30 clean slices of each kind, in 8 rounds, 5 % of all: one less of any, and there is no interval.
+    /// 30 clean slices of each kind, in 8 rounds, 5 % of all: one less of any, and there is no
+    /// interval.
     #[test]
     fn too_few_clean_slices_give_the_contended_figure_without_an_interval() {
         let speed = |rounds: u32, is_clean: &dyn Fn(u32, u64) -> bool| {
@@ -590,7 +602,8 @@ mod tests {
         assert_eq!(speed(40, &|round, index| round > 7 && index < 1), Speed::Contended, "4 %");
     }
 
-    /// Others had a turn in each sample of the solo, and none in the ring: it had just slept, and had the CPU for long.
+    /// Others had a turn in each sample of the solo, and none in the ring: it had just slept, and
+    /// had the CPU for long.
     #[test]
     fn whoever_was_beside_the_solo_was_beside_its_ring() {
         let mut all = sliced(10, |_, _| true);

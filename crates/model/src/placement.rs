@@ -1,4 +1,5 @@
-//! On which CPUs the members of a ring run, and which pairs of CPUs stand for the machine's relations.
+//! On which CPUs the members of a ring run, and which pairs of CPUs stand for the machine's
+//! relations.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -101,8 +102,8 @@ impl fmt::Display for Placement {
 }
 
 /// A placement for each relation that two of the `allowed` CPUs have to each other, from near to
-/// far, after `first` alone. A pair begins with `first` where that has such a neighbour, so that
-/// as many placements as can be have one solo ring in common. Without `first` among the allowed there
+/// far, after `first` alone. A pair begins with `first` where that has such a neighbour, so that as
+/// many placements as can be have one solo ring in common. Without `first` among the allowed there
 /// is none.
 pub fn sweep(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Placement> {
     if !allowed.contains(&first) {
@@ -168,7 +169,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A machine of `cpus` CPUs by the lists of those that share a core, a cache of a level, a node.
+    /// A machine of `cpus` CPUs by the lists of those that share a core, a cache of a level, a
+    /// node.
     fn machine(cpus: u32, cores: &[&str], caches: &[(u32, &str)], nodes: &[&str]) -> Machine {
         let mut machine = Machine::default();
         let core_of = |cpu: u32| cores.iter().map(|c| list(c)).find(|core| core.contains(cpu));
@@ -245,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_pair_without_the_first_cpu_is_taken_where_that_has_no_such_neighbour() {
-        // Two cores with two threads each, four without, each four of these with a cache of their own.
+        // Two cores with two threads each, four without, each four of these with a cache of their
+        // own.
         let cores = ["0-1", "2-3", "4", "5", "6", "7"];
         let caches = [(2, "4-7"), (2, "0-1"), (2, "2-3"), (3, "0-7")];
         let hybrid = machine(8, &cores, &caches, &["0-7"]);

@@ -22,8 +22,8 @@ pub const MINIMUM_ROUNDS: u32 = 5;
 
 /// Rounds before an interval is given of clean slices, and that these must come from.
 pub const FEWEST_ROUNDS: u32 = 8;
-/// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure, as
-/// launches of one hour scatter on the test machine (docs/validation.md).
+/// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure,
+/// as launches of one hour scatter on the test machine (docs/validation.md).
 pub const LAUNCH_SCATTER: f64 = 0.01;
 
 /// When a run may stop.
@@ -69,7 +69,8 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// Whether the numbers of a case and of how its samples are made are within their bounds; what is wrong.
+    /// Whether the numbers of a case and of how its samples are made are within their bounds; what
+    /// is wrong.
     pub fn check(&self, case: &Case) -> Result<(), String> {
         match case {
             Case::Ring(case) => case.check().and_then(|()| self.ring.check()),
@@ -95,10 +96,12 @@ pub(crate) const CLOCK_NS: RangeInclusive<f64> = 100.0..=1e6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Known {
-    /// Standard deviation between launches as a share of the case's figure at one clock; absent where too few were seen.
+    /// Standard deviation between launches as a share of the case's figure at one clock; absent
+    /// where too few were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_scatter: Option<f64>,
-    /// By which power of the period of the core's clock the figure goes; absent where no launch saw several clocks.
+    /// By which power of the period of the core's clock the figure goes; absent where no launch saw
+    /// several clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
     /// The same of a hop of a ring of several, whose figure is the cost of a switch.
@@ -110,15 +113,16 @@ pub struct Known {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reference {
-    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that nobody
-    /// shares, from the program's table or earlier launches. Absent on a CPU that nobody has measured.
+    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that
+    /// nobody shares, from the program's table or earlier launches. Absent on a CPU that nobody has
+    /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unshared_ratio: Option<f64>,
     /// Whether enough launches agree on it, or the program's table has it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub established: bool,
-    /// The clock that the CPU mostly had in earlier launches, by its latency quantum in nanoseconds: times are told at it where
-    /// a run says how all of them go with the clock.
+    /// The clock that the CPU mostly had in earlier launches, by its latency quantum in
+    /// nanoseconds: times are told at it where a run says how all of them go with the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ns: Option<f64>,
     /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
@@ -165,12 +169,14 @@ impl Reference {
 pub struct Plan {
     /// The experiment's name: the subcommand that made the plan.
     pub experiment: Experiment,
-    /// The grid, solo rings included. Where the experiment has rings or trials only they stand bare.
+    /// The grid, solo rings included. Where the experiment has rings or trials only they stand
+    /// bare.
     #[schemars(with = "Vec<Stored<ring::Case, trial::Case, Case>>")]
     pub cases: Vec<Case>,
     /// Seed of the order of cases and of every resampling.
     pub seed: u64,
-    /// How a worker makes samples. Where the experiment has rings or trials only theirs stands bare.
+    /// How a worker makes samples. Where the experiment has rings or trials only theirs stands
+    /// bare.
     #[schemars(with = "Stored<ring::Batching, trial::Repeats, Batching>")]
     pub batching: Batching,
     /// When to stop.
@@ -203,8 +209,8 @@ impl Plan {
     }
 
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
-    /// numbers, different from round to round and fixed by the seed. Cases that belong together stay
-    /// together: their blocks are shuffled, and each within itself.
+    /// numbers, different from round to round and fixed by the seed. Cases that belong together
+    /// stay together: their blocks are shuffled, and each within itself.
     pub fn order(&self, round: u32) -> Vec<usize> {
         let mut rng = self.rng_of(u64::from(round));
         let mut blocks = self.blocks();
@@ -213,8 +219,8 @@ impl Plan {
         blocks.concat()
     }
 
-    /// The order of a round in which each case is measured twice, in two settings: as itself, and as its
-    /// twin, whose number is higher by the number of cases. Twins are next to each other.
+    /// The order of a round in which each case is measured twice, in two settings: as itself, and
+    /// as its twin, whose number is higher by the number of cases. Twins are next to each other.
     pub fn order_of_twins(&self, round: u32) -> Vec<usize> {
         // Another stream than the round's own order has.
         let mut rng = self.rng_of((1 << 32) + u64::from(round));

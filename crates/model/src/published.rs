@@ -89,7 +89,8 @@ pub mod venix1984 {
     pub(super) const CSV: &str = include_str!("../../../data/venix1984.csv");
 }
 
-/// Sloan, "Context Switch Time Scalability: Benchmark Results" (1992), Appendix 1: `data/sloan1992.csv` as typed values.
+/// Sloan, "Context Switch Time Scalability: Benchmark Results" (1992), Appendix 1:
+/// `data/sloan1992.csv` as typed values.
 pub mod sloan1992 {
     use std::num::NonZeroU32;
 
@@ -195,8 +196,8 @@ pub mod li2007 {
         pub mean_us: Option<f64>,
     }
 
-    /// An interval of Tables 1 and 2: dual-processor is augmented, single-processor plain, and what disturbs are
-    /// network packets.
+    /// An interval of Tables 1 and 2: dual-processor is augmented, single-processor plain, and what
+    /// disturbs are network packets.
     #[derive(Deserialize)]
     struct Times {
         environment: Environment,
@@ -223,14 +224,14 @@ pub mod li2007 {
         pub second_region: Total,
         /// c2 by stride, arrays that exceed the cache (section 3.2).
         pub by_stride: Vec<Total>,
-        /// Tables 1 and 2 (section 3.3): means and scatters of the execution times that have the printed 90 %
-        /// intervals, in the paper's unit, which it does not name.
+        /// Tables 1 and 2 (section 3.3): means and scatters of the execution times that have the
+        /// printed 90 % intervals, in the paper's unit, which it does not name.
         pub runs: Vec<Runs>,
     }
 
     impl Figures {
-        /// Reads the text of `data/li2007.csv` and of `data/li2007_times.csv`. Fails on any line that it does not
-        /// understand.
+        /// Reads the text of `data/li2007.csv` and of `data/li2007_times.csv`. Fails on any line
+        /// that it does not understand.
         pub fn parse(costs: &str, times: &str) -> Result<Self, PublishedError> {
             let costs: Vec<Total> = rows(FILE, costs)?;
             let [first_region, second_region, by_stride @ ..] = &costs[..] else {
@@ -256,8 +257,9 @@ pub mod li2007 {
             Self::parse(costs, include_str!("../../../data/li2007_times.csv"))
         }
 
-        /// c2 where the combined working sets exceed the cache over c2 where all fit: from the lowest over the highest to
-        /// the highest over the lowest. To set beside [`crate::regions::Regions::second_over_first`].
+        /// c2 where the combined working sets exceed the cache over c2 where all fit: from the
+        /// lowest over the highest to the highest over the lowest. To set beside
+        /// [`crate::regions::Regions::second_over_first`].
         pub fn second_over_first(&self) -> (f64, f64) {
             let (first, second) = (&self.first_region, &self.second_region);
             (second.low_us / first.high_us, second.high_us / first.low_us)

@@ -1,13 +1,15 @@
-//! The one gate: which figures a sentence, a table's value, a chart's point, a ranking, a law, a comparison, a profile
-//! or an export's estimate may use, and the words for those that may not be used.
+//! The one gate: which figures a sentence, a table's value, a chart's point, a ranking, a law, a
+//! comparison, a profile or an export's estimate may use, and the words for those that may not be
+//! used.
 
 use std::fmt;
 
 use crate::estimate::{Estimate, Speed};
 use crate::words::{four_digits, three_digits, time, time_unit, whole};
 
-/// A figure that holds: it has an interval that excludes zero, and was measured at full speed with nobody else on the
-/// CPU, or where nobody can look at the speed. There is no other way to one than [`Estimate::quote`].
+/// A figure that holds: it has an interval that excludes zero, and was measured at full speed with
+/// nobody else on the CPU, or where nobody can look at the speed. There is no other way to one than
+/// [`Estimate::quote`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quoted {
     value: f64,
@@ -50,8 +52,8 @@ pub enum NotQuotable {
     NotAtFullSpeed,
     /// So many rounds are too few for an interval.
     TooFewRounds(u32),
-    /// The interval, from one end to the other, does not exclude what would make the figure meaningless: zero, and of
-    /// a cost all that is below.
+    /// The interval, from one end to the other, does not exclude what would make the figure
+    /// meaningless: zero, and of a cost all that is below.
     NotResolved {
         /// Lower end.
         low: f64,
@@ -61,13 +63,14 @@ pub enum NotQuotable {
 }
 
 impl Estimate {
-    /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less than nothing means
-    /// anything; of a cost it does not ([`Self::quote_cost`]).
+    /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less
+    /// than nothing means anything; of a cost it does not ([`Self::quote_cost`]).
     pub fn quote(&self) -> Result<Quoted, NotQuotable> {
         self.quote_if(|of| (of.low > 0.0 && of.value > 0.0) || (of.high < 0.0 && of.value < 0.0))
     }
 
-    /// The same of a cost, which cannot be below zero: an interval that is says that it was not measured.
+    /// The same of a cost, which cannot be below zero: an interval that is says that it was not
+    /// measured.
     pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
         self.quote_if(|of| of.low > 0.0 && of.value > 0.0)
     }
@@ -92,8 +95,8 @@ impl Estimate {
         }
     }
 
-    /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in common. Why not, where
-    /// one of them may not be quoted.
+    /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in
+    /// common. Why not, where one of them may not be quoted.
     pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
         let quoted: Vec<Quoted> = parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
         let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
@@ -137,8 +140,8 @@ impl Quoted {
         whole(digits(self.value).parse().unwrap_or(self.value))
     }
 
-    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With four digits where it is known
-    /// that well: `1.483 us (1.478 to 1.488)`.
+    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With
+    /// four digits where it is known that well: `1.483 us (1.478 to 1.488)`.
     pub fn time(&self) -> String {
         let (scale, unit) = time_unit(self.value);
         let digits = if self.is_fine() { four_digits } else { three_digits };
@@ -157,7 +160,8 @@ pub fn brief_cost(estimate: &Estimate) -> String {
     estimate.quote_cost().map_or_else(|why| why.of_time(), |cost| time(cost.value))
 }
 
-/// A difference of times in nanoseconds, which may be below zero, with its interval or why there is none to tell.
+/// A difference of times in nanoseconds, which may be below zero, with its interval or why there is
+/// none to tell.
 pub fn difference(estimate: &Estimate) -> String {
     estimate.quote().map_or_else(|why| why.of_time(), |difference| difference.time())
 }

@@ -36,7 +36,8 @@ pub struct Record {
     pub end: Option<End>,
     /// Cases in the order of the plan.
     pub cases: Vec<CaseSummary>,
-    /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run that did not end.
+    /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run
+    /// that did not end.
     pub scaling: Vec<Series>,
     /// What switches cost by working set; absent for experiments that do not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,8 @@ pub struct CpuSpeed {
     pub cpus: Vec<u32>,
     /// Its level.
     pub level: Level,
-    /// Its clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not known.
+    /// Its clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not
+    /// known.
     pub clock_ghz: Option<f64>,
 }
 
@@ -115,8 +117,8 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
 /// Places between the smallest and the largest size at which a law is looked at.
 const COURSE_PLACES: i32 = 48;
 
-/// A law from the smallest to the largest measured size: members and the cost of a switch in nanoseconds. At equal
-/// ratios, and on both sides of each turn; empty without a law.
+/// A law from the smallest to the largest measured size: members and the cost of a switch in
+/// nanoseconds. At equal ratios, and on both sides of each turn; empty without a law.
 pub fn course(law: &scaling::Verdict) -> Vec<(f64, f64)> {
     let (low, high) = (f64::from(law.smallest_members), f64::from(law.largest_members));
     if low <= 0.0 || high <= low {
@@ -132,7 +134,8 @@ pub fn course(law: &scaling::Verdict) -> Vec<(f64, f64)> {
     places.into_iter().filter_map(|members| Some((members, law.cost_at(members)?))).collect()
 }
 
-/// A law that has a switch cost nothing or less somewhere between two measured sizes describes none of them.
+/// A law that has a switch cost nothing or less somewhere between two measured sizes describes none
+/// of them.
 fn above_zero(law: scaling::Verdict) -> scaling::Verdict {
     if course(&law).iter().all(|(_, ns)| *ns > 0.0) {
         return law;

@@ -15,8 +15,8 @@ use crate::machine::Machine;
 use crate::plan::{Plan, Reference, Stopping};
 use crate::{ring, trial};
 
-/// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in slices
-/// with reference quanta, which are in their counters' CPU time.
+/// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in
+/// slices with reference quanta, which are in their counters' CPU time.
 pub const SCHEMA: u32 = 2;
 
 /// What was built.
@@ -148,7 +148,8 @@ pub struct End {
 }
 
 impl End {
-    /// Whether the run did what was asked for: nobody stopped it, and it could be measured to its end.
+    /// Whether the run did what was asked for: nobody stopped it, and it could be measured to its
+    /// end.
     fn is_whole(&self) -> bool {
         match self.reason {
             StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone => true,
@@ -157,8 +158,8 @@ impl End {
     }
 }
 
-/// What a sentence on a run that did not end begins with, by its last line; none where it did. No law, ranking, verdict
-/// or profile is built on such a run.
+/// What a sentence on a run that did not end begins with, by its last line; none where it did. No
+/// law, ranking, verdict or profile is built on such a run.
 pub fn unfinished(end: Option<&End>) -> Option<&'static str> {
     match end {
         Some(end) if end.is_whole() => None,
@@ -178,8 +179,8 @@ pub struct Resumed {
     pub stopping: Stopping,
     /// What differs from the machine of the header, one line a field.
     pub differences: Vec<String>,
-    /// What was known of the CPU by then, in the place of what the plan has: the whole run is read by it. Absent in
-    /// older files.
+    /// What was known of the CPU by then, in the place of what the plan has: the whole run is read
+    /// by it. Absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
@@ -261,8 +262,8 @@ pub struct Run {
     pub end: Option<End>,
     /// Later sessions.
     pub resumed: Vec<Resumed>,
-    /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed and
-    /// of one that is older than the line.
+    /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed
+    /// and of one that is older than the line.
     pub company: Option<CompetingTasks>,
     /// Lines that could not be read, in words.
     pub warnings: Vec<String>,
@@ -351,8 +352,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Takes up the next line: the sample, if it is one. Only of the header it says what is wrong: what else cannot be
-    /// read is skipped with a warning.
+    /// Takes up the next line: the sample, if it is one. Only of the header it says what is wrong:
+    /// what else cannot be read is skipped with a warning.
     pub fn line(&mut self, line: &str) -> Result<Option<Sample>, RunError> {
         self.lines += 1;
         if line.trim().is_empty() {
@@ -364,7 +365,8 @@ impl Reader {
         };
         let plan = &run.header.plan;
         match Line::from_text(line, plan.experiment) {
-            // Samples of cases that the plan does not have, or has of another kind, would only be miscounted.
+            // Samples of cases that the plan does not have, or has of another kind, would only be
+            // miscounted.
             Ok(Line::Sample(sample)) => {
                 let case = plan.cases.get(sample.case());
                 if case.is_some_and(|case| case.ring().is_some() == sample.ring().is_some()) {

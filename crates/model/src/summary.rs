@@ -80,7 +80,8 @@ pub struct CaseSummary {
     pub samples: u32,
     /// Samples that were disturbed.
     pub disturbed_samples: u32,
-    /// Slices that ran at full speed with nobody else on the core; absent where the quanta tell nothing.
+    /// Slices that ran at full speed with nobody else on the core; absent where the quanta tell
+    /// nothing.
     pub clean_slices: Option<u32>,
     /// Share of the slices that did, 0 to 1; absent as `clean_slices`.
     pub clean_share: Option<f64>,
@@ -96,40 +97,42 @@ pub struct CaseSummary {
     pub contended_ns_per_hop: Option<Spread>,
     /// Switches per hop as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
-    /// (hop(N) - hop(1)) / switches per hop in nanoseconds: of clean slices where full speed was seen, else
-    /// paired within rounds, as the estimate says. Absent for the solo ring and for a ring that does not
-    /// switch.
+    /// (hop(N) - hop(1)) / switches per hop in nanoseconds: of clean slices where full speed was
+    /// seen, else paired within rounds, as the estimate says. Absent for the solo ring and for a
+    /// ring that does not switch.
     pub ns_per_switch_above_solo: Option<Estimate>,
     /// The same at whatever speed, paired within rounds. Absent where the quanta tell nothing.
     pub contended_ns_per_switch_above_solo: Option<Spread>,
-    /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
-    /// not share one CPU, as then their waits are part of the cost.
+    /// The same by CPU time, which other work on the CPU does not enter; absent where the members
+    /// do not share one CPU, as then their waits are part of the cost.
     pub cpu_ns_per_switch_above_solo: Option<Estimate>,
-    /// The core's clock that the figures are at, in GHz; absent where it was not seen at full speed, and where a multiplication's
-    /// cycles are not known (on x86-64 they are).
+    /// The core's clock that the figures are at, in GHz; absent where it was not seen at full
+    /// speed, and where a multiplication's cycles are not known (on x86-64 they are).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
     /// `ns_per_switch_above_solo` in cycles of that clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles_per_switch: Option<Estimate>,
-    /// By which power the cost of a switch, of a solo ring that of a hop, goes with the period of the core's clock: 1 where the
-    /// core bounds it, 0 where memory or a device does. Absent where the run did not see several clocks.
+    /// By which power the cost of a switch, of a solo ring that of a hop, goes with the period of
+    /// the core's clock: 1 where the core bounds it, 0 where memory or a device does. Absent where
+    /// the run did not see several clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
-    /// What of the cost of a switch goes with the core's clock, and what does not; absent as `elasticity`.
+    /// What of the cost of a switch goes with the core's clock, and what does not; absent as
+    /// `elasticity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_parts: Option<TwoParts>,
-    /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same ring
-    /// with `state` none, in the same round; absent without such a ring beside it.
+    /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same
+    /// ring with `state` none, in the same round; absent without such a ring beside it.
     pub ns_per_switch_above_none: Option<Estimate>,
-    /// Share of the samples, 0 to 1, whose members were given huge pages for all of their arrays; absent where
-    /// none were asked for, and where the kernel does not tell.
+    /// Share of the samples, 0 to 1, whose members were given huge pages for all of their arrays;
+    /// absent where none were asked for, and where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_page_share: Option<f64>,
     /// The kernel's count differs from one switch per hop by more than 5 %.
     pub counts_disagree: bool,
-    /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are no
-    /// switches, and it has no cost of one.
+    /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are
+    /// no switches, and it has no cost of one.
     #[serde(default)]
     pub does_not_switch: bool,
     /// Why the case was not measured (any further).
@@ -151,7 +154,8 @@ impl CaseSummary {
         }
     }
 
-    /// What a switch costs in cycles: `2,632 cycles at 4.08 GHz`; absent where the time may not be quoted.
+    /// What a switch costs in cycles: `2,632 cycles at 4.08 GHz`; absent where the time may not be
+    /// quoted.
     pub fn cycles_in_words(&self) -> Option<String> {
         let (cycles, clock_ghz) = self.cycles_per_switch.zip(self.clock_ghz)?;
         let cycles = cycles.quote_cost().ok()?.whole();
@@ -291,8 +295,8 @@ fn totals(samples: &[&Sample]) -> Option<Totals> {
     }
     let sum = |of: fn(&Sample) -> u64| bounds::sum(samples.iter().map(|sample| of(sample)));
     let cpu_ns: u64 = sum(Sample::cpu_ns);
-    // The split of the samples that have one stands for all. So few ticks that the quanta's share of them is
-    // more than all that were seen in user mode are no user time.
+    // The split of the samples that have one stands for all. So few ticks that the quanta's share
+    // of them is more than all that were seen in user mode are no user time.
     let splits = || samples.iter().filter_map(|sample| sample.user_system_ns());
     let user = splits().map(|(user, _)| user).fold(0, i64::saturating_add);
     let system = splits().map(|(_, system)| system).fold(0, i64::saturating_add);

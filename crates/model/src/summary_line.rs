@@ -11,8 +11,8 @@ use crate::scaling::Knee;
 use crate::summary::CaseSummary;
 use crate::words::{bytes, time};
 
-/// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say, in one
-/// sentence; each may be missing.
+/// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say,
+/// in one sentence; each may be missing.
 pub fn in_words(
     ring: Option<&Record>,
     cost: Option<&Record>,
@@ -56,8 +56,8 @@ fn two(record: &Record) -> Option<&CaseSummary> {
     record.cases.iter().find(|of| of.case.members == 2 && of.case.work.is_none())
 }
 
-/// What a cost with work is to be set beside: that of the same run without, where another run, which may
-/// have had another policy, tells the direct cost.
+/// What a cost with work is to be set beside: that of the same run without, where another run,
+/// which may have had another policy, tells the direct cost.
 fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
     let (own, other) = (two(cost)?, ring.and_then(two)?);
     let without = own.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
@@ -68,9 +68,9 @@ fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// The cost with the array that says most, and that array: the first one behind the largest jump, else the largest that
-/// may be quoted. Of two members that follow a chain through it, which no processor can fetch ahead; of other walks
-/// where there is none. With the curve that it is of.
+/// The cost with the array that says most, and that array: the first one behind the largest jump,
+/// else the largest that may be quoted. Of two members that follow a chain through it, which no
+/// processor can fetch ahead; of other walks where there is none. With the curve that it is of.
 pub fn with_work(record: &Record) -> Option<(&Curve, u64, Estimate)> {
     let curves = &record.cost.as_ref()?.curves;
     let measured = |of: &CostPoint| Some((of.array_bytes, of.total_ns?));

@@ -8,7 +8,8 @@ const STEPS: usize = 16;
 /// Classes of size: 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
 pub const CLASSES: usize = 49;
 
-/// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17 s on.
+/// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17
+/// s on.
 #[inline(always)]
 pub fn bucket(ns: u64) -> usize {
     let exponent = 63 - (ns | 1).leading_zeros() as usize;

@@ -1,6 +1,8 @@
-//! The shared memory: a header, then a slot for each thread at a time, each with a cell for each kind of call.
+//! The shared memory: a header, then a slot for each thread at a time, each with a cell for each
+//! kind of call.
 //!
-//! A slot has one writer, so that counting needs no locked instruction. All words are native-endian.
+//! A slot has one writer, so that counting needs no locked instruction. All words are
+//! native-endian.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -39,7 +41,8 @@ pub const NAMED: usize = 31;
 /// The place after them: a function that does nothing, to know what timing one adds to it.
 pub const NOTHING: usize = NAMED;
 
-/// Stands in the library, then the code of all places, each at the next multiple of [`PLACE_CODE_BYTES`].
+/// Stands in the library, then the code of all places, each at the next multiple of
+/// [`PLACE_CODE_BYTES`].
 pub const PLACES_MARK: &[u8] = b"switchcost places";
 /// Bytes of the code of a place.
 pub const PLACE_CODE_BYTES: usize = 16;

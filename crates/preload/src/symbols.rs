@@ -1,7 +1,8 @@
 //! Gives the library's symbols the names of the functions whose place they take.
 //!
-//! The names of its dynamic symbols are overwritten, and its hash table (System V gABI, "Hash Table") is made anew: it
-//! is linked with that kind of table alone. 64-bit ELF in the byte order of this machine.
+//! The names of its dynamic symbols are overwritten, and its hash table (System V gABI, "Hash
+//! Table") is made anew: it is linked with that kind of table alone. 64-bit ELF in the byte order
+//! of this machine.
 
 use crate::layout::{NAME_BYTES, NAMED, PLACE_CODE_BYTES, PLACES_MARK, SYMBOLS};
 
@@ -9,7 +10,8 @@ use crate::layout::{NAME_BYTES, NAMED, PLACE_CODE_BYTES, PLACES_MARK, SYMBOLS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged(pub &'static str);
 
-/// Of a 64-bit ELF file, in bytes: the program header table's offset, size and number of its entries (gABI, "ELF Header").
+/// Of a 64-bit ELF file, in bytes: the program header table's offset, size and number of its
+/// entries (gABI, "ELF Header").
 const PHOFF: usize = 32;
 const PHNUM: usize = 56;
 const PROGRAM_HEADER: usize = 56;
@@ -189,8 +191,8 @@ fn hash(name: &[u8]) -> u32 {
     })
 }
 
-/// Names the first places of the library by `functions`, at most [`NAMED`] of at most [`NAME_BYTES`] each; without
-/// `allocator` hides the symbols of malloc and its kin.
+/// Names the first places of the library by `functions`, at most [`NAMED`] of at most
+/// [`NAME_BYTES`] each; without `allocator` hides the symbols of malloc and its kin.
 pub fn name(library: &mut [u8], functions: &[&str], allocator: bool) -> Result<(), Damaged> {
     let tables = Tables::find(library)?;
     for (number, function) in functions.iter().enumerate().take(NAMED) {

@@ -24,10 +24,12 @@ pub struct Unmeasured {
     pub exhausted: bool,
 }
 
-/// Most bytes that are kept of one trial beside its block: both times, what is timed for comparison, a place.
+/// Most bytes that are kept of one trial beside its block: both times, what is timed for
+/// comparison, a place.
 const BYTES_OF_TRIAL: u64 = 128;
 
-/// `count` things of so many bytes each fit into the memory that there is, or that this process may have.
+/// `count` things of so many bytes each fit into the memory that there is, or that this process may
+/// have.
 fn fits(what: &str, count: u64, bytes: u64) -> Result<(), String> {
     let of = sysinfo();
     let all = (of.totalram + of.totalswap) * u64::from(of.mem_unit.max(1));
@@ -62,8 +64,8 @@ fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Assignment {
-    /// Takes the samples in the calling process, which is single-threaded and for this alone; each goes to `sink`
-    /// as soon as it is proven.
+    /// Takes the samples in the calling process, which is single-threaded and for this alone; each
+    /// goes to `sink` as soon as it is proven.
     pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
         let Self { case_number, round, .. } = *self;
         self.check().map_err(|message| Unmeasured { message, exhausted: false })?;
@@ -83,8 +85,8 @@ impl Assignment {
         }
     }
 
-    /// Whether what it says can be allocated and counted, before any of it is: a run file that was changed may say
-    /// anything.
+    /// Whether what it says can be allocated and counted, before any of it is: a run file that was
+    /// changed may say anything.
     fn check(&self) -> Result<(), String> {
         self.batching.check(&self.case)?;
         match &self.case {
@@ -103,7 +105,8 @@ impl Assignment {
         }
     }
 
-    /// What the worker's environment must hold for the case, or must not, beside what this process was given.
+    /// What the worker's environment must hold for the case, or must not, beside what this process
+    /// was given.
     pub fn environment(&self) -> Vec<(&'static str, Option<String>)> {
         match self.case.trial().map(|case| &case.trial) {
             // Also without one: a measurement of the C library's must not be of another.

@@ -1,6 +1,6 @@
-//! Who else ran on the measured CPUs: what the kernel says of every task, looked at now and again while
-//! nothing is measured. Needs no privilege. Reads below a root folder, so that it can be given a
-//! captured tree.
+//! Who else ran on the measured CPUs: what the kernel says of every task, looked at now and again
+//! while nothing is measured. Needs no privilege. Reads below a root folder, so that it can be
+//! given a captured tree.
 
 use std::array::from_fn;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,7 +21,8 @@ const SHORTEST: Duration = Duration::from_millis(250);
 /// A look is followed by so many times its own length without one: looking takes at most 2 %.
 const REST: u32 = 49;
 
-/// Parents of a task that are asked for: more than any sound tree has, and an end in an unsound one.
+/// Parents of a task that are asked for: more than any sound tree has, and an end in an unsound
+/// one.
 const MOST_PARENTS: usize = 64;
 
 /// No file of one task that is read here comes near.
@@ -145,7 +146,8 @@ impl Watcher {
         self.found.looks = self.found.looks.saturating_add(1);
     }
 
-    /// The CPU time of every task, of which little more is read, and those that had some since the last look.
+    /// The CPU time of every task, of which little more is read, and those that had some since the
+    /// last look.
     fn walk(&self) -> (HashMap<i32, u64>, Vec<Grown>) {
         let (mut times, mut grown) = (HashMap::with_capacity(self.times.len()), Vec::new());
         for pid in ids_in(&self.root.join("proc")) {
@@ -163,8 +165,8 @@ impl Watcher {
         (times, grown)
     }
 
-    /// CPU time of a thread in nanoseconds: the scheduler's precise sum, or where the kernel does not
-    /// show that by ticks.
+    /// CPU time of a thread in nanoseconds: the scheduler's precise sum, or where the kernel does
+    /// not show that by ticks.
     fn cpu_ns(&self, pid: i32, tid: i32) -> Option<u64> {
         let by_ticks = || self.stat(pid, tid)?.cpu_ns([14, 15]);
         match read(&self.root, &format!("{pid}/task/{tid}/schedstat")) {
@@ -211,8 +213,8 @@ impl Watcher {
         Some(())
     }
 
-    /// Whether a process is this program or descends from it, after so many descendants that were asked for.
-    /// `known` are the answers of this look.
+    /// Whether a process is this program or descends from it, after so many descendants that were
+    /// asked for. `known` are the answers of this look.
     fn is_own(&self, pid: i32, asked: usize, known: &mut HashMap<i32, bool>) -> bool {
         if let Some(answer) = known.get(&pid) {
             return *answer;

@@ -20,8 +20,8 @@ type Faults = [u64; 2];
 /// Counters since the start of a task, or their sum over tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Both kinds of switches, both kinds of faults, CPU time, its ticks in user mode, all its ticks. Times are in
-    /// nanoseconds.
+    /// Both kinds of switches, both kinds of faults, CPU time, its ticks in user mode, all its
+    /// ticks. Times are in nanoseconds.
     counts: [u64; 7],
     migrations: Option<u64>,
     run_delay_ns: Option<u64>,
@@ -115,7 +115,8 @@ const MOST_BYTES: u64 = 1 << 16;
 
 fn text(task: Task, file: &str) -> Result<Text, Unreadable> {
     let Task { pid, tid } = task;
-    // Of a process of one thread its own file says the same, and the kernel makes two entries fewer for it.
+    // Of a process of one thread its own file says the same, and the kernel makes two entries fewer
+    // for it.
     let path = match pid == tid && pid != std::process::id() as i32 {
         true => format!("/proc/{pid}/{file}"),
         false => format!("/proc/{pid}/task/{tid}/{file}"),

@@ -1,4 +1,5 @@
-//! Whether a ring was kept from running, and by what, as far as the kernel tells: read around samples only.
+//! Whether a ring was kept from running, and by what, as far as the kernel tells: read around
+//! samples only.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,8 @@ pub struct Moment {
 }
 
 impl Watch {
-    /// Looks where; from here on the signal that ends a stop is noted in this thread and all that it forks or starts.
+    /// Looks where; from here on the signal that ends a stop is noted in this thread and all that
+    /// it forks or starts.
     pub fn start() -> Self {
         sys::note_continue();
         let (quotas, frozen) = machine::halts(Path::new("/"));

@@ -25,8 +25,8 @@ pub use sys::{
     set_parent_death_signal,
 };
 
-/// What the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000) ask of the kernel, without
-/// a worker.
+/// What the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000) ask of the kernel,
+/// without a worker.
 pub mod classic {
     pub use crate::sys::{
         Block, ChildEnd, ChildTicks, Forked, Hangup, OwnSignal, Pause, Usage, Whose, caught,

@@ -41,8 +41,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The limits behind `errno` of `call`, in words, as the machine is now: to be asked before anything that
-/// was made is given back.
+/// The limits behind `errno` of `call`, in words, as the machine is now: to be asked before
+/// anything that was made is given back.
 pub fn behind(call: &str, errno: Errno) -> String {
     let (suspects, certain) = suspects(call, errno);
     let words: Vec<String> = suspects.iter().map(Limit::to_string).collect();
@@ -53,7 +53,8 @@ pub fn behind(call: &str, errno: Errno) -> String {
     }
 }
 
-/// The limits that are reached, and that they are; or all that could be behind it where none is reached.
+/// The limits that are reached, and that they are; or all that could be behind it where none is
+/// reached.
 fn suspects(call: &str, errno: Errno) -> (Vec<Limit>, bool) {
     // Without a free descriptor nothing else can be read, and nothing else can be behind it.
     // A queue refused for its bytes gives the same errno.
@@ -139,8 +140,8 @@ fn mappings(root: &Path) -> Option<Limit> {
     sysctl(root, "vm.max_map_count", in_use)
 }
 
-/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace without mapped users all
-/// users look alike (user_namespaces(7)): then it is not known.
+/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace without mapped users
+/// all users look alike (user_namespaces(7)): then it is not known.
 fn own_tasks(root: &Path) -> Option<u64> {
     let mapped = fs::read_to_string(root.join("proc/self/uid_map"));
     if mapped.is_ok_and(|map| map.trim().is_empty()) {

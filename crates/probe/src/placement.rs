@@ -53,13 +53,14 @@ fn is_isolated(cpu: u32, machine: &Machine) -> bool {
     machine.cpu.isolated.known().is_some_and(|isolated| isolated.contains(cpu))
 }
 
-/// For so long CPUs are looked at before one is chosen: ten of the ticks by which the kernel tells their time.
+/// For so long CPUs are looked at before one is chosen: ten of the ticks by which the kernel tells
+/// their time.
 const LOOK: Duration = Duration::from_millis(100);
 /// Shares of that time that differ by no more are alike: one tick.
 const ALIKE: f64 = 0.11;
 
-/// Of these CPUs those that others use least at this moment. All of them where there is no choice or nothing is known.
-/// Takes a tenth of a second where there is one.
+/// Of these CPUs those that others use least at this moment. All of them where there is no choice
+/// or nothing is known. Takes a tenth of a second where there is one.
 pub fn free_of(allowed: &[u32]) -> Vec<u32> {
     if allowed.len() < 2 {
         return allowed.to_vec();
@@ -92,9 +93,9 @@ pub fn choose_one(allowed: &[u32], machine: &Machine) -> Option<u32> {
     allowed.iter().copied().max_by_key(rank)
 }
 
-/// The CPU for a ring that is to be disturbed as little as the machine allows: an isolated one if there
-/// is one, else the one that served the fewest interrupts of devices so far. Without their counts as
-/// [`choose_one`].
+/// The CPU for a ring that is to be disturbed as little as the machine allows: an isolated one if
+/// there is one, else the one that served the fewest interrupts of devices so far. Without their
+/// counts as [`choose_one`].
 pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
     let served = |cpu: u32| {
         let all = machine.interrupts.known()?;

@@ -38,7 +38,8 @@ pub fn refused(policy: Policy, errno: Errno) -> String {
     format!("policy {policy} was refused ({errno}): {}", needs(policy, errno))
 }
 
-/// What a policy that was refused needs, and what there is of it. It is tried on a thread: with EAGAIN there was none.
+/// What a policy that was refused needs, and what there is of it. It is tried on a thread: with
+/// EAGAIN there was none.
 pub fn needs(policy: Policy, errno: Errno) -> String {
     if errno == Errno::AGAIN {
         return format!(
@@ -55,7 +56,8 @@ pub fn needs(policy: Policy, errno: Errno) -> String {
 }
 
 /// The highest priority at which the calling process may use a real-time policy (sched(7)): the
-/// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its own.
+/// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its
+/// own.
 pub fn highest(policy: Policy) -> Result<u32, Errno> {
     let may =
         |priority: u32| on_own_thread(move || take_at(policy, priority as i32)).map(|()| priority);

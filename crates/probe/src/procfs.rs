@@ -41,7 +41,8 @@ impl Stat {
         Some(self.number::<u64>(9)? & KERNEL_THREAD != 0)
     }
 
-    /// The sum of two fields that count ticks, in nanoseconds. In old kernels children's ticks may be negative.
+    /// The sum of two fields that count ticks, in nanoseconds. In old kernels children's ticks may
+    /// be negative.
     pub(crate) fn cpu_ns(&self, [user, system]: [usize; 2]) -> Option<u64> {
         let ticks = |field| Some(self.number::<i64>(field)?.max(0) as u64);
         Some(ticks(user)?.saturating_add(ticks(system)?).saturating_mul(TICK_NS))
@@ -97,8 +98,9 @@ pub(crate) fn kilobytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Time of all `cpus` together since boot by /proc/stat (proc_stat(5)), in nanoseconds: of tasks, in interrupts,
-/// in soft interrupts, stolen. Absent where the file lacks one of the CPUs or the column.
+/// Time of all `cpus` together since boot by /proc/stat (proc_stat(5)), in nanoseconds: of tasks,
+/// in interrupts, in soft interrupts, stolen. Absent where the file lacks one of the CPUs or the
+/// column.
 pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
     // Behind the name user, nice, system; then idle and iowait.
     [1..4, 6..7, 7..8, 8..9].map(|columns| {

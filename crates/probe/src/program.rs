@@ -1,7 +1,7 @@
 //! A program that is watched from outside: its threads' switches, its CPU time, its memory.
 //!
-//! Readers take a root folder (`/` for this machine); what has no file (CPU time, the end of a child)
-//! is asked of this kernel.
+//! Readers take a root folder (`/` for this machine); what has no file (CPU time, the end of a
+//! child) is asked of this kernel.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -76,8 +76,8 @@ pub struct Referenced {
     pub huge_bytes: u64,
 }
 
-/// A program by its id. Its folder in /proc is held open: after its end the files of no other process with the
-/// same id are read or written.
+/// A program by its id. Its folder in /proc is held open: after its end the files of no other
+/// process with the same id are read or written.
 #[derive(Clone, Debug)]
 pub struct Watched {
     folder: Arc<OwnedFd>,
@@ -203,9 +203,9 @@ impl Watched {
         Ok(self.text("status")?.bytes("VmRSS")?)
     }
 
-    /// Forgets which pages were touched (proc_pid_clear_refs(5)), under the lock of the program's memory
-    /// map. The kernel flushes no TLB for it: a page whose translation is still cached may be touched
-    /// again without a trace.
+    /// Forgets which pages were touched (proc_pid_clear_refs(5)), under the lock of the program's
+    /// memory map. The kernel flushes no TLB for it: a page whose translation is still cached may
+    /// be touched again without a trace.
     pub fn clear_referenced(&self) -> Result<(), WatchError> {
         let write = || {
             let mut file = File::from(self.file("clear_refs", OFlags::WRONLY)?);
@@ -236,20 +236,22 @@ impl Watched {
     }
 }
 
-/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not report it.
+/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel
+/// does not report it.
 pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     procfs::kilobytes(procfs::value(&text, "AnonHugePages")?)
 }
 
-/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not report it.
+/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not
+/// report it.
 pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// A thread: its id, and its start in the kernel's ticks, which distinguishes it from a later one with the
-/// same id.
+/// A thread: its id, and its start in the kernel's ticks, which distinguishes it from a later one
+/// with the same id.
 type Thread = (i32, u64);
 
 /// Voluntary and involuntary switches.
@@ -309,9 +311,9 @@ impl Count {
         sum
     }
 
-    /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is missing to
-    /// the process's clock was used by threads that came and ended between two looks. Absent where the
-    /// kernel does not report that of one.
+    /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is
+    /// missing to the process's clock was used by threads that came and ended between two looks.
+    /// Absent where the kernel does not report that of one.
     pub fn cpu_ns(&self) -> Option<u64> {
         let since = |(thread, now): (&Thread, &Seen)| {
             let before = self.before.get(thread).map_or(Some(0), |seen| seen.cpu_ns)?;

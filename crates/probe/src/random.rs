@@ -1,5 +1,5 @@
-//! Chance, where a measurement needs some: SplitMix64 (Steele, Lea and Flood 2014). Neither the gaps of a noise
-//! nor the order of a walk need better, and the probes no library for it.
+//! Chance, where a measurement needs some: SplitMix64 (Steele, Lea and Flood 2014). Neither the
+//! gaps of a noise nor the order of a walk need better, and the probes no library for it.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Evenly from 0 on, below `end` (Lemire 2019, without the rejection: its bias is below `end` / 2^64).
+    /// Evenly from 0 on, below `end` (Lemire 2019, without the rejection: its bias is below `end` /
+    /// 2^64).
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         let part = u128::from(self.next()) * u128::from(end);
         (part >> 64) as u64

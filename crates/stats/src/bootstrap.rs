@@ -21,9 +21,9 @@ pub struct Bootstrapped {
     pub standard_error: f64,
 }
 
-/// Interval and standard error of the middle of the figures of independent rounds, drawn with replacement.
-/// Absent below two. The percentiles are widened for few rounds so that a mean's interval has Student's
-/// width (Hesterberg 2015, "expanded percentile").
+/// Interval and standard error of the middle of the figures of independent rounds, drawn with
+/// replacement. Absent below two. The percentiles are widened for few rounds so that a mean's
+/// interval has Student's width (Hesterberg 2015, "expanded percentile").
 pub fn bootstrap(
     figures: &[f64],
     center: Center,
@@ -51,9 +51,9 @@ pub(crate) fn resampled_middles(figures: &[f64], center: Center, seed: u64) -> O
     (count > 1).then(|| (0..RESAMPLES).map(&mut middle).collect())?
 }
 
-/// The percentile at which a bootstrap of `count` units must be cut so that a mean's interval is
-/// as wide as Student's: Phi(-sqrt(n / (n - 1)) * t). The root corrects for that a resampled mean scatters
-/// by the variance with denominator n; a resampled median does not, so it goes without.
+/// The percentile at which a bootstrap of `count` units must be cut so that a mean's interval is as
+/// wide as Student's: Phi(-sqrt(n / (n - 1)) * t). The root corrects for that a resampled mean
+/// scatters by the variance with denominator n; a resampled median does not, so it goes without.
 fn expanded_tail(count: usize, center: Center, confidence: f64) -> Option<f64> {
     let n = count as f64;
     let t = student_quantile(confidence, n - 1.0)?;
@@ -103,8 +103,8 @@ struct Sorted {
     figures: Vec<(f64, usize)>,
     /// Figures of each round.
     counts: Vec<usize>,
-    /// Those of them in the lower half of all: the median of a resample is not far from the middle, and is looked for
-    /// from there on.
+    /// Those of them in the lower half of all: the median of a resample is not far from the middle,
+    /// and is looked for from there on.
     lower: Vec<usize>,
 }
 
@@ -121,8 +121,8 @@ impl Sorted {
         Self { figures, counts, lower }
     }
 
-    /// The median of the figures, each as often as its round was drawn: the mean of the two in the middle where
-    /// their number is even.
+    /// The median of the figures, each as often as its round was drawn: the mean of the two in the
+    /// middle where their number is even.
     fn median(&self, weights: &[usize]) -> Option<f64> {
         let weighed = |counts: &[usize]| -> usize {
             counts.iter().zip(weights).map(|(count, weight)| count * weight).sum()
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    /// What looking costs: a run that stops at the first look at which its interval is narrow enough
-    /// stops a little too readily. The loss is bounded here and told in docs/method.md.
+    /// What looking costs: a run that stops at the first look at which its interval is narrow
+    /// enough stops a little too readily. The loss is bounded here and told in docs/method.md.
     #[test]
     fn looking_costs_few_points_of_coverage() {
         const TRIALS: u64 = 1000;
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_mean_has_students_interval() {
-        // Student's own sleep data (1908), drug 2 minus drug 1: mean 1.58, t interval 0.70 to 2.46, standard
-        // error 0.389.
+        // Student's own sleep data (1908), drug 2 minus drug 1: mean 1.58, t interval 0.70 to 2.46,
+        // standard error 0.389.
         let differences = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         let found = bootstrap(&differences, Center::Mean, 0.95, 1).unwrap();
         let interval = found.interval;

@@ -1,4 +1,5 @@
-//! By which power a figure goes with a level that is not under control, such as a time with the period of the clock.
+//! By which power a figure goes with a level that is not under control, such as a time with the
+//! period of the clock.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,11 @@ pub struct Elasticity {
     pub standard_error: f64,
 }
 
-/// Levels within this share of each other are taken for one: the middle of their figures counts, so that what was
-/// interrupted does not.
+/// Levels within this share of each other are taken for one: the middle of their figures counts, so
+/// that what was interrupted does not.
 const SAME: f64 = 0.002;
-/// Levels must be so far apart, from the 5th to the 95th percentile: what a level is known to bends the slope of less.
+/// Levels must be so far apart, from the 5th to the 95th percentile: what a level is known to bends
+/// the slope of less.
 const LEAST_SPAN: f64 = 0.01;
 /// Rounds that it takes to say how far it scatters between them.
 const FEWEST_ROUNDS: usize = 5;
@@ -50,18 +52,20 @@ pub fn tells_power(levels: &[f64]) -> bool {
     span().is_some_and(|span| span >= LEAST_SPAN)
 }
 
-/// Of figures that come in rounds, each with its level (`(level, figure)`, both above zero): [`elasticity_of`] the medians that
-/// each round has at each level. Absent where the level hardly changed.
+/// Of figures that come in rounds, each with its level (`(level, figure)`, both above zero):
+/// [`elasticity_of`] the medians that each round has at each level. Absent where the level hardly
+/// changed.
 pub fn elasticity(by_round: &BTreeMap<u32, Vec<(f64, f64)>>) -> Option<Elasticity> {
     let levels: Vec<f64> = by_round.values().flatten().map(|(level, _)| *level).collect();
     let rounds = by_round.values().map(|figures| points(figures));
     tells_power(&levels).then(|| elasticity_of(&rounds.collect::<Vec<_>>())).flatten()
 }
 
-/// Of what rounds have at levels: the weighted least squares of its logarithms. What lies within a round is not independent: the
-/// error is that of leaving out each round in turn (the jackknife of clusters, Bell and McCaffrey 2002, Survey Methodology 28), so
-/// that one round with a level of its own does not vouch for itself. Absent below five rounds, where two rounds alone have
-/// another level, and where something is not above zero.
+/// Of what rounds have at levels: the weighted least squares of its logarithms. What lies within a
+/// round is not independent: the error is that of leaving out each round in turn (the jackknife of
+/// clusters, Bell and McCaffrey 2002, Survey Methodology 28), so that one round with a level of its
+/// own does not vouch for itself. Absent below five rounds, where two rounds alone have another
+/// level, and where something is not above zero.
 pub fn elasticity_of(rounds: &[Vec<AtLevel>]) -> Option<Elasticity> {
     let is_sound = |of: &AtLevel| of.level > 0.0 && of.figure > 0.0;
     if rounds.len() < FEWEST_ROUNDS || !rounds.iter().flatten().all(is_sound) {
@@ -84,8 +88,8 @@ pub fn elasticity_of(rounds: &[Vec<AtLevel>]) -> Option<Elasticity> {
         .then_some(Elasticity { value, standard_error })
 }
 
-/// Without any one round at least this share of the variance of levels has to be left: what rests on two rounds is known
-/// much worse than these say.
+/// Without any one round at least this share of the variance of levels has to be left: what rests
+/// on two rounds is known much worse than these say.
 const LEAST_LEFT: f64 = 0.6;
 
 /// Weighted sums of logarithms: all that a slope needs.
@@ -129,7 +133,8 @@ impl Sums {
     }
 }
 
-/// ln of a level somewhere near those that there are: sums of squares of small numbers keep their digits.
+/// ln of a level somewhere near those that there are: sums of squares of small numbers keep their
+/// digits.
 const MIDDLE: f64 = 8.6;
 
 fn points(figures: &[(f64, f64)]) -> Vec<AtLevel> {
@@ -150,7 +155,8 @@ mod tests {
     use super::*;
     use crate::location::student_quantile;
 
-    /// So many rounds of 40 figures, each at the level and with the factor that `at` gives for its round and place.
+    /// So many rounds of 40 figures, each at the level and with the factor that `at` gives for its
+    /// round and place.
     fn rounds(
         count: u32,
         mut at: impl FnMut(u32, u32) -> (f64, f64),
@@ -198,7 +204,8 @@ mod tests {
         assert_eq!(zero, None);
     }
 
-    /// One or two of the rounds have another level: their error is not told too small, or nothing is.
+    /// One or two of the rounds have another level: their error is not told too small, or nothing
+    /// is.
     #[test]
     fn few_rounds_at_another_level_know_their_power_badly() {
         let mut rng = ChaCha8Rng::seed_from_u64(2002);

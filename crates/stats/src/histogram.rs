@@ -32,8 +32,8 @@ impl Bin {
 pub struct Histogram(pub Vec<Bin>);
 
 impl Histogram {
-    /// The histogram of values with how often each came, in nanoseconds. Values below 1 ns are in the
-    /// first bin, 0 to 1 ns.
+    /// The histogram of values with how often each came, in nanoseconds. Values below 1 ns are in
+    /// the first bin, 0 to 1 ns.
     pub fn of(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
         let mut bins: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
         for (value, times) in values.into_iter().filter(|(value, _)| value.is_finite()) {

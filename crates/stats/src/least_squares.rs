@@ -40,7 +40,8 @@ impl<const T: usize> Solution<T> {
 }
 
 /// QR decomposition by modified Gram-Schmidt (Bjorck 1967): stable enough for a quadratic where the
-/// normal equations are not. None where the points cannot separate the first `terms` basis functions.
+/// normal equations are not. None where the points cannot separate the first `terms` basis
+/// functions.
 pub fn least_squares<const T: usize>(
     rows: impl Iterator<Item = Row<T>>,
     terms: usize,
@@ -48,9 +49,9 @@ pub fn least_squares<const T: usize>(
     fit(rows, &(0..terms).collect::<Vec<_>>())
 }
 
-/// The best coefficients of which only the first may be below zero. With so few every set of those above
-/// zero can be tried, and the best sound one is the answer exactly (Lawson and Hanson 1974, chapter 23,
-/// says when it is: the least squares of some such set). None without one.
+/// The best coefficients of which only the first may be below zero. With so few every set of those
+/// above zero can be tried, and the best sound one is the answer exactly (Lawson and Hanson 1974,
+/// chapter 23, says when it is: the least squares of some such set). None without one.
 pub fn nonnegative<const T: usize>(
     rows: impl Iterator<Item = Row<T>> + Clone,
 ) -> Option<Solution<T>> {
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn what_would_be_below_zero_is_zero_and_the_rest_the_best_without_it() {
-        // The free fit of these has a quadratic term of -1: the best line is 8 - x / 2... at least flat.
+        // The free fit of these has a quadratic term of -1: the best line is 8 - x / 2... at least
+        // flat.
         let found = nonnegative(rows(&[6.0, 7.0, 6.0]).into_iter()).unwrap();
         assert_eq!(found.coefficients[1..], [0.0, 0.0]);
         assert!((found.coefficients[0] - 19.0 / 3.0).abs() < 1e-12);

@@ -1,5 +1,5 @@
-//! Location and spread of a list of figures; intervals that their order alone gives, and for means of a
-//! handful that are taken to be normal (Student 1908).
+//! Location and spread of a list of figures; intervals that their order alone gives, and for means
+//! of a handful that are taken to be normal (Student 1908).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,8 +61,8 @@ pub(crate) fn midmean_cut(count: usize) -> usize {
     count / 4
 }
 
-/// Mean of the middle half (interquartile mean): nearly as indifferent to a few far off as the median,
-/// and of normal figures known a fifth better. Absent for an empty list.
+/// Mean of the middle half (interquartile mean): nearly as indifferent to a few far off as the
+/// median, and of normal figures known a fifth better. Absent for an empty list.
 pub fn midmean(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -106,7 +106,8 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     Some(*low + beyond * (high - *low))
 }
 
-/// Where quantile `p` lies in a sorted list: after which place, and by how much of the distance to the next.
+/// Where quantile `p` lies in a sorted list: after which place, and by how much of the distance to
+/// the next.
 fn place(last: usize, p: f64) -> (usize, f64) {
     let place = p.clamp(0.0, 1.0) * last as f64;
     (place.floor() as usize, place - place.floor())
@@ -135,7 +136,8 @@ pub fn mad_sigma(values: &[f64]) -> Option<f64> {
 pub fn quantile_ranks(count: u64, p: f64, confidence: f64) -> Option<[u64; 3]> {
     let below = Binomial::new(p, count).ok()?;
     let tail = (1.0 - confidence) / 2.0;
-    // The least number that the distribution function is so high at. statrs 0.18's own search panics.
+    // The least number that the distribution function is so high at. statrs 0.18's own search
+    // panics.
     let reached = |level: f64| {
         let (mut low, mut high) = (0, count);
         while low < high {
@@ -186,8 +188,8 @@ impl Summary {
         f64::from(self.count.saturating_sub(1))
     }
 
-    /// Student's interval for the mean, with the half-width t(1 - (1 - confidence) / 2; n - 1) s / sqrt(n).
-    /// Absent for a confidence outside 0 to 1 and below two figures.
+    /// Student's interval for the mean, with the half-width t(1 - (1 - confidence) / 2; n - 1) s /
+    /// sqrt(n). Absent for a confidence outside 0 to 1 and below two figures.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let t = student_quantile(confidence, self.freedom())?;
         let half = t * self.deviation / f64::from(self.count).sqrt();
@@ -213,8 +215,8 @@ pub fn student_quantile(confidence: f64, freedom: f64) -> Option<f64> {
     Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
 }
 
-/// The normal quantile that leaves `confidence` between -z and z. Absent for a confidence outside 0 to 1
-/// (exclusive).
+/// The normal quantile that leaves `confidence` between -z and z. Absent for a confidence outside 0
+/// to 1 (exclusive).
 pub fn normal_quantile(confidence: f64) -> Option<f64> {
     let sound = confidence > 0.0 && confidence < 1.0;
     sound.then(|| Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
@@ -317,7 +319,8 @@ mod tests {
     fn known_ranks() {
         // The median of 10: ranks 2 and 9 cover 97.9 % (tables of the sign test).
         assert_eq!(quantile_ranks(10, 0.5, 0.95), Some([2, 5, 9]));
-        // The greatest of n values lies above the quantile p but for p^n: 0.99^368 < 2.5 % < 0.99^367.
+        // The greatest of n values lies above the quantile p but for p^n: 0.99^368 < 2.5 % <
+        // 0.99^367.
         assert_eq!(quantile_ranks(367, 0.99, 0.95), None);
         assert_eq!(quantile_ranks(368, 0.99, 0.95).map(|ranks| ranks[2]), Some(368));
         assert_eq!(quantile_ranks(3687, 0.999, 0.95), None);
@@ -367,8 +370,8 @@ mod tests {
 
     #[test]
     fn students_own_data() {
-        // Student (1908), the additional sleep of ten patients, drug 2 minus drug 1: mean 1.58, s 1.23
-        // (n - 1), 95 % interval 0.70 to 2.46 as R's t.test prints it.
+        // Student (1908), the additional sleep of ten patients, drug 2 minus drug 1: mean 1.58, s
+        // 1.23 (n - 1), 95 % interval 0.70 to 2.46 as R's t.test prints it.
         let differences = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         let summary = Summary::of(&differences).unwrap();
         let interval = summary.interval(0.95).unwrap();

@@ -28,7 +28,8 @@ const TOLERANCE: f64 = 0.05;
 pub struct Windows<'a> {
     /// What happened when.
     pub moments: &'a [Vec<f64>],
-    /// From when to when nothing could be seen: slots there do not count. As many as windows, or none.
+    /// From when to when nothing could be seen: slots there do not count. As many as windows, or
+    /// none.
     pub blind: &'a [Vec<(f64, f64)>],
     /// Length of a window.
     pub span_ns: f64,
@@ -39,8 +40,8 @@ pub struct Windows<'a> {
 pub struct Period {
     /// From one to the next, in nanoseconds.
     pub period_ns: f64,
-    /// Share of the slots (multiples of the period within a window, but for those where nothing could
-    /// be seen) in which something happened.
+    /// Share of the slots (multiples of the period within a window, but for those where nothing
+    /// could be seen) in which something happened.
     pub hit: f64,
     /// How clear it is: its score over the one that chance reaches.
     pub strength: f64,
@@ -54,12 +55,13 @@ pub struct Period {
 
 /// The period of moments. None where chance alone would do.
 ///
-/// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2 / n,
-/// summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at its
-/// harmonics, which what merely comes in clumps is not: the score of a frequency is the least of the
-/// powers at f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies that chance does
-/// not reach, and half of whose slots are hit, the one counts that explains the most. The highest score
-/// would not do: two combs of one period, a quarter of it apart, are highest at four times their frequency.
+/// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2
+/// / n, summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at
+/// its harmonics, which what merely comes in clumps is not: the score of a frequency is the least
+/// of the powers at f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies
+/// that chance does not reach, and half of whose slots are hit, the one counts that explains the
+/// most. The highest score would not do: two combs of one period, a quarter of it apart, are
+/// highest at four times their frequency.
 pub fn find_period(windows: Windows) -> Option<Period> {
     let used = windows_used(windows.moments);
     let spectrum = Spectrum::of(used, windows.span_ns)?;
@@ -101,8 +103,8 @@ struct OfWindow {
     phase: f64,
 }
 
-/// The periodogram is blind to phase and gives the period roughly; a line through its moments, moment
-/// against slot, gives it well.
+/// The periodogram is blind to phase and gives the period roughly; a line through its moments,
+/// moment against slot, gives it well.
 fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
     let own = |period_ns: f64| -> Vec<OfWindow> {
         windows.moments.iter().map(|moments| of_window(moments, period_ns)).collect()
@@ -144,15 +146,15 @@ fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64)
     (-1..).take_while(inside).filter(could_be).count()
 }
 
-/// Moments near slots in a window where so many have no period, about: as slots lie where the most are,
-/// two standard deviations above the mean.
+/// Moments near slots in a window where so many have no period, about: as slots lie where the most
+/// are, two standard deviations above the mean.
 fn near_by_chance(moments: usize) -> f64 {
     let mean = 2.0 * TOLERANCE * moments as f64;
     mean + 2.0 * mean.sqrt()
 }
 
-/// The phase, in periods from 0 to 1, near which the most moments lie. Not their mean direction: of two
-/// combs of one period that is in between.
+/// The phase, in periods from 0 to 1, near which the most moments lie. Not their mean direction: of
+/// two combs of one period that is in between.
 fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
     let mut phases: Vec<f64> = moments.iter().map(|m| (m / period_ns).rem_euclid(1.0)).collect();
     phases.retain(|phase| phase.is_finite());
@@ -212,12 +214,12 @@ const OVERSAMPLING: usize = 8;
 const MOST_FREQUENCIES: f64 = 100_000.0;
 /// A frequency and how many of its multiples, itself included, make its score.
 const HARMONICS: usize = 3;
-/// Grid points on each side whose median is the level of a neighbourhood: several lines wide, so that
-/// a line does not raise it, and narrow enough for what rises towards low frequencies.
+/// Grid points on each side whose median is the level of a neighbourhood: several lines wide, so
+/// that a line does not raise it, and narrow enough for what rises towards low frequencies.
 const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
 
-/// The periodogram of points, summed over windows, at frequencies that are multiples of a step, from the
-/// `first`-th, in 1 / ns.
+/// The periodogram of points, summed over windows, at frequencies that are multiples of a step,
+/// from the `first`-th, in 1 / ns.
 struct Spectrum {
     first: usize,
     step: f64,
@@ -227,8 +229,8 @@ struct Spectrum {
 }
 
 impl Spectrum {
-    /// From [`LEAST_PERIODS`] in a span to [`SHORTEST_NS`] and its harmonics. None where the range is empty, too
-    /// wide, or not of numbers.
+    /// From [`LEAST_PERIODS`] in a span to [`SHORTEST_NS`] and its harmonics. None where the range
+    /// is empty, too wide, or not of numbers.
     fn of(windows: &[Vec<f64>], span_ns: f64) -> Option<Self> {
         let step = 1.0 / (OVERSAMPLING as f64 * span_ns);
         let first = OVERSAMPLING * LEAST_PERIODS;
@@ -276,8 +278,8 @@ impl Spectrum {
     }
 }
 
-/// At so many frequencies. Each moment's phase turns by the same angle from frequency to frequency, so
-/// that there are no sines in the loop.
+/// At so many frequencies. Each moment's phase turns by the same angle from frequency to frequency,
+/// so that there are no sines in the loop.
 fn powers(windows: &[Vec<f64>], first: f64, step: f64, many: usize) -> Vec<f64> {
     let mut powers = vec![0.0; many];
     for moments in windows.iter().filter(|moments| !moments.is_empty()) {
@@ -370,8 +372,9 @@ mod tests {
         );
     }
 
-    /// As seen on a virtual machine: beside the guest's tick something of the host's, at the same period and
-    /// about a quarter of it later. Little power is at twice the frequency, and the most at four times.
+    /// As seen on a virtual machine: beside the guest's tick something of the host's, at the same
+    /// period and about a quarter of it later. Little power is at twice the frequency, and the most
+    /// at four times.
     #[test]
     fn two_combs_of_one_period_are_found_one_by_one() {
         let tick = Made { period_ns: 4e6, jitter_ns: 60_000.0, missing: 0.02, others: 20 };

@@ -23,8 +23,8 @@ impl Ratio {
         self.low.zip(self.high)
     }
 
-    /// Half of the interval's width / the ratio itself: a ratio of 20 is as well known at 19 to 21 as
-    /// one of 1 at 0.95 to 1.05.
+    /// Half of the interval's width / the ratio itself: a ratio of 20 is as well known at 19 to 21
+    /// as one of 1 at 0.95 to 1.05.
     pub fn relative_half_width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;
         self.value.filter(|value| *value != 0.0).map(|value| (high - low) / 2.0 / value.abs())
@@ -49,9 +49,9 @@ pub enum Costs {
     Within(Within),
 }
 
-/// Two costs of groups of their own. d = ln(new / base) has the variance sum of s_i^2 / (K^2 c^2) of each
-/// side + tau^2 (1 / K_base + 1 / K_new): s_i is the standard error within group i of K, c their mean, tau the
-/// relative scatter between groups.
+/// Two costs of groups of their own. d = ln(new / base) has the variance sum of s_i^2 / (K^2 c^2)
+/// of each side + tau^2 (1 / K_base + 1 / K_new): s_i is the standard error within group i of K, c
+/// their mean, tau the relative scatter between groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Apart {
     /// What the other is compared with.
@@ -106,8 +106,8 @@ pub struct Within {
     fewest: u32,
     /// What else leaves it open.
     open: Open,
-    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
-    /// on a side: what stands for those would move it.
+    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts
+    /// off on a side: what stands for those would move it.
     unfit: Option<Side>,
 }
 
@@ -131,8 +131,8 @@ impl Costs {
         }
     }
 
-    /// The ratio with the interval that holds the true one with `confidence`. No interval where a cost is not
-    /// resolved from zero, or too many rounds have a cost below it.
+    /// The ratio with the interval that holds the true one with `confidence`. No interval where a
+    /// cost is not resolved from zero, or too many rounds have a cost below it.
     pub fn ratio(&self, confidence: f64) -> Ratio {
         let (base, new) = self.both();
         let value = match self {
@@ -150,7 +150,8 @@ impl Costs {
         Ratio { value, low, high }
     }
 
-    /// The side that is not resolved from zero, of costs that have what an interval takes and have none.
+    /// The side that is not resolved from zero, of costs that have what an interval takes and have
+    /// none.
     pub fn unresolved(&self) -> Side {
         let (base, new) = self.both();
         let is_new = match self {
@@ -169,8 +170,8 @@ impl Costs {
         }
     }
 
-    /// The same with `more` groups on each side that is measured, or `more` rounds, if these scatter as the
-    /// others did.
+    /// The same with `more` groups on each side that is measured, or `more` rounds, if these
+    /// scatter as the others did.
     pub fn with_more(&self, more: u32) -> Self {
         match self {
             Self::Apart(apart) => {
@@ -186,7 +187,8 @@ impl Costs {
         }
     }
 
-    /// The least number more, up to `most`, with which the interval would exclude 1, or lie within `limit` of it.
+    /// The least number more, up to `most`, with which the interval would exclude 1, or lie within
+    /// `limit` of it.
     pub fn more_needed(&self, limit: f64, confidence: f64, most: u32) -> Option<u32> {
         let suffices = |more: u32| {
             let ends = self.with_more(more).ratio(confidence).interval();
@@ -209,7 +211,8 @@ impl Cost {
         Self { value, groups: None, of: 0, variance: Some(0.0) }
     }
 
-    /// Variance of the logarithm; absent where the cost is not above zero by as much as the logarithm needs.
+    /// Variance of the logarithm; absent where the cost is not above zero by as much as the
+    /// logarithm needs.
     fn log_variance(&self, between: f64, z: f64) -> Option<f64> {
         let relative = self.variance? / (self.value * self.value);
         let resolved = self.value > 0.0 && z * relative.sqrt() < 1.0;
@@ -238,9 +241,9 @@ impl Apart {
 }
 
 impl Within {
-    /// Of (base, new) by round. What is resampled is their relative difference within each, so that what
-    /// slows a whole round down by a factor drops out. There is an interval from `fewest` rounds on.
-    /// Absent without rounds, or if a middle is not finite.
+    /// Of (base, new) by round. What is resampled is their relative difference within each, so that
+    /// what slows a whole round down by a factor drops out. There is an interval from `fewest`
+    /// rounds on. Absent without rounds, or if a middle is not finite.
     pub fn of(pairs: &[(f64, f64)], fewest: u32, seed: u64) -> Option<Self> {
         let relative: Vec<f64> = pairs.iter().map(|(base, new)| relative(*base, *new)).collect();
         let middle = |of: fn(&(f64, f64)) -> f64| {
@@ -259,7 +262,8 @@ impl Within {
     }
 
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
-        // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and McLaughlin 1963).
+        // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and
+        // McLaughlin 1963).
         let left = self.rounds as usize - 2 * midmean_cut(self.rounds as usize);
         let half = student_quantile(confidence, left as f64 - 1.0)? * self.variance?.sqrt();
         let half = self.open.widened(half, confidence)?;
@@ -269,8 +273,8 @@ impl Within {
     }
 }
 
-/// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the variance
-/// with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
+/// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the
+/// variance with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
 fn variance(figures: &[f64], seed: u64) -> Option<f64> {
     let middles = resampled_middles(figures, Center::Midmean, seed)?;
     let deviation = Summary::of(&middles)?.deviation;
@@ -278,9 +282,9 @@ fn variance(figures: &[f64], seed: u64) -> Option<f64> {
     Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
 }
 
-/// The relative difference of two costs of which one is nothing. No two costs have a greater one: in a
-/// round in which one of them came out below zero it is taken for that, and cut off with the quarter of
-/// the rounds that lie furthest out.
+/// The relative difference of two costs of which one is nothing. No two costs have a greater one:
+/// in a round in which one of them came out below zero it is taken for that, and cut off with the
+/// quarter of the rounds that lie furthest out.
 const MOST_DIFFERENCE: f64 = 2.0;
 
 /// The ratio of two costs from their relative difference.

@@ -7,15 +7,17 @@ use crate::location::{Interval, normal_quantile};
 pub struct Richness {
     /// Kinds that were found.
     pub found: u64,
-    /// Estimate of all kinds: at least those that were found. Where kinds are not equally frequent, a lower bound.
+    /// Estimate of all kinds: at least those that were found. Where kinds are not equally frequent,
+    /// a lower bound.
     pub estimate: f64,
     /// The interval; its upper end may be far away where hardly any kind was found twice.
     pub interval: Interval,
 }
 
-/// The bias-corrected estimator of Chao (1984), f1 (f1 - 1) / (2 (f2 + 1)) kinds beyond those found, where f1 kinds
-/// were found once and f2 twice; its interval for the logarithm of what was not found (Chao 1987, Biometrics 43,
-/// 783-791, equation 7). `counts` are the finds of each kind. None where nothing was found, or for a confidence that is none.
+/// The bias-corrected estimator of Chao (1984), f1 (f1 - 1) / (2 (f2 + 1)) kinds beyond those
+/// found, where f1 kinds were found once and f2 twice; its interval for the logarithm of what was
+/// not found (Chao 1987, Biometrics 43, 783-791, equation 7). `counts` are the finds of each kind.
+/// None where nothing was found, or for a confidence that is none.
 pub fn richness(counts: impl IntoIterator<Item = u64>, confidence: f64) -> Option<Richness> {
     let (mut found, mut once, mut twice) = (0_u64, 0_u64, 0_u64);
     for count in counts.into_iter().filter(|count| *count > 0) {
@@ -63,7 +65,8 @@ mod tests {
     }
 
     /// By hand: 10 kinds once, 4 twice, 6 more often: 20 + 10 * 9 / (2 * 5) = 29. Ratio 2.5:
-    /// variance 4 (39.0625 / 4 + 15.625 + 3.125) = 114.0625; factor exp(1.959964 sqrt(ln(1 + 114.0625 / 81))).
+    /// variance 4 (39.0625 / 4 + 15.625 + 3.125) = 114.0625; factor exp(1.959964 sqrt(ln(1 +
+    /// 114.0625 / 81))).
     #[test]
     fn of_a_sample_by_hand() {
         let counts = [1; 10].into_iter().chain([2; 4]).chain([5; 6]);

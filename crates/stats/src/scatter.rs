@@ -24,10 +24,10 @@ pub struct Growth {
 
 impl Growth {
     /// How much the standard deviation grew from `before` to `after`: the ratio r with the interval
-    /// r / sqrt(F(1 - a/2; n - 1, m - 1)) to r sqrt(F(1 - a/2; m - 1, n - 1)), n figures after and m
-    /// before, a = 1 - confidence (the F interval for a ratio of variances, its root taken). With as many
-    /// figures before as after the half-widths of the means' intervals have the same ratio. Absent
-    /// if a scatter is zero: then nothing is known of it.
+    /// r / sqrt(F(1 - a/2; n - 1, m - 1)) to r sqrt(F(1 - a/2; m - 1, n - 1)), n figures after and
+    /// m before, a = 1 - confidence (the F interval for a ratio of variances, its root taken). With
+    /// as many figures before as after the half-widths of the means' intervals have the same ratio.
+    /// Absent if a scatter is zero: then nothing is known of it.
     pub fn of(before: &Summary, after: &Summary, confidence: f64) -> Option<Self> {
         let ratio = after.deviation / before.deviation;
         let down = f_quantile(confidence, after.freedom(), before.freedom())?.sqrt();
@@ -61,9 +61,9 @@ pub struct PooledGrowth {
 
 impl PooledGrowth {
     /// Mean of the log ratios of scatters of (before, after) pairs. The logarithm of a sample
-    /// variance with f degrees of freedom is off by digamma(f/2) - ln(f/2) and varies by trigamma(f/2)
-    /// (Bartlett and Kendall 1946), and is close to normal; pairs may scatter differently, and grow
-    /// differently. Absent without a pair, or if a scatter is zero.
+    /// variance with f degrees of freedom is off by digamma(f/2) - ln(f/2) and varies by
+    /// trigamma(f/2) (Bartlett and Kendall 1946), and is close to normal; pairs may scatter
+    /// differently, and grow differently. Absent without a pair, or if a scatter is zero.
     pub fn of(pairs: &[(Summary, Summary)]) -> Option<Self> {
         let count = pairs.len() as f64;
         let spread = |s: &Summary| trigamma(s.freedom() / 2.0) / 4.0;
@@ -127,7 +127,8 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// Whether so much growth is more than chance, at the upper end of an interval of this confidence.
+    /// Whether so much growth is more than chance, at the upper end of an interval of this
+    /// confidence.
     pub fn grew(&self, confidence: f64) -> bool {
         self.up <= (1.0 - confidence) / 2.0
     }
@@ -137,14 +138,14 @@ impl Permutation {
         self.down <= (1.0 - confidence) / 2.0
     }
 
-    /// Whether a scatter grew, without taking the figures for normal: labels swapped within rounds. The F
-    /// interval does take them so (Box 1953, Biometrika 40): with one outlier in twenty it calls a growth
-    /// that is none in 20 % of trials a direction.
+    /// Whether a scatter grew, without taking the figures for normal: labels swapped within rounds.
+    /// The F interval does take them so (Box 1953, Biometrika 40): with one outlier in twenty it
+    /// calls a growth that is none in 20 % of trials a direction.
     ///
-    /// Of (before, after) figures by round, a series each: both are set on their median, the statistic is
-    /// the sum over the series of ln(mean |after| / mean |before|) (Brown and Forsythe 1974, J. Am. Stat.
-    /// Assoc. 69), and in each way of swapping each round of each series changes its labels or keeps them.
-    /// Absent without two rounds in each series, or if a scatter is zero.
+    /// Of (before, after) figures by round, a series each: both are set on their median, the
+    /// statistic is the sum over the series of ln(mean |after| / mean |before|) (Brown and Forsythe
+    /// 1974, J. Am. Stat. Assoc. 69), and in each way of swapping each round of each series changes
+    /// its labels or keeps them. Absent without two rounds in each series, or if a scatter is zero.
     pub fn of(series: &[Vec<(f64, f64)>]) -> Option<Self> {
         let distances: Vec<Vec<(f64, f64)>> =
             series.iter().map(|rounds| around(rounds)).collect::<Option<_>>()?;
@@ -190,10 +191,10 @@ pub struct Group {
     pub standard_error: f64,
 }
 
-/// Relative standard deviation between groups, tau (Paule and Mandel 1982, J. Res. NBS 87): the scatter
-/// that makes the weighted squares about their mean as large as their number less one. 0 where
-/// groups scatter less than their own errors say. Absent below five groups, or with
-/// a median that is not above zero.
+/// Relative standard deviation between groups, tau (Paule and Mandel 1982, J. Res. NBS 87): the
+/// scatter that makes the weighted squares about their mean as large as their number less one. 0
+/// where groups scatter less than their own errors say. Absent below five groups, or with a median
+/// that is not above zero.
 pub fn scatter_between(groups: &[Group]) -> Option<f64> {
     let is_sound =
         |g: &&Group| g.value.is_finite() && g.standard_error > 0.0 && g.standard_error.is_finite();
@@ -283,7 +284,8 @@ mod tests {
         assert_eq!(Permutation::of(&[vec![(1.0, 2.0), (f64::NAN, 2.0), (3.0, 3.0)]]), None);
     }
 
-    /// Paule and Mandel's own way, checked by its definition: the weighted squares are the number less one.
+    /// Paule and Mandel's own way, checked by its definition: the weighted squares are the number
+    /// less one.
     #[test]
     fn the_scatter_between_groups() {
         let group = |value: f64| Group { value, standard_error: 4.0 };

@@ -1,9 +1,10 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
-//! The program assembles `model` (arithmetic) and `probe` (kernel). Its rooms, each of which uses those below it only:
-//! `program` (the commands), `usage` (what a command used), `experiments` (a folder each), `observe` (programs that run),
-//! `engine` (how a run is measured and kept), `present` (how anything is shown), `base`. Called by the name of one of the
-//! papers' programs it acts as that (`program::classic`).
+//! The program assembles `model` (arithmetic) and `probe` (kernel). Its rooms, each of which uses
+//! those below it only: `program` (the commands), `usage` (what a command used), `experiments` (a
+//! folder each), `observe` (programs that run), `engine` (how a run is measured and kept),
+//! `present` (how anything is shown), `base`. Called by the name of one of the papers' programs it
+//! acts as that (`program::classic`).
 
 mod base;
 mod engine;
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 fn main() -> ExitCode {
-    // Started with SIGCHLD ignored, it could not wait for what it starts. Neither of these can fail.
+    // Started with SIGCHLD ignored, it could not wait for what it starts. Neither of these can
+    // fail.
     let _ = probe::default_child();
     let _ = probe::ignore_file_limit();
     if let Some(code) = ::classic::by_link(std::env::args_os()) {

@@ -1,6 +1,7 @@
-//! What tracing and reading cost, as differences and ratios of one run, alternating.
-//! `cargo bench -p switchtrace --bench cost -- ring|reader|flood [ROUNDS]`; needs root. See bench/switchtrace.sh.
-//! `around WAY CMD...` traces while a command runs, `once LAPS` is a ring of two: for bench/tracers.py.
+//! What tracing and reading cost, as differences and ratios of one run, alternating. `cargo
+//! bench -p switchtrace --bench cost -- ring|reader|flood [ROUNDS]`; needs root. See
+//! bench/switchtrace.sh. `around WAY CMD...` traces while a command runs, `once LAPS` is a ring
+//! of two: for bench/tracers.py.
 #![allow(unsafe_code, missing_docs, clippy::unwrap_used)]
 
 use std::fs::File;
@@ -90,8 +91,8 @@ fn recording(wakeups: bool) -> Options {
     Options { recording: Some(Recording { bytes: 1 << 26, wakeups }), ..Options::default() }
 }
 
-/// Untraced and each way of tracing in turn, in slices; each against the untraced ones around it, and
-/// the fast tenths of all, which are those of a core that nobody else used.
+/// Untraced and each way of tracing in turn, in slices; each against the untraced ones around it,
+/// and the fast tenths of all, which are those of a core that nobody else used.
 fn rings(rounds: usize) {
     const NAMES: [&str; 6] = [
         "untraced",
@@ -221,7 +222,8 @@ fn reader(rounds: usize) {
     show("our reading less the kernel's, ns", ahead);
 }
 
-/// Two threads on a CPU that yield to each other: the fastest switches there are. Their ids and switches.
+/// Two threads on a CPU that yield to each other: the fastest switches there are. Their ids and
+/// switches.
 fn yielders(cpu: usize, end: Instant) -> Vec<thread::JoinHandle<(u32, u64)>> {
     let work = move || {
         pin(cpu);
@@ -274,7 +276,8 @@ fn flood(seconds: usize) {
     }
 }
 
-/// Traces one way while a command runs, and says what was lost. What is recorded is taken out and dropped.
+/// Traces one way while a command runs, and says what was lost. What is recorded is taken out and
+/// dropped.
 fn around(way: &str, command: &[String]) {
     let options = match way {
         "times" => Some(Options::times_only()),

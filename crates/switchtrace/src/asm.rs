@@ -168,8 +168,9 @@ impl Asm {
         self.push(0xc3 | Double as u8, base, value, offset, 0);
     }
 
-    /// Stores so that nobody sees it after what is stored later, nor before what was stored earlier.
-    /// `from` is lost. Stores of x86-64 are in order as they are; elsewhere an exchange is.
+    /// Stores so that nobody sees it after what is stored later, nor before what was stored
+    /// earlier. `from` is lost. Stores of x86-64 are in order as they are; elsewhere an exchange
+    /// is.
     pub(crate) fn store_in_order(&mut self, base: Reg, offset: i16, from: Reg) {
         if cfg!(target_arch = "x86_64") {
             self.store(Double, base, offset, from);

@@ -1,5 +1,6 @@
-//! What the programs must know of the running kernel's types (Documentation/bpf/btf.rst): ids of types,
-//! offsets of fields, the arguments of a tracepoint. Damaged data gives `None`, never a panic.
+//! What the programs must know of the running kernel's types (Documentation/bpf/btf.rst): ids of
+//! types, offsets of fields, the arguments of a tracepoint. Damaged data gives `None`, never a
+//! panic.
 
 const MAGIC: u16 = 0xeb9f;
 
@@ -79,8 +80,8 @@ impl Btf {
         rest.split(|byte| *byte == 0).next()
     }
 
-    /// The id of a type by its name. Looks at all: an index of a hundred thousand names takes longer
-    /// than the few searches.
+    /// The id of a type by its name. Looks at all: an index of a hundred thousand names takes
+    /// longer than the few searches.
     pub(crate) fn find(&self, kind: Kind, name: &str) -> Option<u32> {
         let is_it = |at: usize| {
             let found = self.type_at(at)?;
@@ -194,7 +195,8 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A kernel of four types: struct task_struct { int pid; struct { u64 a; } se; union { int flags; }; }.
+    /// A kernel of four types: struct task_struct { int pid; struct { u64 a; } se; union { int
+    /// flags; }; }.
     fn tiny() -> Vec<u8> {
         let mut strings = vec![0u8];
         let mut name = |text: &str| {

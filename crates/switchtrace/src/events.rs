@@ -17,7 +17,8 @@ pub enum What {
         prev: (u32, u32),
         /// Who got it.
         next: (u32, u32),
-        /// State of `prev` (include/linux/sched.h): 0 if it could have run on, 1 asleep, 2 D, 0x80 ended.
+        /// State of `prev` (include/linux/sched.h): 0 if it could have run on, 1 asleep, 2 D, 0x80
+        /// ended.
         prev_state: u32,
         /// Whether it was preempted within the kernel.
         preempted: bool,
@@ -82,8 +83,8 @@ const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 const HEADER_BYTES: u64 = 8;
 
-/// Takes events out of the ring buffer. What does not fit in while nobody takes any out is lost, and
-/// counted ([`Lost::events`](crate::Lost::events)).
+/// Takes events out of the ring buffer. What does not fit in while nobody takes any out is lost,
+/// and counted ([`Lost::events`](crate::Lost::events)).
 #[derive(Debug)]
 pub struct Recorder {
     _map: OwnedFd,
@@ -102,10 +103,11 @@ impl Recorder {
         Ok(Self { _map: map, consumer, producer, mask: bytes as u64 - 1 })
     }
 
-    /// Hands over the events that are there when it is called, and says how many. Call it often enough: a million
-    /// switches a second fill 40 MB.
+    /// Hands over the events that are there when it is called, and says how many. Call it often
+    /// enough: a million switches a second fill 40 MB.
     pub fn drain(&mut self, mut take: impl FnMut(Event)) -> usize {
-        // SAFETY: the first word of each page is the position, which the kernel reads and writes as such.
+        // SAFETY: the first word of each page is the position, which the kernel reads and writes as
+        // such.
         let (consumed, produced) = unsafe {
             (
                 &*self.consumer.start().cast::<AtomicU64>(),
@@ -130,7 +132,8 @@ impl Recorder {
     /// The record at this position, its length first; `None` if it is still being written.
     fn record(&self, at: u64) -> Option<(u32, Option<RawEvent>)> {
         let data = sys::page_bytes() + (at & self.mask) as usize;
-        // SAFETY: the position lies in the data, which is followed by itself; records are aligned to 8.
+        // SAFETY: the position lies in the data, which is followed by itself; records are aligned
+        // to 8.
         let start = unsafe { self.producer.start().add(data) };
         // SAFETY: a record begins with its length, which the kernel writes last.
         let length = unsafe { &*start.cast::<AtomicU32>() }.load(Acquire);

@@ -3,8 +3,8 @@
 use crate::layout::{BUCKETS, FIRST_SHIFT};
 use std::ops::Sub;
 
-/// How many durations were of what length. Counts wrap at 2^32: two snapshots less than an hour apart
-/// have a right difference at a million a second.
+/// How many durations were of what length. Counts wrap at 2^32: two snapshots less than an hour
+/// apart have a right difference at a million a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u32; BUCKETS],
@@ -17,13 +17,14 @@ impl From<[u32; BUCKETS]> for Histogram {
 }
 
 impl Histogram {
-    /// The counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below that of the
-    /// next.
+    /// The counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below that of
+    /// the next.
     pub fn counts(&self) -> &[u32; BUCKETS] {
         &self.counts
     }
 
-    /// Lower end of a bucket in nanoseconds: 0, 128, 256, ... The last, from 2^37 ns (137 s), has no upper end.
+    /// Lower end of a bucket in nanoseconds: 0, 128, 256, ... The last, from 2^37 ns (137 s), has
+    /// no upper end.
     pub fn lower_ns(bucket: usize) -> u64 {
         if bucket == 0 { 0 } else { 1 << (bucket.min(BUCKETS - 1) as u32 + FIRST_SHIFT) }
     }
@@ -33,7 +34,8 @@ impl Histogram {
         self.counts.iter().copied().map(u64::from).sum()
     }
 
-    /// Ends, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies. `None` if empty.
+    /// Ends, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies. `None` if
+    /// empty.
     pub fn quantile_ns(&self, q: f64) -> Option<(u64, u64)> {
         let total = self.total();
         let rank = ((total as f64 * q.clamp(0.0, 1.0)).ceil() as u64).clamp(1, total.max(1));

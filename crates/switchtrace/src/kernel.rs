@@ -34,7 +34,8 @@ pub(crate) struct SwitchArguments {
     pub(crate) state: Option<i16>,
 }
 
-/// How a thread in sched_yield(2) is told: a field of its saved registers that has the call's number.
+/// How a thread in sched_yield(2) is told: a field of its saved registers that has the call's
+/// number.
 #[derive(Clone, Debug)]
 pub(crate) struct YieldSign {
     pub(crate) offset: i16,
@@ -123,8 +124,8 @@ fn task(btf: &Btf) -> Result<Task, Error> {
     })
 }
 
-/// (bool preempt, struct task_struct *prev, *next, unsigned int prev_state): since 5.18 at the end, in its
-/// first releases second.
+/// (bool preempt, struct task_struct *prev, *next, unsigned int prev_state): since 5.18 at the end,
+/// in its first releases second.
 fn switch_arguments(is_pointer: &[bool]) -> Option<SwitchArguments> {
     let mut tasks = (0..is_pointer.len()).filter(|at| is_pointer[*at]);
     let (prev, next) = (tasks.next()?, tasks.next()?);

@@ -1,5 +1,5 @@
-//! Every context switch of a running Linux system, by eBPF: the CPU time of any thread for the price of
-//! a time stamp, who was switched out why and for whom, how long each waited.
+//! Every context switch of a running Linux system, by eBPF: the CPU time of any thread for the
+//! price of a time stamp, who was switched out why and for whom, how long each waited.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), switchtrace::Error> {
@@ -10,11 +10,11 @@
 //! # }
 //! ```
 //!
-//! The programs are written at run time for the kernel that runs, from its own types (BTF): nothing but
-//! Rust is needed to build this, and nothing but the kernel to run it. How it works, the layout of the
-//! table and figures: `docs/switchtrace.md`.
-// The workspace denies unsafe code; here it is in `sys`, where memory that the kernel writes is read, and
-// in the C interface.
+//! The programs are written at run time for the kernel that runs, from its own types (BTF): nothing
+//! but Rust is needed to build this, and nothing but the kernel to run it. How it works, the layout
+//! of the table and figures: `docs/switchtrace.md`.
+// The workspace denies unsafe code; here it is in `sys`, where memory that the kernel writes is
+// read, and in the C interface.
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -3,9 +3,9 @@
 /// What a [`Tracer`](crate::Tracer) keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Threads that are kept at once, ended ones that were not replaced yet among them. A thread takes
-    /// 64 bytes of kernel memory, with `activity` 1,024; besides, each thread id that the system may
-    /// give takes 4 (`/proc/sys/kernel/pid_max`). Default: 16,384.
+    /// Threads that are kept at once, ended ones that were not replaced yet among them. A thread
+    /// takes 64 bytes of kernel memory, with `activity` 1,024; besides, each thread id that the
+    /// system may give takes 4 (`/proc/sys/kernel/pid_max`). Default: 16,384.
     pub threads: u32,
     /// Whether causes, histograms and pairs are kept. Default: true.
     pub activity: bool,
@@ -18,9 +18,11 @@ pub struct Options {
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Bytes of the ring buffer: a power of two, at least a page. An event takes 40. Default: 32 MiB.
+    /// Bytes of the ring buffer: a power of two, at least a page. An event takes 40. Default: 32
+    /// MiB.
     pub bytes: u32,
-    /// Whether wake-ups are recorded too, which costs a second probe for each switch. Default: false.
+    /// Whether wake-ups are recorded too, which costs a second probe for each switch. Default:
+    /// false.
     pub wakeups: bool,
 }
 

@@ -21,7 +21,8 @@ pub struct Pair {
 }
 
 /// The pairs in the map, and those that threads have not brought there yet. A thread may bring one
-/// there meanwhile: its switches, up to as many as it had in a row, are then missed or counted twice.
+/// there meanwhile: its switches, up to as many as it had in a row, are then missed or counted
+/// twice.
 pub(crate) fn all(map: &OwnedFd, table: &Table) -> Vec<Pair> {
     let mut pairs: HashMap<(ThreadName, ThreadName), [u64; 2]> = HashMap::new();
     for activity in activities(table) {

@@ -21,7 +21,8 @@ pub struct Refusal {
     pub lockdown: Option<String>,
     /// The process is under a seccomp filter.
     pub seccomp: bool,
-    /// Bytes of RLIMIT_MEMLOCK, if it is limited and the kernel counts maps by it (before Linux 5.11).
+    /// Bytes of RLIMIT_MEMLOCK, if it is limited and the kernel counts maps by it (before Linux
+    /// 5.11).
     pub memlock_bytes: Option<u64>,
     /// The kernel does not know the call.
     pub not_in_kernel: bool,

@@ -243,7 +243,8 @@ pub(crate) fn run_time(program: &OwnedFd) -> io::Result<(u64, u64)> {
         bytes: size_of_val(&info) as u32,
         info: info.as_mut_ptr() as u64,
     };
-    // SAFETY: the kernel writes at most so many bytes, and asked for no lists it follows no address.
+    // SAFETY: the kernel writes at most so many bytes, and asked for no lists it follows no
+    // address.
     unsafe { bpf(Command::ObjInfo, &attributes) }?;
     Ok((info[24], info[25]))
 }
@@ -319,8 +320,8 @@ pub(crate) fn iterate(program: &OwnedFd) -> Result<(), Error> {
     read.map(drop).map_err(|source| Error::Os { call: "read of the iterator of tasks", source })
 }
 
-/// Pins a map in a BPF file system, open to all: a map can be mapped only where it may be opened for
-/// writing too. What is frozen nobody can write to.
+/// Pins a map in a BPF file system, open to all: a map can be mapped only where it may be opened
+/// for writing too. What is frozen nobody can write to.
 pub(crate) fn pin(map: &OwnedFd, path: &Path) -> Result<(), Error> {
     use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
     let name = CString::new(path.as_os_str().as_bytes())

@@ -27,8 +27,8 @@ impl ThreadName {
     }
 }
 
-/// A thread's life until now. Counts are the kernel's, over all its life, as of its last switch; the
-/// difference of two snapshots is what happened between them.
+/// A thread's life until now. Counts are the kernel's, over all its life, as of its last switch;
+/// the difference of two snapshots is what happened between them.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Which.

@@ -1,5 +1,6 @@
-//! Maps made, programs loaded and attached. All of it is held by descriptors of this process: when it
-//! ends, however it ends, the kernel detaches and frees everything (but for a table that was pinned).
+//! Maps made, programs loaded and attached. All of it is held by descriptors of this process: when
+//! it ends, however it ends, the kernel detaches and frees everything (but for a table that was
+//! pinned).
 
 use crate::error::Error;
 use crate::events::Recorder;
@@ -37,12 +38,14 @@ pub struct Tracer {
 pub struct Lost {
     /// Times that a thread without a record was switched: raise [`Options::threads`].
     pub threads: u64,
-    /// Switches for which the kernel did not run the programs, as far as records show: each once for the
-    /// thread that left, once for the one that came. Their counts are right, as they are the kernel's.
+    /// Switches for which the kernel did not run the programs, as far as records show: each once
+    /// for the thread that left, once for the one that came. Their counts are right, as they are
+    /// the kernel's.
     pub switches: u64,
     /// Switches of pairs that were not counted as pairs: raise [`Options::pairs`].
     pub pairs: u64,
-    /// Events that were not recorded: read faster, or raise [`Recording::bytes`](crate::Recording::bytes).
+    /// Events that were not recorded: read faster, or raise
+    /// [`Recording::bytes`](crate::Recording::bytes).
     pub events: u64,
 }
 
@@ -55,8 +58,8 @@ pub struct OwnCost {
 }
 
 impl OwnCost {
-    /// Nanoseconds a switch, on average; what it takes to get into the program is not in it. `None` if no
-    /// switch was measured.
+    /// Nanoseconds a switch, on average; what it takes to get into the program is not in it. `None`
+    /// if no switch was measured.
     pub fn ns_per_switch(&self) -> Option<f64> {
         let (ns, runs) = sys::run_time(&self.program).ok()?;
         let runs = runs.checked_sub(self.before.1).filter(|runs| *runs > 0)?;
@@ -116,7 +119,8 @@ impl Tracer {
     }
 
     /// Pins the table of threads at `path` in a BPF file system, where anybody can read it, for
-    /// [`Others::open`]. It stays until the file is removed; when the tracer ends, readers are told.
+    /// [`Others::open`]. It stays until the file is removed; when the tracer ends, readers are
+    /// told.
     ///
     /// # Errors
     /// [`Error::Os`], most often because `path` is in no BPF file system or is there already.
@@ -136,16 +140,16 @@ impl Tracer {
         self.pairs.as_ref().map_or_else(Vec::new, |map| pairs::all(map, &self.table))
     }
 
-    /// Frees the room of pairs that will not be counted again, as one of their threads has ended. What was
-    /// counted of them is not in [`Tracer::pairs`] any longer.
+    /// Frees the room of pairs that will not be counted again, as one of their threads has ended.
+    /// What was counted of them is not in [`Tracer::pairs`] any longer.
     pub fn forget(&self, pairs: impl IntoIterator<Item = (ThreadName, ThreadName)>) {
         if let Some(map) = &self.pairs {
             pairs::forget(map, pairs.into_iter());
         }
     }
 
-    /// From now on the kernel measures the programs, which makes them some tens of nanoseconds slower, until
-    /// what this returns is dropped.
+    /// From now on the kernel measures the programs, which makes them some tens of nanoseconds
+    /// slower, until what this returns is dropped.
     ///
     /// # Errors
     /// [`Error::Os`] without CAP_SYS_ADMIN.
@@ -290,8 +294,9 @@ pub(crate) fn empty_probe() -> Result<(OwnedFd, OwnedFd), Error> {
     Ok((program, link))
 }
 
-/// Goes to each CPU in turn, and back: what ran there is switched out, and its time known. By no thread of its own, as
-/// the first one of a process changes what it does on signal 33 (nptl), which its children inherit.
+/// Goes to each CPU in turn, and back: what ran there is switched out, and its time known. By no
+/// thread of its own, as the first one of a process changes what it does on signal 33 (nptl), which
+/// its children inherit.
 fn switch_every_cpu() {
     // Where it is refused, those that run are known from their next switch on.
     let Some(own) = sys::affinity() else { return };

@@ -1,4 +1,5 @@
-//! What a reading costs beside the readings that it replaces, in one run: `cargo bench -p threadclock`.
+//! What a reading costs beside the readings that it replaces, in one run: `cargo bench -p
+//! threadclock`.
 #![allow(unsafe_code, missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -5,7 +5,8 @@ pub(crate) use processor::*;
 /// Whether this processor has a counter that user space can read.
 pub(crate) const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// Whether [`read_counter`] reads one. On AArch64 the event counters need another register per counter.
+/// Whether [`read_counter`] reads one. On AArch64 the event counters need another register per
+/// counter.
 pub(crate) const HAS_READ_COUNTER: bool = cfg!(target_arch = "x86_64");
 
 /// Not offered.
@@ -26,7 +27,8 @@ mod processor {
     /// `RSEQ_SIG` of glibc and librseq: the kernel wants it in the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0x5305_3053;
 
-    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after it.
+    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
+    /// it.
     #[inline(always)]
     pub(crate) fn stamp() -> u64 {
         let (low, high): (u64, u64);
@@ -37,8 +39,9 @@ mod processor {
         high << 32 | low
     }
 
-    /// The time stamp, neither before the loads and instructions ahead of it are done nor after those
-    /// behind it have begun (LFENCE: SDM vol. 2B "RDTSC"; AMD makes it so by DE_CFG[1], which Linux sets).
+    /// The time stamp, neither before the loads and instructions ahead of it are done nor after
+    /// those behind it have begun (LFENCE: SDM vol. 2B "RDTSC"; AMD makes it so by DE_CFG[1], which
+    /// Linux sets).
     #[inline(always)]
     pub(crate) fn stamp_ordered() -> u64 {
         let (low, high): (u64, u64);
@@ -105,7 +108,8 @@ mod processor {
     /// `RSEQ_SIG` of glibc and librseq (a BRK instruction): the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0xd428_bc00;
 
-    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after it.
+    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
+    /// it.
     #[inline(always)]
     pub(crate) fn stamp() -> u64 {
         let value: u64;
@@ -114,8 +118,8 @@ mod processor {
         value
     }
 
-    /// The time stamp, neither before the loads and instructions ahead of it are done nor after those behind
-    /// it have begun (DSB waits for the loads, ISB for the rest; Arm ARM B2.3, D12.2).
+    /// The time stamp, neither before the loads and instructions ahead of it are done nor after
+    /// those behind it have begun (DSB waits for the loads, ISB for the rest; Arm ARM B2.3, D12.2).
     #[inline(always)]
     pub(crate) fn stamp_ordered() -> u64 {
         let value: u64;

@@ -28,8 +28,9 @@ pub struct ThreadClock {
 }
 
 impl ThreadClock {
-    /// The best clock that is available here; at worst the kernel's. The first in a process takes some
-    /// 300 us (it lets itself be switched out, to see that it notices), the first in a thread some 10.
+    /// The best clock that is available here; at worst the kernel's. The first in a process takes
+    /// some 300 us (it lets itself be switched out, to see that it notices), the first in a thread
+    /// some 10.
     pub fn for_this_thread() -> Self {
         let thread = Thread::current();
         Self::on(thread, thread.map_or_else(|_| thread::bare(), Thread::best), false)
@@ -85,14 +86,15 @@ impl ThreadClock {
 
     /// Starts a stopwatch.
     ///
-    /// A base in the second half of its period is renewed before: asking the kernel would otherwise fall into
-    /// short intervals, at their end.
+    /// A base in the second half of its period is renewed before: asking the kernel would otherwise
+    /// fall into short intervals, at their end.
     #[inline(always)]
     pub fn stopwatch(&self) -> Stopwatch<'_> {
         self.stopwatch_by(arch::stamp)
     }
 
-    /// The same in order, as [`now_ordered`](Self::now_ordered): for intervals of a few nanoseconds.
+    /// The same in order, as [`now_ordered`](Self::now_ordered): for intervals of a few
+    /// nanoseconds.
     #[inline(always)]
     pub fn stopwatch_ordered(&self) -> Stopwatch<'_> {
         self.stopwatch_by(arch::stamp_ordered)
@@ -243,9 +245,9 @@ pub struct Stopwatch<'a> {
 pub struct Elapsed {
     /// The thread's CPU time.
     pub cpu: CpuTime,
-    /// Nanoseconds that a wall clock would add to that: the thread waited, or something else ran in its place.
-    /// Signed, as both clocks have errors. 0 if the kernel had not to be asked for `cpu`, and on the kernel tier, which
-    /// has no counter to trust.
+    /// Nanoseconds that a wall clock would add to that: the thread waited, or something else ran in
+    /// its place. Signed, as both clocks have errors. 0 if the kernel had not to be asked for
+    /// `cpu`, and on the kernel tier, which has no counter to trust.
     pub off_cpu_ns: i64,
     /// Whether the thread was switched out, moved or took a signal.
     pub switched: bool,

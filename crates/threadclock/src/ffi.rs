@@ -122,7 +122,8 @@ pub unsafe extern "C" fn threadclock_others_ns(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn threadclock_others_close(others: *mut Others) {
     if !others.is_null() {
-        // SAFETY: written by `threadclock_others_open` in memory of malloc's, as the caller promises.
+        // SAFETY: written by `threadclock_others_open` in memory of malloc's, as the caller
+        // promises.
         unsafe {
             others.drop_in_place();
             libc::free(others.cast());

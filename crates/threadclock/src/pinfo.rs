@@ -1,5 +1,5 @@
-//! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches makes
-//! it of a current one. Elsewhere there is no such call.
+//! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches
+//! makes it of a current one. Elsewhere there is no such call.
 
 use crate::types::{Error, Verdict, WhyNot};
 use crate::{arch, sys};
@@ -19,8 +19,8 @@ pub struct Pinfo {
     pub size: u32,
     /// Threads that were on a CPU at that moment: 0 or 1 for a thread.
     pub on_cpu: u32,
-    /// Ticks of the CPUs' counters (TSC, CNTVCT_EL0) on a CPU until now. Steal and interrupts, which
-    /// happen on the CPU, are among them.
+    /// Ticks of the CPUs' counters (TSC, CNTVCT_EL0) on a CPU until now. Steal and interrupts,
+    /// which happen on the CPU, are among them.
     pub cycles: u64,
     /// Times that the scheduler switched to it.
     pub swapins: u64,

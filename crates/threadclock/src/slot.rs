@@ -26,7 +26,8 @@ pub(crate) mod kind {
     pub(crate) const ASK: u64 = 3;
     /// Shared by threads that could get no memory: asks the kernel and writes nothing.
     pub(crate) const BARE: u64 = 4;
-    /// Stamp and witness come from a system call, the witness by way of the slot's own word `swapins`.
+    /// Stamp and witness come from a system call, the witness by way of the slot's own word
+    /// `swapins`.
     pub(crate) const CALL: u64 = 5;
 }
 
@@ -146,7 +147,8 @@ impl Slot {
         unsafe { &*(address as *const AtomicU64) }
     }
 
-    /// Reads the clock at the stamp that `take_stamp` gives, or gives the stamp back if the base will not do.
+    /// Reads the clock at the stamp that `take_stamp` gives, or gives the stamp back if the base
+    /// will not do.
     #[inline(always)]
     pub(crate) fn read(&self, take_stamp: impl FnOnce() -> u64) -> Result<CpuTime, u64> {
         self.read_within::<0>(take_stamp).map(|(time, _)| time)
@@ -405,8 +407,8 @@ impl Slot {
 
     /// The thread's cycles. The number of its switches becomes the witness.
     ///
-    /// A signal handler may do the same at any moment: what is in the word has been true, and a base
-    /// that the handler took meanwhile has a later stamp than ours.
+    /// A signal handler may do the same at any moment: what is in the word has been true, and a
+    /// base that the handler took meanwhile has a later stamp than ours.
     fn call(&self) -> u64 {
         let info = pinfo::own();
         self.swapins.store(info.map_or(NO_ANSWER, |info| info.swapins), Relaxed);

@@ -73,7 +73,8 @@ pub(crate) fn own_switches() -> (u32, u64) {
     (tid as u32, usage.ru_nvcsw.wrapping_add(usage.ru_nivcsw) as u64)
 }
 
-/// A private, zeroed mapping of `pages`, of which a fork's child finds the last zeroed again (Linux 4.14).
+/// A private, zeroed mapping of `pages`, of which a fork's child finds the last zeroed again (Linux
+/// 4.14).
 pub(crate) fn map_pages(pages: usize) -> Result<*mut u8, WhyNot> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

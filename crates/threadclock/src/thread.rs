@@ -1,7 +1,7 @@
 //! What a thread keeps: two pages, mapped at its first clock and freed at its end.
 //!
-//! The first page survives a fork (the rseq descriptor and area, which the child's kernel state still
-//! points to); the second holds the slots and is zeroed in the child.
+//! The first page survives a fork (the rseq descriptor and area, which the child's kernel state
+//! still points to); the second holds the slots and is zeroed in the child.
 
 use crate::perf::{self, CoreClock};
 use crate::slot::{self, Slot, kind};

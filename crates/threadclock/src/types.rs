@@ -1,5 +1,5 @@
-//! The types of the interface: CPU time and core cycles, the ways to tell the time and why a better one was not taken, and
-//! errors.
+//! The types of the interface: CPU time and core cycles, the ways to tell the time and why a better
+//! one was not taken, and errors.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -9,8 +9,8 @@ use libc::pid_t;
 
 /// An amount of CPU time.
 ///
-/// Subtraction saturates at zero, so that two readings taken in the wrong order do not wrap. The layout is that of
-/// `struct threadclock_time` in include/threadclock.h.
+/// Subtraction saturates at zero, so that two readings taken in the wrong order do not wrap. The
+/// layout is that of `struct threadclock_time` in include/threadclock.h.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct CpuTime {
@@ -54,8 +54,8 @@ pub enum Tier {
     /// Hardware cycle counter by RDPMC. It counts core cycles, which are not time:
     /// [`CoreClock`](crate::CoreClock) reads it; a `ThreadClock` never takes it.
     CoreCycles = 3,
-    /// The system call of [`pinfo`](crate::pinfo), on a kernel that has it: the thread's counter and the
-    /// number of its switches in one.
+    /// The system call of [`pinfo`](crate::pinfo), on a kernel that has it: the thread's counter
+    /// and the number of its switches in one.
     SystemCall = 4,
     /// `clock_gettime(CLOCK_THREAD_CPUTIME_ID)` at every read.
     Kernel = 5,
@@ -92,7 +92,8 @@ impl fmt::Display for Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhyNot {
-    /// The caller asked for a lower one ([`ThreadClock::with_tier`](crate::ThreadClock::with_tier)).
+    /// The caller asked for a lower one
+    /// ([`ThreadClock::with_tier`](crate::ThreadClock::with_tier)).
     NotAsked,
     /// No time-stamp counter that user space can read is known for this processor.
     NoCounter,
@@ -223,8 +224,8 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the reasons
-/// below, plus two.
+/// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the
+/// reasons below, plus two.
 pub(crate) struct Verdict(AtomicU8);
 
 const REASONS: [WhyNot; 9] = [
@@ -244,8 +245,8 @@ impl Verdict {
         Self(AtomicU8::new(0))
     }
 
-    /// Threads that come at once each find out for themselves; they find the same. A reason that is not
-    /// among those above is not kept: a filter's refusal, which another thread need not have.
+    /// Threads that come at once each find out for themselves; they find the same. A reason that is
+    /// not among those above is not kept: a filter's refusal, which another thread need not have.
     pub(crate) fn get_or(
         &self,
         find_out: impl FnOnce() -> Result<(), WhyNot>,

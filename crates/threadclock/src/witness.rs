@@ -1,9 +1,9 @@
-//! What must be true of this machine before a tier is trusted, found out once per process; and where this thread's rseq
-//! area is, with a descriptor that no instruction of ours lies in.
+//! What must be true of this machine before a tier is trusted, found out once per process; and
+//! where this thread's rseq area is, with a descriptor that no instruction of ours lies in.
 //!
-//! `struct rseq` and `struct rseq_cs`: include/uapi/linux/rseq.h. The kernel clears `rseq_cs` on the
-//! way back to user space after a preemption, migration or signal if the instruction pointer lies
-//! outside the section: rseq_ip_fixup() in kernel/rseq.c.
+//! `struct rseq` and `struct rseq_cs`: include/uapi/linux/rseq.h. The kernel clears `rseq_cs` on
+//! the way back to user space after a preemption, migration or signal if the instruction pointer
+//! lies outside the section: rseq_ip_fixup() in kernel/rseq.c.
 
 use crate::slot::WIDEST_PAIR_NS;
 use crate::types::{Verdict, WhyNot};
@@ -16,8 +16,9 @@ const RSEQ_CS_OFFSET: usize = 8;
 const AREA_BYTES: u32 = 32;
 const UNREGISTER: i32 = 1;
 
-/// `struct rseq_cs`: version and flags, start_ip, post_commit_offset, abort_ip. Its range is empty, so the kernel finds
-/// every instruction outside it. Behind it the signature: the kernel checks the four bytes before abort_ip.
+/// `struct rseq_cs`: version and flags, start_ip, post_commit_offset, abort_ip. Its range is empty,
+/// so the kernel finds every instruction outside it. Behind it the signature: the kernel checks the
+/// four bytes before abort_ip.
 #[repr(C, align(32))]
 pub(crate) struct Descriptor([u64; 5]);
 
@@ -34,7 +35,8 @@ impl Descriptor {
 #[repr(C, align(32))]
 pub(crate) struct Area([u8; AREA_BYTES as usize]);
 
-/// The `rseq_cs` word of the area that the C library registered for this thread, else of `own`, which is registered.
+/// The `rseq_cs` word of the area that the C library registered for this thread, else of `own`,
+/// which is registered.
 pub(crate) fn find_or_register(own: *mut Area) -> Result<*const AtomicU64, WhyNot> {
     match c_library_offset() {
         Some(offset) => Ok(rseq_cs(arch::thread_pointer().wrapping_add_signed(offset))),
@@ -65,14 +67,16 @@ fn c_library_offset() -> Option<isize> {
     if offset.is_null() || size.is_null() {
         return None;
     }
-    // SAFETY: glibc's manual gives their types, ptrdiff_t and unsigned int; constant after start-up.
+    // SAFETY: glibc's manual gives their types, ptrdiff_t and unsigned int; constant after
+    // start-up.
     unsafe { (*size != 0).then_some(*offset) }
 }
 
 #[cfg(target_feature = "crt-static")]
 use arch::rseq_symbols;
 
-/// `__rseq_offset` and `__rseq_size` of a C library that may have them; a static one has no table of names.
+/// `__rseq_offset` and `__rseq_size` of a C library that may have them; a static one has no table
+/// of names.
 #[cfg(not(target_feature = "crt-static"))]
 fn rseq_symbols() -> (*const isize, *const u32) {
     let find = |name: &core::ffi::CStr| {

@@ -1,5 +1,6 @@
-//! Readings agree with the kernel's clock and never go backwards: of a busy thread (more than a million reads), one
-//! that sleeps or yields, many, and under preemption, signals, migration and fork.
+//! Readings agree with the kernel's clock and never go backwards: of a busy thread (more than a
+//! million reads), one that sleeps or yields, many, and under preemption, signals, migration and
+//! fork.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;

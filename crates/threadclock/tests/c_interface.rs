@@ -1,5 +1,6 @@
 //! The C example against the header, linked to the shared and to the static library, from an
-//! installation that pkg-config describes; the C++ example, where there is one. Also the test of switchtrace.
+//! installation that pkg-config describes; the C++ example, where there is one. Also the test of
+//! switchtrace.
 //!
 //! `cargo test` does not build the C libraries, so this asks cargo for them.
 

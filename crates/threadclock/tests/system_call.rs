@@ -1,5 +1,5 @@
-//! getpinfo as a system call, on a kernel that has it (kernel/README.md): what it counts, whose count
-//! it tells to whom, and what it refuses. Elsewhere every test here says "skipped".
+//! getpinfo as a system call, on a kernel that has it (kernel/README.md): what it counts, whose
+//! count it tells to whom, and what it refuses. Elsewhere every test here says "skipped".
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;
@@ -86,8 +86,8 @@ fn pipe() -> [i32; 2] {
 impl Child {
     fn that_does(work: impl FnOnce() -> u64) -> Self {
         let (gate, done) = (pipe(), pipe());
-        // SAFETY: the child holds no lock of its parent's (the C library sees to its own), and leaves
-        // by _exit.
+        // SAFETY: the child holds no lock of its parent's (the C library sees to its own), and
+        // leaves by _exit.
         unsafe {
             let pid = libc::fork();
             if pid == 0 {

@@ -1,5 +1,5 @@
-//! Every switch that the kernel counted between two readings is seen by the second. The bound is set
-//! to seconds, so that nothing but the sign of the switch makes a reading ask the kernel.
+//! Every switch that the kernel counted between two readings is seen by the second. The bound is
+//! set to seconds, so that nothing but the sign of the switch makes a reading ask the kernel.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;

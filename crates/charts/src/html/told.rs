@@ -1,6 +1,6 @@
-//! What the script of a page is told of a chart, so that it moves what is placed, and computes, rounds and
-//! writes no value: the places of all shapes on both scales, the words of their values, and for each state of
-//! the controls the ends of both axes with a ladder of ticks.
+//! What the script of a page is told of a chart, so that it moves what is placed, and computes,
+//! rounds and writes no value: the places of all shapes on both scales, the words of their values,
+//! and for each state of the controls the ends of both axes with a ladder of ticks.
 
 use crate::figure::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use crate::layout::{MOST, left_out, rulers};
@@ -10,8 +10,8 @@ use crate::ruler::{Ruler, Tick};
 use crate::shapes::{Part, Shape};
 use crate::text::escape;
 
-/// Ticks of the finer rungs of a ladder. What a reader sees four to eight times as large has ticks as dense as
-/// the whole; deeper in, the values there are the ticks, as each has its words.
+/// Ticks of the finer rungs of a ladder. What a reader sees four to eight times as large has ticks
+/// as dense as the whole; deeper in, the values there are the ticks, as each has its words.
 const FINER: [usize; 3] = [22, 44, 88];
 
 /// The rulers of a chart in all states of the controls, each once, as elements of its SVG.
@@ -19,8 +19,9 @@ const FINER: [usize; 3] = [22, 44, 88];
 pub(super) struct Rulers(pub(super) Vec<String>);
 
 impl Rulers {
-    /// What is seen of a chart with those of its series, for axes as suit it, for linear and for logarithmic ones: a
-    /// line each with the numbers of both rulers and what is said of points that are left out.
+    /// What is seen of a chart with those of its series, for axes as suit it, for linear and for
+    /// logarithmic ones: a line each with the numbers of both rulers and what is said of points
+    /// that are left out.
     pub(super) fn views(
         &mut self,
         figure: &Figure,
@@ -68,8 +69,8 @@ impl Rulers {
     }
 }
 
-/// Where a shape is and what its values are called. A place has four numbers: x and y on linear axes, then both
-/// on logarithmic ones.
+/// Where a shape is and what its values are called. A place has four numbers: x and y on linear
+/// axes, then both on logarithmic ones.
 pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
     let Shape { part, series, paths } = shape;
     let path = |path: &Vec<Point>| {

@@ -23,8 +23,8 @@ const MOST_LAUNCHES: u32 = 1000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// What stands for the case: the cost of a switch above solo, of a ring that does not switch that
-    /// of a hop, of a trial its own; where one side lacks it, the next that both have.
+    /// What stands for the case: the cost of a switch above solo, of a ring that does not switch
+    /// that of a hop, of a trial its own; where one side lacks it, the next that both have.
     #[default]
     Switch,
     /// Time of a hop.
@@ -68,7 +68,8 @@ named!(Across, "setting to compare across", Policy => "policy", Placement => "pl
 /// How two subjects are to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Terms {
-    /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03 times.
+    /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03
+    /// times.
     pub limit: f64,
     /// Confidence of all intervals together: 0.95 is 95 %.
     pub confidence: f64,
@@ -85,7 +86,8 @@ pub struct Terms {
 pub enum Answer {
     /// The interval lies within the limit on both sides of 1.
     NotChanged,
-    /// The interval excludes 1 and is not within the limit, and both sides were measured at full speed.
+    /// The interval excludes 1 and is not within the limit, and both sides were measured at full
+    /// speed.
     Changed {
         /// Whether the new cost is the higher one.
         worse: bool,
@@ -141,19 +143,20 @@ pub struct Change {
     pub new_case: usize,
     /// What is compared.
     pub of: Quantity,
-    /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle one's clock, or as published; of a
-    /// session the mean of the middle half of its rounds.
+    /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle
+    /// one's clock, or as published; of a session the mean of the middle half of its rounds.
     pub base_ns: f64,
     /// The new one's at the base's clock.
     pub new_ns: f64,
-    /// Why the base's cost may not be quoted, in words; absent where it may, and for a published figure.
+    /// Why the base's cost may not be quoted, in words; absent where it may, and for a published
+    /// figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_not_quotable: Option<String>,
     /// The same of the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_not_quotable: Option<String>,
-    /// Launches that the base's cost is the mean of: those at full speed, or all where none was. Absent for a
-    /// published figure and in a session.
+    /// Launches that the base's cost is the mean of: those at full speed, or all where none was.
+    /// Absent for a published figure and in a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_launches: Option<u32>,
     /// The same of the new one.
@@ -192,7 +195,8 @@ impl Change {
         self.reason().is_none_or(|reason| reason == Reason::TooWide)
     }
 
-    /// Whether its ratio may be told: there is an interval to go by, or both costs are as published.
+    /// Whether its ratio may be told: there is an interval to go by, or both costs are as
+    /// published.
     pub fn has_ratio(&self) -> bool {
         self.is_tested() || self.reason() == Some(Reason::NoInterval)
     }
@@ -212,8 +216,8 @@ impl Change {
     }
 }
 
-/// The answer from the interval: within the limit comes first, since what is proven to be small is no
-/// change, however well it is resolved.
+/// The answer from the interval: within the limit comes first, since what is proven to be small is
+/// no change, however well it is resolved.
 pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) -> Answer {
     let cannot_tell = |reason, more| Answer::CannotTell { reason, more };
     let (most, of, rounds): (u32, fn(u32) -> More, _) = match costs.of {
@@ -249,7 +253,8 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
 }
 
 impl Answer {
-    /// The answer that the interval of a ratio gives; none where it holds 1 and reaches beyond the limit.
+    /// The answer that the interval of a ratio gives; none where it holds 1 and reaches beyond the
+    /// limit.
     pub fn of_interval(value: Option<f64>, [low, high]: [f64; 2], limit: f64) -> Option<Self> {
         let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
         if unchanged.contains(&low) && unchanged.contains(&high) {
@@ -300,8 +305,8 @@ pub fn percent(limit: f64) -> String {
     format!("{} %", plain(limit * 100.0))
 }
 
-/// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then as
-/// a factor. Nothing where no factor says it: of a cost that came out at or below zero.
+/// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then
+/// as a factor. Nothing where no factor says it: of a cost that came out at or below zero.
 fn change(ratio: Option<f64>) -> String {
     match ratio {
         Some(ratio @ 2.0..) => format!("{}x ", three_digits(ratio)),

@@ -39,8 +39,8 @@ impl Clocks {
     }
 }
 
-/// Both at the clock of the base, and what that leaves open of their ratio: they were brought by one power. As they are where a
-/// clock is not known.
+/// Both at the clock of the base, and what that leaves open of their ratio: they were brought by
+/// one power. As they are where a clock is not known.
 pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, Open) {
     let (Some(to_ns), Some(_)) = (base.quantum_ns(), new.quantum_ns()) else {
         return (base.clone(), new.clone(), Open::default());

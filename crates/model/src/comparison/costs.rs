@@ -39,8 +39,8 @@ pub(super) struct Costs {
     pub(super) of: ratio::Costs,
     /// Rounds behind base and new: none of a published figure.
     pub(super) rounds: (Option<u32>, Option<u32>),
-    /// Why no difference is a change: a side did not end, or was not measured at full speed with nobody else on the
-    /// CPU. Published ones are left aside.
+    /// Why no difference is a change: a side did not end, or was not measured at full speed with
+    /// nobody else on the CPU. Published ones are left aside.
     pub(super) unfit: Option<Reason>,
     /// Why the costs of base and new may not be quoted, each by itself.
     pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
@@ -67,7 +67,8 @@ impl Costs {
         })
     }
 
-    /// Of two that were measured in the same rounds of one session. Absent without a round that has both.
+    /// Of two that were measured in the same rounds of one session. Absent without a round that has
+    /// both.
     pub(super) fn paired(base: &Measured, new: &Measured, seed: u64) -> Option<Self> {
         let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
         let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();

@@ -22,8 +22,8 @@ pub struct Conditions {
     pub warnings: Vec<String>,
 }
 
-/// What affects the cost of a switch, by the start of its field, in the order in which it is listed; and
-/// what it is in words.
+/// What affects the cost of a switch, by the start of its field, in the order in which it is
+/// listed; and what it is in words.
 const BEARING: &[(&str, &str)] = &[
     ("cpu.models", "CPU"),
     ("kernel.release", "kernel"),
@@ -52,7 +52,8 @@ fn rank(difference: &Difference) -> Option<usize> {
     BEARING.iter().position(|(start, _)| difference.field.starts_with(start))
 }
 
-/// What of a machine a difference is of, where that affects the cost of a switch; and its rank among such.
+/// What of a machine a difference is of, where that affects the cost of a switch; and its rank
+/// among such.
 pub(crate) fn bears(difference: &Difference) -> Option<(usize, &'static str)> {
     Some((rank(difference)?, kind(difference)?))
 }

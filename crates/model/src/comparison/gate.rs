@@ -11,7 +11,8 @@ use crate::experiment::named;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every case that both sides have is shown to be slower by no more than the limit, or not slower at all.
+    /// Every case that both sides have is shown to be slower by no more than the limit, or not
+    /// slower at all.
     Pass,
     /// A case is slower by more than the limit.
     Fail,
@@ -32,7 +33,8 @@ pub struct Gate {
     pub summary: String,
     /// The same with the worst case, in one line.
     pub in_words: String,
-    /// The verdict and the worst case alone: `FAIL: ring of 64 by 4.9 % (4.1 to 5.7 %)`; the summary without cases.
+    /// The verdict and the worst case alone: `FAIL: ring of 64 by 4.9 % (4.1 to 5.7 %)`; the
+    /// summary without cases.
     pub brief: String,
 }
 
@@ -125,7 +127,8 @@ fn still_open(change: &Change) -> String {
 }
 
 impl Change {
-    /// Whether the case is shown to be slower by no more than the limit: all of its interval lies below.
+    /// Whether the case is shown to be slower by no more than the limit: all of its interval lies
+    /// below.
     fn is_within(&self, limit: f64) -> bool {
         let has_answer = self.reason().is_none_or(|reason| reason == Reason::TooWide);
         let below = self.ratio.interval().is_some_and(|(_, high)| high <= 1.0 + limit);

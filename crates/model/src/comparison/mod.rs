@@ -1,9 +1,9 @@
 //! Did it change? Cases of two subjects in pairs, each with the ratio of its costs, an interval and
 //! one of three answers.
 //!
-//! All intervals hold together with the asked confidence, however many cases there are: each is taken
-//! at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas, `docs/validation.md`
-//! their measured error rates.
+//! All intervals hold together with the asked confidence, however many cases there are: each is
+//! taken at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas,
+//! `docs/validation.md` their measured error rates.
 
 mod answer;
 mod clock;
@@ -29,8 +29,8 @@ use crate::estimate::widest;
 pub use crate::subject::Side;
 use crate::subject::Subject;
 
-/// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
-/// 3: `gate`. 4: times at one clock, `clocks`.
+/// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
+/// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`.
 pub const SCHEMA: u32 = 4;
 
 /// The limit where none is given: 3 %.
@@ -97,14 +97,15 @@ impl Comparison {
         self.changes.iter().any(Change::is_worse_beyond_limit)
     }
 
-    /// What the base measured and the new side was to measure and could not: title and reason of each. A
-    /// gate that passed over it would pass a change that breaks the case.
+    /// What the base measured and the new side was to measure and could not: title and reason of
+    /// each. A gate that passed over it would pass a change that breaks the case.
     pub fn lost(&self) -> Vec<(&str, &str)> {
         lost(&self.changes, &self.unpaired)
     }
 
-    /// The widest relative half-width of the ratios' intervals, for a session to stop by; absent as long
-    /// as one of them has none. What failed is left out, as in a run: it must not keep the others going.
+    /// The widest relative half-width of the ratios' intervals, for a session to stop by; absent as
+    /// long as one of them has none. What failed is left out, as in a run: it must not keep the
+    /// others going.
     pub fn worst_precision(&self) -> Option<f64> {
         let has_failed =
             |change: &&Change| change.base_failure.is_some() || change.new_failure.is_some();

@@ -1,5 +1,5 @@
-//! Which of several runs is the odd one: each is compared with each other, and the odd one differs from
-//! all others in a case in which these do not differ among themselves.
+//! Which of several runs is the odd one: each is compared with each other, and the odd one differs
+//! from all others in a case in which these do not differ among themselves.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +44,8 @@ pub struct Member {
     pub side: Side,
     /// Numbers of the runs from which it differs in some case.
     pub differs_from: Vec<usize>,
-    /// The case in which it is farthest from the median of the others; absent if no case is in all, with costs
-    /// that may be compared.
+    /// The case in which it is farthest from the median of the others; absent if no case is in all,
+    /// with costs that may be compared.
     pub farthest: Option<Farthest>,
 }
 
@@ -56,8 +56,8 @@ pub struct Farthest {
     pub title: String,
     /// Its cost by the median of the others' costs.
     pub ratio: f64,
-    /// From the lowest to the highest end of its ratios' intervals to each of the others; absent where one
-    /// of them has no interval.
+    /// From the lowest to the highest end of its ratios' intervals to each of the others; absent
+    /// where one of them has no interval.
     pub interval: Option<(f64, f64)>,
     /// Whether it differs from all others here, and these do not differ among themselves.
     pub is_odd: bool,

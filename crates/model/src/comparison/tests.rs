@@ -210,7 +210,8 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }
 
-/// The same work in more time because the clock was slower: the comparison says so beside its answer.
+/// The same work in more time because the clock was slower: the comparison says so beside its
+/// answer.
 #[test]
 fn another_clock_is_told() {
     let at = |factor: f64| {
@@ -329,8 +330,9 @@ fn answer_of(costs: &Costs, limit: f64) -> Answer {
     answer(costs, &costs.of.ratio(0.95), limit, 0.95)
 }
 
-/// How often, in percent of seeded trials, launches that scatter by tau and by their own errors are called
-/// changed where nothing is, and where the new side is 5 % slower; `cases` cases are compared at once.
+/// How often, in percent of seeded trials, launches that scatter by tau and by their own errors are
+/// called changed where nothing is, and where the new side is 5 % slower; `cases` cases are
+/// compared at once.
 fn alarms_and_finds(launches: usize, cases: usize) -> (f64, f64) {
     const TRIALS: u64 = 2000;
     let each = 1.0 - 0.05 / cases as f64;
@@ -355,8 +357,8 @@ fn alarms_and_finds(launches: usize, cases: usize) -> (f64, f64) {
     (percent(alarms), percent(finds))
 }
 
-/// The promise of a gate: of comparisons in which nothing changed at most 5 % call anything changed,
-/// however many cases they have; 1 point for the trials. And it finds what it should.
+/// The promise of a gate: of comparisons in which nothing changed at most 5 % call anything
+/// changed, however many cases they have; 1 point for the trials. And it finds what it should.
 #[test]
 fn few_false_alarms_and_the_power_that_the_method_claims() {
     for (launches, cases, least_found) in [(1, 1, 70.0), (1, 10, 40.0), (3, 1, 99.0), (3, 10, 95.0)]
@@ -383,7 +385,8 @@ fn the_term_for_launches_is_needed() {
 
 #[test]
 fn the_variance_is_that_of_the_formula() {
-    // Two launches against one: s^2 = (6^2 + 8^2) / 2^2 = 25 of 1000, and 10 of 1100; tau^2 (1/2 + 1).
+    // Two launches against one: s^2 = (6^2 + 8^2) / 2^2 = 25 of 1000, and 10 of 1100; tau^2 (1/2 +
+    // 1).
     let base = vec![launch(990.0, 6.0), launch(1010.0, 8.0)];
     let costs = apart_of(base, vec![launch(1100.0, 10.0)]);
     let variance: f64 = 25.0 / 1e6 + (10.0_f64 / 1100.0).powi(2) + 1e-4 * 1.5;
@@ -519,7 +522,8 @@ fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
         assert_eq!((ratio.value, ratio.interval()), (None, None), "{costs:?}");
         assert_eq!(reason_of(&costs), Reason::BaseNotResolved, "{costs:?}");
     }
-    // Now and then nothing on both sides is no difference, not the greatest one; nor may such a cost be quoted.
+    // Now and then nothing on both sides is no difference, not the greatest one; nor may such a
+    // cost be quoted.
     let mut mostly = TEN;
     mostly[..4].fill(0.0);
     assert_eq!(reason_of(&within_rounds(&mostly, &mostly)), Reason::BaseNotResolved);

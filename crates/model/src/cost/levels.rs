@@ -14,16 +14,18 @@ use crate::words::bytes;
 /// arch/x86/include/asm/tlbflush.h).
 const X86_ADDRESS_SPACES: u64 = 6;
 
-/// So many of them others may take: the kernel's threads run in the last one's, a task beside the ring in its own.
+/// So many of them others may take: the kernel's threads run in the last one's, a task beside the
+/// ring in its own.
 const TAKEN_BY_OTHERS: u64 = 2;
 
-/// Runnable tasks that CFS, the scheduler before Linux 6.6, gives a turn each within its latency (sched_nr_latency,
-/// kernel/sched/fair.c): of more than these each turn is as short as it may be.
+/// Runnable tasks that CFS, the scheduler before Linux 6.6, gives a turn each within its latency
+/// (sched_nr_latency, kernel/sched/fair.c): of more than these each turn is as short as it may be.
 const CFS_TASKS: u64 = 8;
 /// The first kernel without CFS.
 const EEVDF: (u32, u32) = (6, 6);
 
-/// Where a cache of a size of 1 begins to overflow, as pages fall into its sets by chance, and where it has.
+/// Where a cache of a size of 1 begins to overflow, as pages fall into its sets by chance, and
+/// where it has.
 const OVERFLOWS: (f64, f64) = (0.5, 1.3);
 
 /// Something of the machine that ends at the place of a jump: it may be its cause, and need not.
@@ -88,8 +90,9 @@ impl<'a> Levels<'a> {
         all
     }
 
-    /// What of the machine ends between the two sizes of a jump: the caches and the TLBs that the arrays of all members, or
-    /// one alone, outgrow there, and what else Linux keeps only so many of.
+    /// What of the machine ends between the two sizes of a jump: the caches and the TLBs that the
+    /// arrays of all members, or one alone, outgrow there, and what else Linux keeps only so many
+    /// of.
     pub fn candidates(
         &self,
         jump: &Jump,
@@ -112,7 +115,8 @@ impl<'a> Levels<'a> {
         };
         let sizes = (*axis != Axis::STRIDE).then_some(());
         let ends = sizes.and_then(|()| at(jump.from).zip(at(jump.to)));
-        // Whether all together outgrow what holds so much, before one alone has: of members none is ever alone.
+        // Whether all together outgrow what holds so much, before one alone has: of members none is
+        // ever alone.
         let is_outgrown = |holds: u64, touched: fn(&Work) -> u64| {
             ends.is_some_and(|((before, many), (after, all))| {
                 let before = touched(&before).saturating_mul(if by_members { many } else { 1 });

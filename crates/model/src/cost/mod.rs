@@ -1,8 +1,8 @@
-//! What `switchcost cost` says: direct, total and indirect cost of a switch by working set (Li, Ding
-//! and Shen 2007), where their course breaks, and what of the machine lies there.
+//! What `switchcost cost` says: direct, total and indirect cost of a switch by working set (Li,
+//! Ding and Shen 2007), where their course breaks, and what of the machine lies there.
 //!
-//! c1 = (hop(N) - hop(1)) / switches without work, c2 the same with work, both with their solo ring;
-//! indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
+//! c1 = (hop(N) - hop(1)) / switches without work, c2 the same with work, both with their solo
+//! ring; indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
 
 mod levels;
 mod sweep;
@@ -86,12 +86,14 @@ fn direct_of(all: &[Direct], members: u32) -> Option<&Direct> {
     all.iter().find(|direct| direct.members == members)
 }
 
-/// Whether a ring passes its token as the first does: others are measured beside for what they switch by.
+/// Whether a ring passes its token as the first does: others are measured beside for what they
+/// switch by.
 fn is_main(cases: &[CaseSummary], of: &CaseSummary) -> bool {
     cases.first().is_some_and(|first| first.case.link == of.case.link)
 }
 
-/// Numbers of the cases of several members that have the same key, in the order of the first of each.
+/// Numbers of the cases of several members that have the same key, in the order of the first of
+/// each.
 pub(crate) fn alike<K: PartialEq>(
     cases: &[CaseSummary],
     key: impl Fn(&CaseSummary) -> Option<K>,
@@ -116,8 +118,8 @@ pub struct CostPoint {
     pub array_bytes: u64,
     /// c2 in ns; absent where it was not measured or never switched.
     pub total_ns: Option<Estimate>,
-    /// c2 - c1 in ns, with the interval of differences within rounds; absent as `total_ns`, or without a c1 that is
-    /// known to be above zero. Without an interval where either has none.
+    /// c2 - c1 in ns, with the interval of differences within rounds; absent as `total_ns`, or
+    /// without a c1 that is known to be above zero. Without an interval where either has none.
     pub indirect_ns: Option<Estimate>,
     /// Switches per hop of the ring, as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
@@ -166,7 +168,8 @@ pub struct Curve {
     pub beside: Vec<Option<Beside>>,
     /// The outcome in a sentence.
     pub in_words: String,
-    /// The largest jump between neighbours, c1 (at 0) before the smallest array; absent where none is resolved.
+    /// The largest jump between neighbours, c1 (at 0) before the smallest array; absent where none
+    /// is resolved.
     #[serde(default)]
     pub jump: Option<Jump>,
     /// The highest peak on the way.
@@ -195,9 +198,9 @@ fn points(grouped: &Grouped, cases: &[CaseSummary], direct: &[Direct]) -> Vec<Co
     cases.iter().enumerate().map(point).collect()
 }
 
-/// What is left of a cost without the direct one, so that the two are the whole; with the interval of the differences
-/// within rounds, which is widened to where that middle lies. None without a direct cost that is known to be above
-/// zero: a part would be larger than the whole.
+/// What is left of a cost without the direct one, so that the two are the whole; with the interval
+/// of the differences within rounds, which is widened to where that middle lies. None without a
+/// direct cost that is known to be above zero: a part would be larger than the whole.
 fn indirect(total: Estimate, direct: Estimate, paired: Estimate) -> Option<Estimate> {
     let direct_is_known = match direct.quote_cost() {
         Ok(_) => true,

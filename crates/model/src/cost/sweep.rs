@@ -24,7 +24,8 @@ pub struct SweepPoint {
     pub cost: CostPoint,
 }
 
-/// c2 (without work c1) and the indirect cost along one axis, for cases that differ in nothing else.
+/// c2 (without work c1) and the indirect cost along one axis, for cases that differ in nothing
+/// else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// The smallest ring.

@@ -21,7 +21,8 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
 }
 
 /// Eight rounds of a machine whose switch costs what `cost` says; a hop alone costs 1000 ns and the
-/// round's own drift, which the differences must not show, and a switch of the rounds scatters by 1 %.
+/// round's own drift, which the differences must not show, and a switch of the rounds scatters by 1
+/// %.
 fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
     let one = |round: u32, index: usize| {
         let case = plan.ring(index).unwrap();
@@ -302,7 +303,8 @@ fn estimate(value: f64, half: Option<f64>, speed: Speed) -> Estimate {
 fn the_indirect_cost_is_what_is_left_of_the_total() {
     use Speed::{Contended, Full, NotJudged};
     let of = |ns: f64, half: f64| estimate(ns, Some(half), NotJudged);
-    // A switch of 419 us, of it 426 us by the rounds that had both: 418, with an interval over both.
+    // A switch of 419 us, of it 426 us by the rounds that had both: 418, with an interval over
+    // both.
     let found = indirect(of(419e3, 5e3), of(1e3, 50.0), of(426e3, 4e3)).unwrap();
     assert_eq!((found.value, found.low, found.high), (418e3, Some(414e3), Some(430e3)));
     assert!(found.quote().is_ok() && found.value < 419e3);
@@ -369,7 +371,8 @@ fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
     };
     let wider = focus(&samples, 9).unwrap();
     assert!(!wider.is_empty() && !wider.iter().any(|case| is_left_out(*case)), "{wider:?}");
-    // Every fourth round is for all; where nothing can be judged, the others are for the wider half.
+    // Every fourth round is for all; where nothing can be judged, the others are for the wider
+    // half.
     assert_eq!(focus(&samples, 12), None);
     let unjudged: Vec<Sample> =
         samples.iter().map(|one| Sample { slices: None, ..one.clone() }).collect();

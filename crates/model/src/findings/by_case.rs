@@ -1,6 +1,6 @@
-//! Samples of a run's trials by case, with their clean slices; figures that are taken within a round, each from one
-//! sample, of all that was measured and of what is clean of it; and the one figure that stands for a case, by which
-//! its precision and its scatter are told.
+//! Samples of a run's trials by case, with their clean slices; figures that are taken within a
+//! round, each from one sample, of all that was measured and of what is clean of it; and the one
+//! figure that stands for a case, by which its precision and its scatter are told.
 
 use std::collections::BTreeMap;
 use std::iter::empty;
@@ -36,14 +36,16 @@ pub struct ByRound {
     judged: bool,
     /// Of clean slices only. None where something that it is made of has too few of them.
     clean: Option<Rounds>,
-    /// Where these were brought to one clock: what they were, were the power of each part greater by its standard error.
+    /// Where these were brought to one clock: what they were, were the power of each part greater
+    /// by its standard error.
     by_error: Option<Rounds>,
-    /// By which power it goes with the period of the core's clock; absent where the run does not tell, and of what is made of
-    /// several.
+    /// By which power it goes with the period of the core's clock; absent where the run does not
+    /// tell, and of what is made of several.
     elasticity: Option<Elasticity>,
     /// tau of the case that it is of, of several the largest; absent where no launches say it.
     launch_scatter: Option<f64>,
-    /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent where nobody looked.
+    /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent
+    /// where nobody looked.
     clock_ns: Option<f64>,
 }
 
@@ -59,7 +61,8 @@ fn finite(figures: impl IntoIterator<Item = (u32, f64)>) -> Rounds {
 }
 
 impl ByRound {
-    /// A figure whose slices were judged: of all of them, and of the clean ones where there are enough.
+    /// A figure whose slices were judged: of all of them, and of the clean ones where there are
+    /// enough.
     pub fn judged(
         all: impl IntoIterator<Item = (u32, f64)>,
         clean: Option<impl IntoIterator<Item = (u32, f64)>>,
@@ -67,8 +70,8 @@ impl ByRound {
         Self { all: finite(all), judged: true, clean: clean.map(finite), ..Self::default() }
     }
 
-    /// A figure made of several, for the rounds that have all of them. Clean where each part is; where one was
-    /// not judged, neither is what is made of it.
+    /// A figure made of several, for the rounds that have all of them. Clean where each part is;
+    /// where one was not judged, neither is what is made of it.
     pub fn together<const N: usize>(parts: [&Self; N], of: impl Fn([f64; N]) -> f64) -> Self {
         let clean = parts.map(|part| part.clean.as_ref());
         Self {
@@ -102,7 +105,8 @@ impl ByRound {
         within_rounds(parts.map(|part| part.by_error.as_ref().or(part.clean.as_ref())), &of)
     }
 
-    /// How far the middle is uncertain as the power is by which its parts were brought to one clock.
+    /// How far the middle is uncertain as the power is by which its parts were brought to one
+    /// clock.
     fn error_of_clock(&self) -> f64 {
         let error = || {
             let clean = self.middle(self.clean.as_ref()?)?;
@@ -121,8 +125,8 @@ impl ByRound {
         }
     }
 
-    /// The median over rounds: at full speed with the term for launches, contended without an interval, else
-    /// with the interval of the rounds. Absent without rounds.
+    /// The median over rounds: at full speed with the term for launches, contended without an
+    /// interval, else with the interval of the rounds. Absent without rounds.
     pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
@@ -208,7 +212,8 @@ fn quanta_ns(samples: &[&Sample], level: &Level) -> Vec<f64> {
 }
 
 impl<'a> OfCase<'a> {
-    /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell how figures go with it.
+    /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell
+    /// how figures go with it.
     fn of(samples: &[&'a Sample], level: Option<&Level>) -> Self {
         let moved = level.is_some_and(|level| tells_power(&quanta_ns(samples, level)));
         let clocks = if moved { Clocks::Any } else { Clocks::TheRuns };
@@ -219,7 +224,8 @@ impl<'a> OfCase<'a> {
 
     fn add(&mut self, sample: &'a Sample, level: Option<&Level>, clocks: Clocks) {
         self.samples.push(sample);
-        // What was not taken in slices says nothing of the speed of a tally that was in other rounds.
+        // What was not taken in slices says nothing of the speed of a tally that was in other
+        // rounds.
         for (name, _) in sample.tallies.iter().filter(|(_, tally)| tally.count() > 0) {
             self.slices.entry(name.clone()).or_default().not_judged += 1;
         }
@@ -263,7 +269,8 @@ impl<'a> OfCase<'a> {
     }
 }
 
-/// The clean slices of a sample by their clock: the middle quantum, and a sample that has their outcomes only.
+/// The clean slices of a sample by their clock: the middle quantum, and a sample that has their
+/// outcomes only.
 fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
     let bare = Sample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
     let mut all = Vec::new();
@@ -286,7 +293,8 @@ fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
     all
 }
 
-/// The latency quantum and the time of a lap in each clean slice at these clocks, in nanoseconds, by its number.
+/// The latency quantum and the time of a lap in each clean slice at these clocks, in nanoseconds,
+/// by its number.
 fn clean_laps(
     sample: &Sample,
     sliced: &Sliced,
@@ -364,8 +372,8 @@ impl<'a> ByCase<'a> {
         self.of(case).iter().filter_map(|s| s.count(name)).reduce(i64::saturating_add)
     }
 
-    /// A figure of one case that is of the outcomes of `tally`, by round: of clean slices where there are
-    /// enough. Rounds without it are passed over.
+    /// A figure of one case that is of the outcomes of `tally`, by round: of clean slices where
+    /// there are enough. Rounds without it are passed over.
     pub(crate) fn by_round(
         &self,
         case: usize,
@@ -396,8 +404,8 @@ impl<'a> ByCase<'a> {
         ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
     }
 
-    /// The figure of clean slices at several clocks, brought to the run's; where they do not tell how it goes with the clock, of
-    /// those at the run's. Absent where the clock did not move.
+    /// The figure of clean slices at several clocks, brought to the run's; where they do not tell
+    /// how it goes with the clock, of those at the run's. Absent where the clock did not move.
     fn at_one_clock(
         &self,
         case: usize,
@@ -437,7 +445,8 @@ impl<'a> ByCase<'a> {
         self.by_round(case, tally, of).estimate(self.plan)
     }
 
-    /// The estimate over rounds of a figure of one case, of all slices; rounds without it are passed over.
+    /// The estimate over rounds of a figure of one case, of all slices; rounds without it are
+    /// passed over.
     pub(super) fn estimate(
         &self,
         case: usize,
@@ -492,8 +501,8 @@ pub(super) fn headline(trial: &Trial) -> Headline {
     }
 }
 
-/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring. Of an execution it is
-/// the time of a lap, as the laps differ from run to run.
+/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring.
+/// Of an execution it is the time of a lap, as the laps differ from run to run.
 pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
     let plan = with_shared_level(&run.header.plan, &run.samples);
     let by_case = ByCase::new(&plan, trials(&run.samples));
@@ -511,8 +520,8 @@ pub(super) fn headline_ns(by_case: &ByCase, case: usize) -> ByRound {
     by_case.by_round(case, tally, |sample| Some(figure(sample)? * unit(sample)?))
 }
 
-/// At which clock the figure of a trial is; none at no full speed, and of what waits for others or for
-/// devices, which no clock of the core bounds.
+/// At which clock the figure of a trial is; none at no full speed, and of what waits for others or
+/// for devices, which no clock of the core bounds.
 pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<AtClock> {
     let waits = matches!(
         plan.trial(case)?.trial,
@@ -524,7 +533,8 @@ pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<At
     Some(AtClock { quantum_ns, elasticity: figures.elasticity, known })
 }
 
-/// What a trial is about, in nanoseconds; absent as long as it was not measured, and of one that is about a share.
+/// What a trial is about, in nanoseconds; absent as long as it was not measured, and of one that is
+/// about a share.
 pub(crate) fn figure_ns(by_case: &ByCase, case: usize) -> Option<Estimate> {
     let is_share = matches!(by_case.plan.trial(case)?.trial, Trial::Sampling { .. });
     (!is_share).then(|| headline_ns(by_case, case).estimate(by_case.plan)).flatten()

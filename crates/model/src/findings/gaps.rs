@@ -50,8 +50,8 @@ pub(super) struct Told {
     pub(super) class: Class,
 }
 
-/// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no longer than a step of
-/// the loop is no gap.
+/// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no
+/// longer than a step of the loop is no gap.
 pub(super) fn classified(sample: &Sample) -> Vec<Told> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
@@ -107,8 +107,8 @@ pub struct Found {
     pub tick_ns: Option<Estimate>,
     /// From tick to tick in nanoseconds, by the kernel's word.
     pub told_tick_period_ns: Option<f64>,
-    /// Time that the kernel reports as stolen from the CPU around the window, in percent of it, mean
-    /// over rounds (steps of 10 ms). Absent where it reports none.
+    /// Time that the kernel reports as stolen from the CPU around the window, in percent of it,
+    /// mean over rounds (steps of 10 ms). Absent where it reports none.
     pub steal_percent: Option<f64>,
     /// Interrupts per second that the kernel counted on the CPU around the window, by name in
     /// /proc/interrupts; absent where it could not be read.
@@ -123,8 +123,8 @@ fn watched_ns(sample: &Sample) -> Option<f64> {
     Some(window as f64 * sample.ns_per_tick()?).filter(|_| window > 0)
 }
 
-/// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for a
-/// case.
+/// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for
+/// a case.
 pub(super) fn median_interrupt_ns(sample: &Sample) -> Option<f64> {
     let gaps = classified(sample).into_iter().filter(|gap| gap.class == Class::Interrupt);
     median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
@@ -221,8 +221,8 @@ fn sum(sample: &Sample, class: Option<Class>, of: fn(&Told) -> f64) -> f64 {
     own.fold(0.0, |sum, gap| sum + of(gap))
 }
 
-/// What each case of gaps says, with the median length of the timer tick's gaps in nanoseconds by round: empty
-/// where no comb is the tick.
+/// What each case of gaps says, with the median length of the timer tick's gaps in nanoseconds by
+/// round: empty where no comb is the tick.
 pub(crate) fn find(by_case: &ByCase) -> Vec<(Found, ByRound)> {
     let gaps = by_case.trials().filter(|(_, trial)| matches!(trial, Trial::Gaps { .. }));
     gaps.filter_map(|(case, _)| found(by_case, case)).collect()
@@ -267,8 +267,8 @@ struct Watched<'a> {
     tick_ns: Option<f64>,
 }
 
-/// Gaps at least this long are looked at together, in nanoseconds: a comb of long ones would drown in
-/// the many short ones, and the other way round nothing is lost.
+/// Gaps at least this long are looked at together, in nanoseconds: a comb of long ones would drown
+/// in the many short ones, and the other way round nothing is lost.
 const STRATA_NS: [f64; 6] = [0.0, 500.0, 2_000.0, 10_000.0, 50_000.0, 500_000.0];
 
 /// The combs of all gaps, those of gaps without a switch first, the clearest first.
@@ -281,8 +281,8 @@ fn combs_of(watched: &Watched) -> Vec<FoundComb> {
     combs
 }
 
-/// The combs of these classes together: each is taken away before the next is looked for. Together, as the gaps
-/// of one comb may fall into two: by their length, by what else came.
+/// The combs of these classes together: each is taken away before the next is looked for. Together,
+/// as the gaps of one comb may fall into two: by their length, by what else came.
 fn of_classes(watched: &Watched, classes: &[Class]) -> Vec<FoundComb> {
     let mut left = only(watched.gaps, |gap| classes.contains(&gap.class));
     let blind = blind(watched, classes);
@@ -310,8 +310,8 @@ fn only(gaps: &[Vec<Told>], is_it: impl Fn(&Told) -> bool) -> Vec<Vec<Told>> {
 /// A period and its gaps, of each sample.
 type WithMembers = (Period, Vec<Vec<Told>>);
 
-/// Of what the strata gave, from the shortest gaps on: the clearest period, in the first stratum that has
-/// it. The higher ones have only the longer of its gaps.
+/// Of what the strata gave, from the shortest gaps on: the clearest period, in the first stratum
+/// that has it. The higher ones have only the longer of its gaps.
 fn whole_comb(strata: Vec<WithMembers>) -> Option<WithMembers> {
     let clearest = strata.iter().max_by(|a, b| f64::total_cmp(&a.0.strength, &b.0.strength))?;
     let period_ns = clearest.0.period_ns;

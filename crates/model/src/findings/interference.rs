@@ -1,9 +1,9 @@
-//! `cost --interference`: does a disturbance reach the execution time of a ring of two? Tables 1 and 2 of Li, Ding
-//! and Shen (2007, section 3.3).
+//! `cost --interference`: does a disturbance reach the execution time of a ring of two? Tables 1
+//! and 2 of Li, Ding and Shen (2007, section 3.3).
 //!
 //! The two-process program runs a handful of times in each of four conditions, augmented or plain
-//! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval grew
-//! under the disturbance, and by how much. Formulas and sources are in `docs/method.md`.
+//! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval
+//! grew under the disturbance, and by how much. Formulas and sources are in `docs/method.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ pub use crate::trial::interference::*;
 /// The confidence of every interval here: the paper's.
 pub const CONFIDENCE: f64 = 0.90;
 
-/// Events of the disturbance that all runs of a condition should have met together: below it they are
-/// hardly disturbed.
+/// Events of the disturbance that all runs of a condition should have met together: below it they
+/// are hardly disturbed.
 const FEWEST_EVENTS: i64 = 5;
 
 /// The runs of one setting in one environment at one array size.
@@ -84,12 +84,14 @@ pub struct Comparison {
     pub moved: Option<Moved>,
 }
 
-/// How wide the intervals of both settings are in one environment, as parts of the means: what the paper asked.
+/// How wide the intervals of both settings are in one environment, as parts of the means: what the
+/// paper asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Widths {
     /// The environment.
     pub environment: Environment,
-    /// From the narrowest to the widest of the augmented setting, over the array sizes: 0.013 is 1.3 % of the mean.
+    /// From the narrowest to the widest of the augmented setting, over the array sizes: 0.013 is
+    /// 1.3 % of the mean.
     pub augmented: (f64, f64),
     /// The same of the plain setting.
     pub plain: (f64, f64),
@@ -113,7 +115,8 @@ pub struct Verdict {
     pub plain: Option<Growth>,
     /// The plain setting's growth over the augmented one's.
     pub plain_over_augmented: Option<Growth>,
-    /// How often chance gives the augmented setting's growth; absent where single times are not known.
+    /// How often chance gives the augmented setting's growth; absent where single times are not
+    /// known.
     pub augmented_by_chance: Option<Permutation>,
     /// The same of the plain setting's.
     pub plain_by_chance: Option<Permutation>,
@@ -174,8 +177,8 @@ impl Widths {
         })
     }
 
-    /// `90 % intervals are 1.3 to 5.8 % wide in the augmented setting and 48 to 57 % in the plain one, 14.2x (9.1x to
-    /// 22x) as wide`.
+    /// `90 % intervals are 1.3 to 5.8 % wide in the augmented setting and 48 to 57 % in the plain
+    /// one, 14.2x (9.1x to 22x) as wide`.
     fn in_words(&self) -> String {
         let percent = |(low, high): (f64, f64)| match [low, high].map(|of| two_digits(100.0 * of)) {
             [low, high] if low == high => format!("{low} %"),
@@ -236,15 +239,15 @@ impl OfSetting {
 }
 
 impl Verdict {
-    /// Which setting's intervals grew under the disturbance and by how much, how the means moved, and
-    /// which setting bore it better; one sentence each, without the last full stop.
+    /// Which setting's intervals grew under the disturbance and by how much, how the means moved,
+    /// and which setting bore it better; one sentence each, without the last full stop.
     pub fn in_words(&self) -> String {
         let mut told = vec![
             self.tell(Setting::Augmented, self.augmented, self.augmented_by_chance),
             self.tell(Setting::Plain, self.plain, self.plain_by_chance),
         ];
-        // Whether one setting's own growth, or the other's shrinking, is more than chance; taken for granted
-        // where single times are not known.
+        // Whether one setting's own growth, or the other's shrinking, is more than chance; taken
+        // for granted where single times are not known.
         let moved_apart = |more: Option<Permutation>, less: Option<Permutation>| {
             more.is_none_or(|more| more.grew(CONFIDENCE))
                 || less.is_none_or(|less| less.shrank(CONFIDENCE))
@@ -293,8 +296,8 @@ impl Verdict {
         }
     }
 
-    /// What the paper asked: how much narrower intervals are in the augmented setting than in the plain one, in quiet
-    /// and disturbed; then what the disturbance added to each.
+    /// What the paper asked: how much narrower intervals are in the augmented setting than in the
+    /// plain one, in quiet and disturbed; then what the disturbance added to each.
     pub fn headline(&self, noise: Noise) -> String {
         let widths = self.widths.iter().map(|widths| match widths.environment {
             Environment::Quiet => format!("in quiet {}", widths.in_words()),
@@ -367,8 +370,8 @@ pub struct Found {
     /// What the disturbance did in one run, on average, by setting; absent where nothing was
     /// disturbed.
     pub events_per_run: BTreeMap<String, f64>,
-    /// What speaks against the figures: conditions that met hardly any disturbance, runs that the kernel
-    /// may have held back.
+    /// What speaks against the figures: conditions that met hardly any disturbance, runs that the
+    /// kernel may have held back.
     #[serde(default)]
     pub doubts: Vec<String>,
 }

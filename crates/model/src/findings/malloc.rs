@@ -62,8 +62,8 @@ pub struct Overall {
     pub malloc_median_ticks: Option<Estimate>,
     /// Mean over sizes of a round's mean malloc, in ticks, over rounds: the paper's figure.
     pub malloc_mean_ticks: Option<Estimate>,
-    /// Mean over those sizes that had them of a round's calls of malloc that were not slow, in ticks,
-    /// over rounds.
+    /// Mean over those sizes that had them of a round's calls of malloc that were not slow, in
+    /// ticks, over rounds.
     pub malloc_fast_ticks: Option<Estimate>,
     /// Mean over sizes of a round's median free, in ticks, over rounds.
     pub free_median_ticks: Option<Estimate>,

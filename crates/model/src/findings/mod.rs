@@ -1,4 +1,5 @@
-//! What a run of trials says: samples by case, with their clean slices, and one file an experiment that reads them.
+//! What a run of trials says: samples by case, with their clean slices, and one file an experiment
+//! that reads them.
 
 mod by_case;
 pub mod gaps;
@@ -42,16 +43,16 @@ pub struct Summary {
     pub quantities: BTreeMap<String, Quantity>,
     /// Every count, summed over all rounds.
     pub counts: BTreeMap<String, i64>,
-    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a loop, of primes by threadclock.
-    /// Absent where that was not seen at full speed, of what waits, and where a multiplication's cycles are
-    /// not known (on x86-64 they are).
+    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a
+    /// loop, of primes by threadclock. Absent where that was not seen at full speed, of what waits,
+    /// and where a multiplication's cycles are not known (on x86-64 they are).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
     /// That figure in cycles of that clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Estimate>,
-    /// By which power it goes with the period of the core's clock: 1 where the core bounds it, 0 where
-    /// memory or a device does. Absent where the run did not see several clocks.
+    /// By which power it goes with the period of the core's clock: 1 where the core bounds it, 0
+    /// where memory or a device does. Absent where the run did not see several clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
     /// Why the case was not measured (any further).
@@ -164,9 +165,9 @@ pub(crate) fn ns_per_tick(samples: &[case::Sample]) -> Option<f64> {
     median(&trials(samples).filter_map(|sample| sample.ns_per_tick()).collect::<Vec<f64>>())
 }
 
-/// The verdict on the noise: by the share of clean slices where there are slices, else by the scatter of the
-/// cases' medians from round to round and by the samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
-/// machine.
+/// The verdict on the noise: by the share of clean slices where there are slices, else by the
+/// scatter of the cases' medians from round to round and by the samples that lost time to the
+/// hypervisor. Cases that are disturbed on purpose say nothing of the machine.
 pub(crate) fn judge(by_case: &ByCase) -> NoiseVerdict {
     let is_left_alone = |(_, trial): &(usize, &Trial)| !matches!(trial, Trial::Execution(of) if of.environment == Environment::Disturbed);
     let left_alone = || by_case.trials().filter(is_left_alone);

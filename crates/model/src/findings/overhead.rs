@@ -18,13 +18,13 @@ pub struct CallCost {
     pub case: usize,
     /// Name of the call.
     pub call: String,
-    /// Ticks of single calls of all slices, each sample's less the median of its empty intervals. Signed.
+    /// Ticks of single calls of all slices, each sample's less the median of its empty intervals.
+    /// Signed.
     pub net_ticks: Quantity,
     /// Median of `net_ticks` in a round, over rounds: of clean slices where there are enough.
     pub median_ticks: Option<Estimate>,
-    /// Ticks per call of calls made one after the other: the median batch of a round, over rounds, of clean
-    /// slices where there are enough.
-    /// By its interval a case is called precise.
+    /// Ticks per call of calls made one after the other: the median batch of a round, over rounds,
+    /// of clean slices where there are enough. By its interval a case is called precise.
     pub back_to_back_ticks: Option<Estimate>,
 }
 
@@ -59,8 +59,9 @@ fn net(sample: &Sample) -> Option<Tally> {
     sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
-/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes, per loop:
-/// nothing is taken off, beside two signals and two switches a test and a jump do not count.
+/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
+/// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
+/// count.
 pub(crate) fn in_a_row(sample: &Sample) -> Option<f64> {
     Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }

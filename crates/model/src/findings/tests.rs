@@ -1,4 +1,5 @@
-//! Known answers of every experiment on made-up samples, whole and in slices, and the run file of trials.
+//! Known answers of every experiment on made-up samples, whole and in slices, and the run file of
+//! trials.
 
 use std::collections::BTreeMap;
 
@@ -263,7 +264,8 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
     assert!(noise.round_spread.is_some_and(|spread| spread < 0.01), "{noise:?}");
 }
 
-/// Slices of one loop, three outcomes each; a tally is given by its name and what a slice has of it.
+/// Slices of one loop, three outcomes each; a tally is given by its name and what a slice has of
+/// it.
 pub(crate) fn sliced(
     slices: u64,
     is_clean: impl Fn(u64) -> bool,
@@ -284,8 +286,8 @@ fn overhead(samples: Vec<Sample>) -> Run {
     run(Experiment::ClockOverhead, vec![Trial::Call { call: CALL.to_string() }], samples)
 }
 
-/// Ten slices of single calls and ten of batches. A call takes 25 ticks in a row and 100 alone, on a shared
-/// core 35 and 140; rounds differ by a tick.
+/// Ten slices of single calls and ten of batches. A call takes 25 ticks in a row and 100 alone, on
+/// a shared core 35 and 140; rounds differ by a tick.
 fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> Sample {
     let wobble = i64::from(round % 2);
     let at = move |full: i64, shared: i64| {
@@ -408,7 +410,8 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     assert!(of_clean.of_all().all(|(_, most)| most == 900_000.0));
 }
 
-/// Every third round at a clock with a period longer by a tenth, which takes the calls to the power of `power`.
+/// Every third round at a clock with a period longer by a tenth, which takes the calls to the power
+/// of `power`.
 fn at_two_clocks(power: f64) -> Run {
     let one_at = |round: u32| {
         let mut sample = one(round, |_| true);
@@ -448,7 +451,8 @@ fn calls_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
     }
     let still = overhead((0..12).map(|round| one(round, |_| true)).collect());
     assert_eq!(own_power(&still), None);
-    // A counter whose steps are larger than what the clock does: the same figure at both, which says nothing.
+    // A counter whose steps are larger than what the clock does: the same figure at both, which
+    // says nothing.
     let mut stepped = at_two_clocks(0.0);
     for sample in trials_mut(&mut stepped.samples) {
         for sliced in &mut sample.sliced {
@@ -465,7 +469,8 @@ fn trials_mut(samples: &mut [case::Sample]) -> impl Iterator<Item = &mut Sample>
     })
 }
 
-/// What the first case is in cycles, and at which clock, of a program for x86-64: 21,600 cycles a quantum.
+/// What the first case is in cycles, and at which clock, of a program for x86-64: 21,600 cycles a
+/// quantum.
 fn in_cycles(mut run: Run) -> (Option<f64>, Option<Estimate>) {
     run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
     let summary = &Record::of(&run).cases[0];
@@ -480,7 +485,8 @@ fn a_call_has_the_cycles_of_the_clock_that_it_is_at() {
     assert!(close(clock_ghz, 21_600.0 / 5860.0), "{clock_ghz} GHz");
     assert!((cycles.value / (12.5 * clock_ghz) - 1.0).abs() < 2e-3, "{cycles:?}");
     assert!(cycles.quote_cost().is_ok(), "{cycles:?}");
-    // Of too few clean rounds there is no figure at that clock; of others than x86-64 the cycles are not known.
+    // Of too few clean rounds there is no figure at that clock; of others than x86-64 the cycles
+    // are not known.
     let few = (0..7).map(|round| one(round, |_| true)).collect();
     assert_eq!(in_cycles(overhead(few)), (None, None));
     assert_eq!(Record::of(&at_two_clocks(1.0)).cases[0].cycles, None);

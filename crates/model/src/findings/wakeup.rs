@@ -47,9 +47,9 @@ pub struct Found {
     pub late_ns: Quantity,
     /// Its median in a round, over rounds.
     pub median_ns: Option<Estimate>,
-    /// That median less the one of the same sleeper with the least timer slack and every idle state, within rounds.
-    /// Signed: with more slack it is above zero, without idle states below. Absent of that sleeper itself, and where
-    /// it was not measured.
+    /// That median less the one of the same sleeper with the least timer slack and every idle
+    /// state, within rounds. Signed: with more slack it is above zero, without idle states below.
+    /// Absent of that sleeper itself, and where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_plain_ns: Option<Estimate>,
     /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
@@ -60,8 +60,8 @@ pub struct Found {
     pub histogram: Histogram,
     /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
     pub timer_slack_ns: Option<i64>,
-    /// What leaving an idle state might take at most, in microseconds, while /dev/cpu_dma_latency was held; absent
-    /// where it was not.
+    /// What leaving an idle state might take at most, in microseconds, while /dev/cpu_dma_latency
+    /// was held; absent where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<i64>,
     /// Switches of the sleeper for each wake: one where it slept each time.

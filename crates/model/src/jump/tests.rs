@@ -18,8 +18,8 @@ fn places(of: &[(u64, f64)]) -> Vec<Place> {
     of.iter().map(|(size, ns)| (*size, cost(*ns, 0.01 * ns))).collect()
 }
 
-/// What one line in each of 256 pages adds to a switch of so many processes, on a machine whose kernel keeps six
-/// address spaces.
+/// What one line in each of 256 pages adds to a switch of so many processes, on a machine whose
+/// kernel keeps six address spaces.
 const ADDED: [(u64, f64); 9] = [
     (2, 19.0),
     (3, 70.0),
@@ -45,8 +45,8 @@ fn the_jump_at_five_members_is_told_with_its_place_and_its_factor() {
 
 #[test]
 fn the_factor_has_the_interval_of_both_costs() {
-    // Halves of 2.093 x 10 of 100 and 2.093 x 20 of 400: t(0.975; 19) = 2.093 of any table. Logarithms of 0.79, 1.21,
-    // 0.895 and 1.105, crosswise under one root.
+    // Halves of 2.093 x 10 of 100 and 2.093 x 20 of 400: t(0.975; 19) = 2.093 of any table.
+    // Logarithms of 0.79, 1.21, 0.895 and 1.105, crosswise under one root.
     let found = Factor::of(&cost(100.0, 10.0), &cost(400.0, 20.0));
     let low = (4.0_f64.ln() - (0.8954_f64.ln().abs()).hypot(1.2093_f64.ln())).exp();
     let high = (4.0_f64.ln() + (1.1046_f64.ln()).hypot(0.7907_f64.ln().abs())).exp();

@@ -1,5 +1,5 @@
-//! What the kernel says of the machine: itself, memory, what this process may have (cgroups, resource limits,
-//! system-wide maxima), how busy it was.
+//! What the kernel says of the machine: itself, memory, what this process may have (cgroups,
+//! resource limits, system-wide maxima), how busy it was.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,8 +52,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// All values of a parameter of the command line, in order: the last one counts; empty for a parameter without
-    /// value. None also if the command line is unknown.
+    /// All values of a parameter of the command line, in order: the last one counts; empty for a
+    /// parameter without value. None also if the command line is unknown.
     pub fn parameters<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let words = self.command_line.known().map_or("", String::as_str).split_whitespace();
         words

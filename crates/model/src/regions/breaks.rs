@@ -21,8 +21,8 @@ const FAR_ERRORS: f64 = 3.0;
 const RANGE_ERRORS: f64 = 3.0;
 
 const STEP: Turn = Turn::Step;
-/// What a switch has to fetch again is a number of bytes, so within a piece costs are straight lines in the
-/// size itself; only the places of breaks are thought of in ratios.
+/// What a switch has to fetch again is a number of bytes, so within a piece costs are straight
+/// lines in the size itself; only the places of breaks are thought of in ratios.
 const HINGE: Turn = Turn::RatioHinge(&[0.0, 1.0 / 3.0, 2.0 / 3.0]);
 /// The number of a course that is flat, then flat at another level.
 const ONE_STEP: usize = 2;
@@ -51,8 +51,8 @@ pub(super) static SETTINGS: Settings = Settings {
     forms: &FORMS,
     tolerance: EQUIVALENCE,
     relative: true,
-    // Differences of long hops scatter more than those of short ones, so a point's error cannot be guessed
-    // from the scatter of the others.
+    // Differences of long hops scatter more than those of short ones, so a point's error cannot be
+    // guessed from the scatter of the others.
     errors: Errors::Smoothed,
     fewest: FEWEST_SIZES,
     // On a grid of doublings, more sizes than one do not lie between half a cache and a whole one.
@@ -62,8 +62,8 @@ pub(super) static SETTINGS: Settings = Settings {
 
 /// Finds up to two breaks in the course of the cost.
 ///
-/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all costs, or
-/// all sizes, by a positive number changes nothing but the unit of the answer.
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
+/// costs, or all sizes, by a positive number changes nothing but the unit of the answer.
 pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
     read(axis, &Analysis::of(points, &SETTINGS))
 }
@@ -142,8 +142,8 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
         .then(|| format!("the points lie {} off even the best course", percent(off)))
 }
 
-/// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was measured, each cost
-/// with [`RANGE_ERRORS`] standard errors.
+/// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
+/// measured, each cost with [`RANGE_ERRORS`] standard errors.
 pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
     let data = &all.data;
     let ends = |sign: f64| {
@@ -168,7 +168,8 @@ pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
 fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), String> {
     let sizes = &all.data.places;
     let level = curve::level(all, chosen, 1.0)?;
-    // A jump before the second size or at the last would be an outlier: two are needed on each side.
+    // A jump before the second size or at the last would be an outlier: two are needed on each
+    // side.
     let inner = 1..sizes.len() - 2;
     let steps = all.fits.iter().filter(|fit| fit.number == ONE_STEP);
     let mut below = 0.0_f64;

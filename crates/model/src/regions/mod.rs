@@ -1,10 +1,11 @@
 //! Where does the cost of a switch leave one course for another as the working set grows?
 //!
 //! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
-//! up to two breaks, each with the sizes between which it lies; or says why the points are inconclusive.
-//! [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section 3.1). Neither is
-//! told the sizes of caches: [`beside`] sets what was found beside them afterwards. The method and its
-//! sources are in `docs/method.md`, its measured error rates in `docs/validation.md`.
+//! up to two breaks, each with the sizes between which it lies; or says why the points are
+//! inconclusive. [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section
+//! 3.1). Neither is told the sizes of caches: [`beside`] sets what was found beside them
+//! afterwards. The method and its sources are in `docs/method.md`, its measured error rates in
+//! `docs/validation.md`.
 
 mod breaks;
 mod reading;
@@ -30,8 +31,8 @@ pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a break, whatever the errors say.
 ///
-/// Added in quadrature to every standard error. It is wider than [`crate::scaling::EQUIVALENCE`]: straight
-/// pieces only approximate how caches fill, and such bends are no breaks.
+/// Added in quadrature to every standard error. It is wider than [`crate::scaling::EQUIVALENCE`]:
+/// straight pieces only approximate how caches fill, and such bends are no breaks.
 pub const EQUIVALENCE: f64 = 0.05;
 
 /// What the points say of breaks, or of regions.
@@ -42,7 +43,8 @@ pub enum Answer {
     Found,
     /// Of regions: there are some.
     Seen,
-    /// Of regions: one flat or straight course, so that nothing ceases to fit up to this array, or it does not show.
+    /// Of regions: one flat or straight course, so that nothing ceases to fit up to this array, or
+    /// it does not show.
     NoThreshold {
         /// The largest array of which that is known, in bytes.
         up_to_bytes: u64,
@@ -125,9 +127,9 @@ pub struct Breaks {
     /// Criterion of the best description with fewer breaks above that of the chosen one: from 10
     /// on the simpler one has practically no support. `None` without breaks.
     pub support: Option<f64>,
-    /// For a flat course: the largest jump within the piece that the points do not exclude, as a part
-    /// of the cost. Where the piece ends before the largest size, larger ones beyond it are not
-    /// excluded.
+    /// For a flat course: the largest jump within the piece that the points do not exclude, as a
+    /// part of the cost. Where the piece ends before the largest size, larger ones beyond it are
+    /// not excluded.
     pub jump_below: Option<f64>,
     /// Smallest measured size; 0 without points.
     pub smallest: u64,

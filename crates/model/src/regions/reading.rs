@@ -71,8 +71,8 @@ pub struct Regions {
     pub breaks: Breaks,
     /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
     pub refill: Option<Refill>,
-    /// From this array size on costs rise above the last piece, and are left out: another level overflows.
-    /// Absent where the pieces are of all sizes.
+    /// From this array size on costs rise above the last piece, and are left out: another level
+    /// overflows. Absent where the pieces are of all sizes.
     #[serde(default)]
     pub further_level_from: Option<u64>,
     /// What the first region was compared with, if c1 was measured.
@@ -82,8 +82,8 @@ pub struct Regions {
 /// Reads c2 at several array sizes, for one stride and kind of access, as up to three regions. The
 /// direct cost only tells whether the first piece is the first region; places come from c2 alone.
 ///
-/// A single cache is looked for first. Where free breaks describe the points about as well, they are read
-/// instead.
+/// A single cache is looked for first. Where free breaks describe the points about as well, they
+/// are read instead.
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
     let all = Analysis::of(points, &SETTINGS);
@@ -91,10 +91,10 @@ pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
 
-/// Regions up to some size, where all sizes together have not all three: beyond, where the next level
-/// overflows as well, costs can rise and scatter so much that the rest is lost in the scatter, or takes one of the breaks. Of
-/// the cuts above whose last piece all other costs lie, the one that says most counts, if it says more than
-/// the whole; of equal ones that of the most sizes.
+/// Regions up to some size, where all sizes together have not all three: beyond, where the next
+/// level overflows as well, costs can rise and scatter so much that the rest is lost in the
+/// scatter, or takes one of the breaks. Of the cuts above whose last piece all other costs lie, the
+/// one that says most counts, if it says more than the whole; of equal ones that of the most sizes.
 fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Option<Regions> {
     let most = if whole.extents.len() == ALL_REGIONS { 0 } else { sizes.len() };
     let up_to = |count: usize| {
@@ -111,8 +111,9 @@ fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Op
     (LEAST_BELOW..most).filter_map(up_to).max_by_key(Regions::says)
 }
 
-/// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum of their
-/// distances in standard errors over the root of their number: Stouffer et al. 1949, The American Soldier).
+/// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum
+/// of their distances in standard errors over the root of their number: Stouffer et al. 1949, The
+/// American Soldier).
 fn rises_above(points: &[Point], piece: &Piece) -> bool {
     let distance = |point: &Point| {
         let beyond = (point.x - piece.last as f64).max(0.0);
@@ -140,7 +141,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     let why = match (first.course, breaks.pieces.get(1)) {
         (Course::Falls, None) => "the cost falls with the array",
         (_, None) => return None,
-        // A cache begins to overflow before it is full; without one, a rise from the start is no region.
+        // A cache begins to overflow before it is full; without one, a rise from the start is no
+        // region.
         (Course::Rises, Some(_)) if !cache => {
             "the cost rises from the smallest array on, so where all working sets fit was not seen"
         }
@@ -162,8 +164,8 @@ fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
         over_direct_low: over(piece.lowest_ns()),
         over_direct_high: over(piece.highest_ns()),
     };
-    // One array alone fills a cache at twice the size at which two fill it: a second break elsewhere is
-    // another level's.
+    // One array alone fills a cache at twice the size at which two fill it: a second break
+    // elsewhere is another level's.
     let named = match &breaks.breaks[..] {
         [one, two]
             if two.low <= one.high.saturating_mul(2) && one.low.saturating_mul(2) <= two.high =>
@@ -221,10 +223,10 @@ impl Regions {
         self.extents.iter().find(|extent| extent.region == region)
     }
 
-    /// Cost where the combined working sets exceed the cache over cost where all fit: from the lowest over the
-    /// highest to the highest over the lowest, as the paper's ranges give it
-    /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen or a cost
-    /// is not above zero.
+    /// Cost where the combined working sets exceed the cache over cost where all fit: from the
+    /// lowest over the highest to the highest over the lowest, as the paper's ranges give it
+    /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen
+    /// or a cost is not above zero.
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
         let first = self.of(Region::AllFit)?.piece;
         let second = self.of(Region::TogetherTooLarge)?.piece;
@@ -255,7 +257,8 @@ impl Regions {
         told.join("; ")
     }
 
-    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost rises.
+    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost
+    /// rises.
     fn without_threshold(&self, up_to_bytes: u64) -> String {
         let up_to = bytes(up_to_bytes);
         match &self.breaks.pieces[..] {

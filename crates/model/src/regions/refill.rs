@@ -1,15 +1,17 @@
-//! The course that a cache prescribes: both breaks that a cache causes depend on one number, what it holds.
+//! The course that a cache prescribes: both breaks that a cache causes depend on one number, what
+//! it holds.
 //!
-//! What a switch has to fetch again is what the other member has driven out: nothing while both arrays fit
-//! (2 x below C), the whole array once they do not, and no longer all of it once the array alone does
-//! not fit (x above C), as the solo ring then fetches it again in every hop as well. With F rising from 0 to 1
-//! around 1:
+//! What a switch has to fetch again is what the other member has driven out: nothing while both
+//! arrays fit (2 x below C), the whole array once they do not, and no longer all of it once the
+//! array alone does not fit (x above C), as the solo ring then fetches it again in every hop as
+//! well. With F rising from 0 to 1 around 1:
 //!
 //! c2(x) = a + p x F(2x/C) (1 - F(x/C)) + s C F(x/C) + b x
 //!
 //! p is what fetching a byte again costs, s C what is left of it beyond C, b x a cost of each byte
-//! without a threshold. One place is searched for instead of two, which finds it in data where
-//! two free breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three regions).
+//! without a threshold. One place is searched for instead of two, which finds it in data where two
+//! free breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three
+//! regions).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,9 +25,9 @@ use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
 use crate::curve::Kind;
 use crate::words::{byte_range, bytes, two_digits};
 
-/// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the sets of
-/// a cache by chance, so that some sets are full long before the cache is (wide), unless pages are huge
-/// or the kernel spreads them (narrow).
+/// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the
+/// sets of a cache by chance, so that some sets are full long before the cache is (wide), unless
+/// pages are huge or the kernel spreads them (narrow).
 const WIDTHS: [(f64, f64); 2] = [(0.5, 1.3), (0.7, 1.1)];
 
 /// Sizes of the cache that are tried, by doubling.
@@ -77,9 +79,9 @@ impl Refill {
     }
 }
 
-/// Looks for the cache in the points: both its places as breaks, with the pieces around them. None where a
-/// course without a threshold describes them as well, or one with free breaks about as well, or where no size
-/// lies between the places.
+/// Looks for the cache in the points: both its places as breaks, with the pieces around them. None
+/// where a course without a threshold describes them as well, or one with free breaks about as
+/// well, or where no size lies between the places.
 pub(super) fn find(all: &Analysis) -> Option<(Breaks, Refill)> {
     let (smallest, largest) = all.data.range();
     let xs = &all.data.xs;
@@ -146,8 +148,8 @@ fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, 
     let criterion = |trial: &Trial| score(trial.fit.chi2, trial.charge);
     let best = with.iter().min_by(|a, b| criterion(a).total_cmp(&criterion(b)))?;
     let support = without.iter().map(criterion).reduce(f64::min)? - criterion(best);
-    // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of their own do
-    // about as well, the points are good enough to say them without the tie.
+    // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of
+    // their own do about as well, the points are good enough to say them without the tie.
     let per_size_half = best.fit.deviation(1)? * quantile(None)? * dispersion.sqrt();
     let bend = best.fit.coefficients[1] <= per_size_half;
     let apart = free().map(|fit| score(fit.solution.chi2, fit.form.charge())).reduce(f64::min);

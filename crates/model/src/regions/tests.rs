@@ -32,8 +32,8 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 #[derive(Clone, Copy)]
 struct Scatter {
     per_kib: f64,
-    /// Rounds that the error is computed from; the true one if absent. With t(0.975; 5) = 2.571: an error of
-    /// few rounds is passed as large as its 95 % interval is wide.
+    /// Rounds that the error is computed from; the true one if absent. With t(0.975; 5) = 2.571: an
+    /// error of few rounds is passed as large as its 95 % interval is wide.
     rounds: Option<u32>,
 }
 
@@ -280,7 +280,8 @@ fn no_course_falls_below_zero_or_leaves_the_points() {
     let why = "inconclusive: even the best course falls to no cost at all";
     assert_eq!((found.in_words().as_str(), found.pieces.len()), (why, 0));
     assert_eq!(regions(&below, None).second_over_first(), None);
-    // Few sizes that are known, after which one hardly is: a straight line through the first runs below zero.
+    // Few sizes that are known, after which one hardly is: a straight line through the first runs
+    // below zero.
     let falls = |kib: f64| (4000.0 - 300.0 * kib).max(1.0);
     let mut points = exact(&[1, 2, 4, 8, 12].map(|kib| kib * KIB), falls, 20.0);
     points.push(Point { x: (64 * KIB) as f64, y: 300.0, error: Some(20_000.0) });
@@ -337,7 +338,8 @@ fn an_answer_survives_json() {
     assert_eq!(serde_json::from_str::<Regions>(&text).unwrap().in_words(), read.in_words());
 }
 
-/// Points of a run on the test machine (2-CPU AMD EPYC guest, 512 KiB of private L2, shared and noisy).
+/// Points of a run on the test machine (2-CPU AMD EPYC guest, 512 KiB of private L2, shared and
+/// noisy).
 fn measured(csv: &str) -> Vec<Point> {
     let row = |line: &str| {
         let field: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
@@ -378,7 +380,8 @@ fn chase_of_27() -> Vec<u64> {
     (0..27).map(|i| size(i).round() as u64).collect()
 }
 
-/// What a cache of 512 KiB does, with 60 ns for each KiB fetched again, below a shared one of 16 MiB.
+/// What a cache of 512 KiB does, with 60 ns for each KiB fetched again, below a shared one of 16
+/// MiB.
 fn two_levels(kib: f64) -> f64 {
     let filled = |part: f64| ((part / 0.7).ln() / (1.1_f64 / 0.7).ln()).clamp(0.0, 1.0);
     let (two, one) = (filled(2.0 * kib / 512.0), filled(kib / 512.0));
@@ -405,8 +408,8 @@ fn three_regions_are_found_below_a_further_level_though_the_whole_shows_two() {
     assert!((1024 * KIB..=16384 * KIB).contains(&from), "{}", read.in_words());
 }
 
-/// By the paper's walk that machine fetches ahead: what is left of the refill is lost in the scatter, and nothing may be read
-/// into it.
+/// By the paper's walk that machine fetches ahead: what is left of the refill is lost in the
+/// scatter, and nothing may be read into it.
 #[test]
 fn no_region_is_read_into_a_walk_that_hides_them() {
     for csv in [

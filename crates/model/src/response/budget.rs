@@ -1,5 +1,5 @@
-//! The response budget: what the way from a timer's interrupt to the process that waits for it should
-//! take by its parts, beside what it was measured to take.
+//! The response budget: what the way from a timer's interrupt to the process that waits for it
+//! should take by its parts, beside what it was measured to take.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,17 +19,17 @@ use crate::trial::{Case, Trial};
 /// The parts, in nanoseconds. Each is absent where it was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    /// Entry and handler: the time that a timer tick takes from a running program, median of a round,
-    /// over rounds.
+    /// Entry and handler: the time that a timer tick takes from a running program, median of a
+    /// round, over rounds.
     pub entry_and_handler_ns: Option<Estimate>,
-    /// Switch to the process that waits: a counted switch above solo of the ring of two by pipe, its
-    /// wake-up included.
+    /// Switch to the process that waits: a counted switch above solo of the ring of two by pipe,
+    /// its wake-up included.
     pub switch_ns: Option<Estimate>,
-    /// Return to that process: a fourth of a system call, as the memorandum takes it. Not in the sum: the
-    /// tick's gap has the return to a program in it.
+    /// Return to that process: a fourth of a system call, as the memorandum takes it. Not in the
+    /// sum: the tick's gap has the return to a program in it.
     pub return_ns: Option<Estimate>,
-    /// The sum of entry, handler and switch: of their values and of their intervals' ends. Absent where one of them
-    /// may not be quoted.
+    /// The sum of entry, handler and switch: of their values and of their intervals' ends. Absent
+    /// where one of them may not be quoted.
     pub sum_ns: Option<Estimate>,
     /// Each condition in which wake-ups were measured.
     pub against: Vec<Against>,
@@ -47,7 +47,8 @@ pub struct Against {
     /// The timer slack that was asked for, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<u64>,
-    /// What leaving an idle state might take at most, in microseconds; absent where the kernel had its choice.
+    /// What leaving an idle state might take at most, in microseconds; absent where the kernel had
+    /// its choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<u32>,
     /// Median lateness of a round, over rounds, in nanoseconds.
@@ -146,7 +147,8 @@ mod tests {
     }
 
     /// The made-up run, whose switch by pipe is 2000 ns and whose getuid 360 ns and 100 more each
-    /// round; ticks that take 3000 ns and 100 more each round; and wake-ups that drift with the sum.
+    /// round; ticks that take 3000 ns and 100 more each round; and wake-ups that drift with the
+    /// sum.
     fn run() -> Run {
         let mut run = tests::run();
         let wakeup = Wakeup {

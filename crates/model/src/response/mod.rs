@@ -1,5 +1,6 @@
-//! What `switchcost response` says: what a kernel's response time is made of. Its cases are rings and trials,
-//! interleaved by one schedule, so that every figure that needs several is paired within rounds.
+//! What `switchcost response` says: what a kernel's response time is made of. Its cases are rings
+//! and trials, interleaved by one schedule, so that every figure that needs several is paired
+//! within rounds.
 
 mod budget;
 mod signals;
@@ -42,8 +43,8 @@ pub struct LoopCost {
     pub case: usize,
     /// Name of the call or sequence.
     pub call: String,
-    /// In nanoseconds: the median batch of a round less the median empty one, over rounds; of clean slices
-    /// where there are enough.
+    /// In nanoseconds: the median batch of a round less the median empty one, over rounds; of clean
+    /// slices where there are enough.
     pub ns: Option<Estimate>,
     /// In ticks of the time-stamp counter.
     pub ticks: Option<Estimate>,
@@ -60,8 +61,9 @@ pub struct LinkCost {
     pub case: usize,
     /// The link.
     pub link: String,
-    /// Cost of a counted switch above solo by this link less that by pipe, in nanoseconds, paired within
-    /// rounds. Absent for the pipe itself, for a link that does not switch, and without a ring by pipe.
+    /// Cost of a counted switch above solo by this link less that by pipe, in nanoseconds, paired
+    /// within rounds. Absent for the pipe itself, for a link that does not switch, and without a
+    /// ring by pipe.
     pub above_pipe_ns: Option<Estimate>,
 }
 

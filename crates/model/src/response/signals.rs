@@ -1,6 +1,6 @@
-//! The readings of the memorandum (VenturCom, "VENIX Kernel Response Time", June 1984) of this machine: signals to
-//! oneself and between two processes, and what its formulas make of them. Formulas take any unit of time; what comes
-//! out has the unit of what goes in. Signed.
+//! The readings of the memorandum (VenturCom, "VENIX Kernel Response Time", June 1984) of this
+//! machine: signals to oneself and between two processes, and what its formulas make of them.
+//! Formulas take any unit of time; what comes out has the unit of what goes in. Signed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,15 +50,16 @@ pub struct Signals {
     pub in_words: Vec<String>,
 }
 
-/// Where the CPU time of a loop went, in percent of both processes' together: precise CPU times, each
-/// split by the ticks that sampled that process over all rounds.
+/// Where the CPU time of a loop went, in percent of both processes' together: precise CPU times,
+/// each split by the ticks that sampled that process over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// Number of the case in the plan.
     pub case: usize,
     /// CPU time of all rounds, in nanoseconds.
     pub total_ns: u64,
-    /// What ticks sampled of it, in nanoseconds: by it one sees how many ticks are behind the shares.
+    /// What ticks sampled of it, in nanoseconds: by it one sees how many ticks are behind the
+    /// shares.
     pub sampled_ns: u64,
     /// System time of the process itself.
     pub system_percent: f64,
@@ -140,7 +141,8 @@ pub(super) fn ring_switch_ns(grouped: &Grouped, link: &str) -> ByRound {
     }
 }
 
-/// Where the CPU time of one of the memorandum's programs went. Absent where there is time that no tick sampled.
+/// Where the CPU time of one of the memorandum's programs went. Absent where there is time that no
+/// tick sampled.
 fn account(by_case: &ByCase, case: usize) -> Option<Account> {
     // CPU time in user and in system mode.
     let parts = |names: [&str; 3]| {
@@ -215,8 +217,8 @@ mod tests {
     use super::*;
     use crate::published::venix1984::{Processor, published};
 
-    /// Whether a printed figure, one decimal in ms, can come of inputs that were themselves rounded:
-    /// each may be off by half a unit of its last place.
+    /// Whether a printed figure, one decimal in ms, can come of inputs that were themselves
+    /// rounded: each may be off by half a unit of its last place.
     fn follows(printed: f64, computed: f64, inputs_off: f64) -> bool {
         (printed - computed).abs() <= 0.05 + inputs_off + 1e-9
     }

@@ -1,4 +1,5 @@
-//! Rings and trials in one run: each is judged as in a run of its own, by the CPU's speed as both saw it.
+//! Rings and trials in one run: each is judged as in a run of its own, by the CPU's speed as both
+//! saw it.
 
 use std::collections::BTreeMap;
 
@@ -111,9 +112,9 @@ fn calls(case: usize, round: u32, ns: i64, empty: Option<i64>, counts: &[(&str, 
     })
 }
 
-/// Six rounds that drift by 100 ns each. A switch by pipe is 2000 ns, one by handler-signal 2500. The
-/// loops are the 80186's, nanoseconds for its microseconds, and drift so that only within a round what
-/// its formulas make of them stays the same.
+/// Six rounds that drift by 100 ns each. A switch by pipe is 2000 ns, one by handler-signal 2500.
+/// The loops are the 80186's, nanoseconds for its microseconds, and drift so that only within a
+/// round what its formulas make of them stays the same.
 fn samples() -> Vec<Sample> {
     let round = |round: u32| {
         let (drift, signed) = (100 * u64::from(round), 100 * i64::from(round));
@@ -251,8 +252,8 @@ fn the_80186_has_its_printed_figures_whatever_drifts() {
     assert!((two.child_user_percent - 20.0).abs() < 1e-9, "{two:?}");
 }
 
-/// The same run in slices, of which those up to `clean` are clean and the others 1.4 times as dear; ten
-/// rounds of it.
+/// The same run in slices, of which those up to `clean` are clean and the others 1.4 times as dear;
+/// ten rounds of it.
 fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
     let mut run = run();
     let rounds = (0..10).flat_map(|round| {

@@ -1,5 +1,5 @@
-//! The ring, on which the cost of a switch rests: members that pass a token round. What they are, carried by what,
-//! doing what, where and under which policy, and how a worker makes samples of it.
+//! The ring, on which the cost of a switch rests: members that pass a token round. What they are,
+//! carried by what, doing what, where and under which policy, and how a worker makes samples of it.
 
 mod sample;
 
@@ -46,19 +46,19 @@ pub enum Walk {
     /// All: each stride-th from the first, then each stride-th from the second, and so on.
     #[default]
     Whole,
-    /// Every line of 64 bytes once, in one random cycle: each line holds the place of the next, so that the
-    /// machine can fetch none ahead and waits for each. The stride is the line.
+    /// Every line of 64 bytes once, in one random cycle: each line holds the place of the next, so
+    /// that the machine can fetch none ahead and waits for each. The stride is the line.
     Chase,
-    /// One in every stride, each a cache line further into its stride than the one before, so that they
-    /// do not all fall into one set of the cache: with a stride of a page, one line a page.
+    /// One in every stride, each a cache line further into its stride than the one before, so that
+    /// they do not all fall into one set of the cache: with a stride of a page, one line a page.
     Sparse,
 }
 
 /// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
 pub const ELEMENT_BYTES: u64 = 8;
 
-/// Bytes by which walks over lines go: no smaller cache line is built any more, and a larger one only
-/// makes neighbours share it.
+/// Bytes by which walks over lines go: no smaller cache line is built any more, and a larger one
+/// only makes neighbours share it.
 pub const LINE_BYTES: u64 = 64;
 
 /// The memory that a member touches in every hop, private to it.
@@ -73,8 +73,8 @@ pub struct Work {
     /// Which elements are touched; all of them in runs that do not say.
     #[serde(default)]
     pub walk: Walk,
-    /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs that
-    /// do not say did neither.
+    /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs
+    /// that do not say did neither.
     #[serde(default)]
     pub huge_pages: bool,
 }
@@ -188,8 +188,8 @@ impl Policy {
     }
 }
 
-/// The vector registers that each member writes in every hop, before it passes the token on, so that
-/// the kernel has to save and restore them with each switch. All others are in their initial
+/// The vector registers that each member writes in every hop, before it passes the token on, so
+/// that the kernel has to save and restore them with each switch. All others are in their initial
 /// configuration (Intel SDM volume 1, section 13.6), which it need not save.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -312,8 +312,8 @@ impl Case {
         title
     }
 
-    /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with other
-    /// registers in use.
+    /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with
+    /// other registers in use.
     pub fn belongs_to(&self, other: &Case) -> bool {
         let bare = |case: &Case| Case { state: None, ..case.solo() };
         bare(self) == bare(other)
@@ -338,19 +338,19 @@ pub struct Batching {
     pub sample_ns: u64,
     /// Samples that a worker takes in one round, at most.
     pub samples_per_round: u32,
-    /// A worker takes no further sample once its samples, with the counting but without waits, have lasted this long,
-    /// in nanoseconds.
+    /// A worker takes no further sample once its samples, with the counting but without waits, have
+    /// lasted this long, in nanoseconds.
     pub enough_ns: u64,
-    /// Wanted duration of a slice of a sample, in nanoseconds, between two reference quanta; absent in
-    /// plans whose samples are not cut into slices. No slice is shorter than a lap.
+    /// Wanted duration of a slice of a sample, in nanoseconds, between two reference quanta; absent
+    /// in plans whose samples are not cut into slices. No slice is shorter than a lap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_ns: Option<u64>,
-    /// How often a worker measures, beside its samples, each member's solo, the ring, and each solo again, at
-    /// most; absent where solos are rings of their own.
+    /// How often a worker measures, beside its samples, each member's solo, the ring, and each solo
+    /// again, at most; absent where solos are rings of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<u32>,
-    /// At how many places of its memory a worker tries a working set that was given huge pages, at most; it measures
-    /// at the one where a lap took least. Absent where it tries none.
+    /// At how many places of its memory a worker tries a working set that was given huge pages, at
+    /// most; it measures at the one where a lap took least. Absent where it tries none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
 }
@@ -367,9 +367,9 @@ impl Batching {
     }
 }
 
-/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice and is gone
-/// again is seen by no quantum: of slices of 1 ms most have had one such on a core that is shared half of the
-/// time, of these few have (docs/validation.md).
+/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice
+/// and is gone again is seen by no quantum: of slices of 1 ms most have had one such on a core that
+/// is shared half of the time, of these few have (docs/validation.md).
 pub const SLICE_NS: u64 = 250_000;
 
 impl Default for Batching {

@@ -1,5 +1,5 @@
-//! One timed batch of laps, as the worker saw it; its slices and the reference quanta between them; the ring
-//! between two solos of each of its members, all on the same memory. Raw figures only.
+//! One timed batch of laps, as the worker saw it; its slices and the reference quanta between them;
+//! the ring between two solos of each of its members, all on the same memory. Raw figures only.
 
 use std::fmt;
 
@@ -23,16 +23,16 @@ pub struct Counters {
     pub minor_faults: u64,
     /// Page faults that had to wait for input.
     pub major_faults: u64,
-    /// CPU time by the scheduler's precise sum, in nanoseconds. Where the sample has slices, the reference
-    /// quanta between them are in it (`Sample::cpu_ns` leaves them out).
+    /// CPU time by the scheduler's precise sum, in nanoseconds. Where the sample has slices, the
+    /// reference quanta between them are in it (`Sample::cpu_ns` leaves them out).
     pub cpu_ns: u64,
     /// Part of `cpu_ns` in user mode by the kernel's tick sampling, in nanoseconds; absent when no
     /// tick fell into the sample.
     pub user_ns: Option<u64>,
     /// Part of `cpu_ns` in the kernel by its tick sampling, in nanoseconds; absent as `user_ns`.
     pub system_ns: Option<u64>,
-    /// Time that members could have run but waited for a CPU, in nanoseconds (`schedstat`); absent in older runs and
-    /// where the kernel does not count it.
+    /// Time that members could have run but waited for a CPU, in nanoseconds (`schedstat`); absent
+    /// in older runs and where the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ns: Option<u64>,
     /// What kept members from running; absent in older runs and where nothing was noticed.
@@ -46,7 +46,8 @@ pub struct Counters {
 pub struct Halts {
     /// Time for which the control group had used up its CPU quota, in nanoseconds (`cpu.stat`).
     pub throttled_ns: u64,
-    /// Time for which the control group was frozen, in nanoseconds (`cgroup.stat.local`, since Linux 6.18).
+    /// Time for which the control group was frozen, in nanoseconds (`cgroup.stat.local`, since
+    /// Linux 6.18).
     pub frozen_ns: u64,
     /// Time for which the machine was suspended, in nanoseconds: not in the elapsed time.
     pub suspended_ns: u64,
@@ -55,7 +56,8 @@ pub struct Halts {
 }
 
 impl Counters {
-    /// All switches: the voluntary ones alone miss those of a writer whom the woken member preempts.
+    /// All switches: the voluntary ones alone miss those of a writer whom the woken member
+    /// preempts.
     pub fn switches(&self) -> u64 {
         self.voluntary.saturating_add(self.involuntary)
     }
@@ -84,16 +86,17 @@ pub struct Sample {
     pub steal_ns: Option<u64>,
     /// Time from the start of the ring's set-up to its first, untimed, lap, in nanoseconds.
     pub setup_ns: u64,
-    /// The batch in slices and the reference quanta between them. Absent where the plan has no slices, in
-    /// runs of schema 1, and on architectures that the quanta are not written for.
+    /// The batch in slices and the reference quanta between them. Absent where the plan has no
+    /// slices, in runs of schema 1, and on architectures that the quanta are not written for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
-    /// Solos on the same memory before and after the ring; absent where solos are rings of their own.
+    /// Solos on the same memory before and after the ring; absent where solos are rings of their
+    /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<Box<Triples>>,
-    /// Bytes of transparent huge pages that the members' processes had after their arrays were written (of small
-    /// arrays more than they need: a page is given whole); absent without a working set and where the kernel
-    /// does not tell.
+    /// Bytes of transparent huge pages that the members' processes had after their arrays were
+    /// written (of small arrays more than they need: a page is given whole); absent without a
+    /// working set and where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_page_bytes: Option<u64>,
 }
@@ -103,8 +106,8 @@ pub struct Sample {
 pub enum Disturbance {
     /// The hypervisor ran something else: for how long, in nanoseconds.
     Steal(u64),
-    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal. Share of the elapsed
-    /// time, 0 to 1.
+    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal. Share
+    /// of the elapsed time, 0 to 1.
     OtherWork(f64),
     /// Members waited for pages: how often.
     MajorFaults(u64),
@@ -153,11 +156,11 @@ impl fmt::Display for Halt {
     }
 }
 
-/// Share of the elapsed time in which nobody ran, and nobody waited for a CPU, from which on a sample stood still: far
-/// more than interrupts take.
+/// Share of the elapsed time in which nobody ran, and nobody waited for a CPU, from which on a
+/// sample stood still: far more than interrupts take.
 const HALT_LIMIT: f64 = 0.2;
-/// A slice on several CPUs stood still if it was so much longer than the others, and so many times as long: a CPU may
-/// be idle in every hop, but wakes within milliseconds.
+/// A slice on several CPUs stood still if it was so much longer than the others, and so many times
+/// as long: a CPU may be idle in every hop, but wakes within milliseconds.
 const HALTED_SLICE_NS: u64 = 10_000_000;
 const HALTED_SLICE_TIMES: u64 = 3;
 
@@ -176,8 +179,9 @@ impl Sample {
         self.counters.cpu_ns.saturating_sub(self.reference_ns())
     }
 
-    /// User and system part of [`Self::cpu_ns`]. The quanta run in user mode; as the split rests on ticks, a
-    /// sample of which few ticks fell into user mode may have spent less than nothing there. Sums are right.
+    /// User and system part of [`Self::cpu_ns`]. The quanta run in user mode; as the split rests on
+    /// ticks, a sample of which few ticks fell into user mode may have spent less than nothing
+    /// there. Sums are right.
     pub fn user_system_ns(&self) -> Option<(i64, i64)> {
         let (user, system) = self.counters.user_ns.zip(self.counters.system_ns)?;
         let reference = i64::try_from(self.reference_ns()).unwrap_or(i64::MAX);
@@ -189,7 +193,8 @@ impl Sample {
         self.slices.as_ref().map_or(0, Slices::reference_ns)
     }
 
-    /// The slices, if there are any and they are short enough to be judged by the quanta around them.
+    /// The slices, if there are any and they are short enough to be judged by the quanta around
+    /// them.
     pub fn judged_slices(&self) -> Option<&Slices> {
         self.slices.as_ref().filter(|slices| slices.can_be_judged())
     }
@@ -205,8 +210,8 @@ impl Sample {
         pinned && self.counters.migrations.is_some_and(|count| count > 0)
     }
 
-    /// Whether others had so much of the ring's one CPU that no slice of the sample can be told from theirs: of
-    /// rings whose members are too many to be asked after each slice.
+    /// Whether others had so much of the ring's one CPU that no slice of the sample can be told
+    /// from theirs: of rings whose members are too many to be asked after each slice.
     pub fn is_shared_throughout(&self, case: &Case) -> bool {
         let by_slice = case.members <= MOST_ASKED_MEMBERS;
         let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
@@ -249,8 +254,8 @@ impl Sample {
         all.into_iter().flatten().collect()
     }
 
-    /// Why the ring stood still, and for how long: what the kernel counted, or real time that is far above what is
-    /// accounted for.
+    /// Why the ring stood still, and for how long: what the kernel counted, or real time that is
+    /// far above what is accounted for.
     fn halt(&self, case: &Case) -> Option<(Halt, u64)> {
         let halts = self.counters.halts.unwrap_or_default();
         let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
@@ -266,9 +271,10 @@ impl Sample {
         told.into_iter().find(|(.., is_so)| *is_so).map(|(why, ns, _)| (why, ns))
     }
 
-    /// Time in which nobody of the ring ran, waited for a CPU, or was said to. On one CPU somebody always does. On
-    /// several all may be idle while one wakes up: there only slices tell that are far longer than the others, or the
-    /// signal that ended a stop. Without run delay, in older runs, it may have been other work.
+    /// Time in which nobody of the ring ran, waited for a CPU, or was said to. On one CPU somebody
+    /// always does. On several all may be idle while one wakes up: there only slices tell that are
+    /// far longer than the others, or the signal that ended a stop. Without run delay, in older
+    /// runs, it may have been other work.
     fn unaccounted_ns(&self, case: &Case, halts: &Halts) -> u64 {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
@@ -282,15 +288,16 @@ impl Sample {
     }
 }
 
-/// A longer slice is not judged: the quanta around it are too far apart to say what was between them.
+/// A longer slice is not judged: the quanta around it are too far apart to say what was between
+/// them.
 pub const LONGEST_SLICE_NS: u64 = 3_000_000;
 
-/// Share of a slice that others may have had of its CPU before it counts as shared with them: less than a figure is
-/// known to.
+/// Share of a slice that others may have had of its CPU before it counts as shared with them: less
+/// than a figure is known to.
 pub const OTHERS_LIMIT: f64 = 0.02;
 
-/// Members of more are not asked for their CPU time after each slice: a clock takes a quarter of a microsecond, and asking
-/// a member brings back into the cache what the kernel keeps of it.
+/// Members of more are not asked for their CPU time after each slice: a clock takes a quarter of a
+/// microsecond, and asking a member brings back into the cache what the kernel keeps of it.
 pub const MOST_ASKED_MEMBERS: u32 = 64;
 
 /// Whether so much CPU time is all of the time that passed, both in nanoseconds.
@@ -307,12 +314,13 @@ pub const MULTIPLIES_PER_TURN: u32 = 16;
 pub const MULTIPLY_TURNS: u32 = 450;
 /// Additions in one turn of the throughput-bound loop, in eight chains.
 pub const ADDS_PER_TURN: u32 = 64;
-/// Turns of the throughput-bound loop: 86,400 additions, as long as the other loop where four are made a
-/// cycle.
+/// Turns of the throughput-bound loop: 86,400 additions, as long as the other loop where four are
+/// made a cycle.
 pub const ADD_TURNS: u32 = 1350;
 
-/// A timed batch in slices, with a reference quantum before the first, between all and behind the last:
-/// two where a slice has no neighbour, so that slice i lies between quanta i, i + 1 and i + 2, i + 3.
+/// A timed batch in slices, with a reference quantum before the first, between all and behind the
+/// last: two where a slice has no neighbour, so that slice i lies between quanta i, i + 1 and i +
+/// 2, i + 3.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slices {
     /// Laps of each slice; the last has what is left of the batch.
@@ -326,19 +334,19 @@ pub struct Slices {
     /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
     #[serde(deserialize_with = "exact")]
     pub throughput_ns: Vec<u32>,
-    /// CPU time of all that is measured in each slice, in nanoseconds: what it lacks of the time that passed went to
-    /// others. Empty where several CPUs are measured or members are too many to be asked after each slice, and in
-    /// older runs.
+    /// CPU time of all that is measured in each slice, in nanoseconds: what it lacks of the time
+    /// that passed went to others. Empty where several CPUs are measured or members are too many to
+    /// be asked after each slice, and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub cpu_ns: Vec<u64>,
-    /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was timed as the
-    /// machine was found: it waited for nothing.
+    /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was
+    /// timed as the machine was found: it waited for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<Wait>>,
 }
 
-/// A wait for a core that nobody shares: quanta without anything between them, until two in a row were those of
-/// such a core, or the time for waiting was over.
+/// A wait for a core that nobody shares: quanta without anything between them, until two in a row
+/// were those of such a core, or the time for waiting was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wait {
     /// The slice that it came before.
@@ -379,16 +387,18 @@ impl Slices {
         }
     }
 
-    /// The same of a batch that waits for a core that nobody shares, with room for a wait before each slice.
+    /// The same of a batch that waits for a core that nobody shares, with room for a wait before
+    /// each slice.
     pub fn that_wait(slices: usize, laps: u64) -> Self {
         let mut waits = vec![Wait { slice: u32::MAX, ..Wait::default() }; slices];
         waits.clear();
         Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
     }
 
-    /// The two quanta before slice `index` and the two behind it, in the order of time. Before the slice after
-    /// one that was waited for, the first of them is the last of the wait. None of a slice that was waited for:
-    /// it warms up what has lain still, or was left by a neighbour, and never counts.
+    /// The two quanta before slice `index` and the two behind it, in the order of time. Before the
+    /// slice after one that was waited for, the first of them is the last of the wait. None of a
+    /// slice that was waited for: it warms up what has lain still, or was left by a neighbour, and
+    /// never counts.
     pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
         let quantum = |at: usize| Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?));
         let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
@@ -403,7 +413,8 @@ impl Slices {
         self.waits.as_ref()?.iter().find(|wait| wait.slice as usize == slice)
     }
 
-    /// Whether nobody else ran on the CPU during slice `index`; absent where that was not looked at.
+    /// Whether nobody else ran on the CPU during slice `index`; absent where that was not looked
+    /// at.
     pub fn was_alone(&self, index: usize) -> Option<bool> {
         Some(is_alone(*self.elapsed_ns.get(index)?, *self.cpu_ns.get(index)?))
     }
@@ -438,8 +449,8 @@ impl Slices {
         self.throughput_ns.push(u32::try_from(throughput_ns).unwrap_or(u32::MAX));
     }
 
-    /// Time of all quanta and CPU time of all waits, in nanoseconds: it is in the counters' CPU time and in no
-    /// slice.
+    /// Time of all quanta and CPU time of all waits, in nanoseconds: it is in the counters' CPU
+    /// time and in no slice.
     pub fn reference_ns(&self) -> u64 {
         let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
         let waits = self.waits.iter().flatten().map(|wait| wait.cpu_ns);
@@ -451,7 +462,8 @@ impl Slices {
         self.waits.iter().flatten().map(|wait| wait.switches).fold(0, u64::saturating_add)
     }
 
-    /// Time of all waits, in nanoseconds; absent of a batch that was timed as the machine was found.
+    /// Time of all waits, in nanoseconds; absent of a batch that was timed as the machine was
+    /// found.
     pub fn waited_ns(&self) -> Option<u64> {
         let waits = self.waits.as_ref()?.iter();
         Some(waits.map(|wait| wait.elapsed_ns).fold(0, u64::saturating_add))
@@ -464,9 +476,9 @@ impl Slices {
         if is_last { laps.saturating_sub(before) } else { self.laps }
     }
 
-    /// Whether the quanta around each slice say what was in it: they are all there, and what a slice holds takes
-    /// no longer than [`LONGEST_SLICE_NS`]. The shortest tells: others may have waited for the CPU. The last has
-    /// what is left of the batch.
+    /// Whether the quanta around each slice say what was in it: they are all there, and what a
+    /// slice holds takes no longer than [`LONGEST_SLICE_NS`]. The shortest tells: others may have
+    /// waited for the CPU. The last has what is left of the batch.
     pub fn can_be_judged(&self) -> bool {
         let whole = self.elapsed_ns.len().saturating_sub(1).max(1);
         let shortest = self.elapsed_ns.iter().take(whole).min();
@@ -490,15 +502,16 @@ pub struct Triples {
     pub ring_laps: u64,
     /// Timed laps of each solo.
     pub solo_laps: u64,
-    /// Pieces that each hop was cut into, with a quantum before each and behind the last; absent where quanta run
-    /// around whole laps only. In `all` then stands what lies between two quanta: the pieces of a hop, what comes before
-    /// the next hop, and so on, up to the last piece of a phase.
+    /// Pieces that each hop was cut into, with a quantum before each and behind the last; absent
+    /// where quanta run around whole laps only. In `all` then stands what lies between two quanta:
+    /// the pieces of a hop, what comes before the next hop, and so on, up to the last piece of a
+    /// phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<u32>,
     /// In the order of time.
     pub all: Vec<Triple>,
-    /// The first so many were timed as the machine was found, the others after waiting for a core that nobody
-    /// shares; absent where none waited.
+    /// The first so many were timed as the machine was found, the others after waiting for a core
+    /// that nobody shares; absent where none waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_found: Option<u32>,
     /// The places of the members' memory that were tried before; absent where they had one only.
@@ -523,19 +536,20 @@ pub struct Triple {
     pub ring_ns: Vec<u64>,
     /// Time of each member's solo laps in nanoseconds, those before the ring first.
     pub solos_ns: Vec<u64>,
-    /// CPU time of all members in each slice of the ring, in nanoseconds; empty as [`Slices::cpu_ns`].
+    /// CPU time of all members in each slice of the ring, in nanoseconds; empty as
+    /// [`Slices::cpu_ns`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ring_cpu_ns: Vec<u64>,
     /// CPU time of each member in its solo laps, in nanoseconds; empty as `ring_cpu_ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub solos_cpu_ns: Vec<u64>,
-    /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before and behind each
-    /// solo, before and between the slices of the ring and behind them.
+    /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before
+    /// and behind each solo, before and between the slices of the ring and behind them.
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop there, in nanoseconds.
     pub throughput_ns: Vec<u32>,
-    /// Of hops in pieces: time that others had of the CPU in the solos and in the ring, in nanoseconds. Absent where that
-    /// was not looked at, and in older runs.
+    /// Of hops in pieces: time that others had of the CPU in the solos and in the ring, in
+    /// nanoseconds. Absent where that was not looked at, and in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_ns: Option<u64>,
 }

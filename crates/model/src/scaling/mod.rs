@@ -1,8 +1,9 @@
 //! Which law does the cost of a switch follow as the ring grows?
 //!
 //! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`Shape`]s they
-//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The method
-//! and its sources are in `docs/method.md`, its measured error rates in `docs/validation.md`.
+//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The
+//! method and its sources are in `docs/method.md`, its measured error rates in
+//! `docs/validation.md`.
 //!
 //! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in
 //! members.
@@ -31,9 +32,9 @@ pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 /// no scaling.
 pub const EQUIVALENCE: f64 = 0.02;
 
-/// Sloan's projected column: the CPU time that `members` would need if every switch cost what it costs in
-/// a ring of two, cpu(2) * N / 2 (Sloan 1992, "Results", column *Proj*). `two_process_cpu` is that of a ring
-/// of two, in any unit, for the same number of laps.
+/// Sloan's projected column: the CPU time that `members` would need if every switch cost what it
+/// costs in a ring of two, cpu(2) * N / 2 (Sloan 1992, "Results", column *Proj*). `two_process_cpu`
+/// is that of a ring of two, in any unit, for the same number of laps.
 pub fn projected(two_process_cpu: f64, members: u32) -> f64 {
     two_process_cpu * f64::from(members) / 2.0
 }
@@ -48,8 +49,8 @@ const ABOUT_EQUAL: f64 = 2.0;
 const SAME_CURVE: f64 = 0.10;
 /// A trend that the points must exclude before they may be called flat.
 const FLAT_LIMIT: f64 = 0.25;
-/// Points that lie as far off the best law, all together, less often than this follow none. The errors are
-/// estimates of few rounds themselves, so it is not the usual 5 %.
+/// Points that lie as far off the best law, all together, less often than this follow none. The
+/// errors are estimates of few rounds themselves, so it is not the usual 5 %.
 const LACK_OF_FIT: f64 = 0.001;
 
 static SETTINGS: Settings = Settings {
@@ -66,8 +67,8 @@ static SETTINGS: Settings = Settings {
 
 /// The law that the cost per switch follows.
 ///
-/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all costs by
-/// a positive number changes nothing but the unit of the answer.
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
+/// costs by a positive number changes nothing but the unit of the answer.
 pub fn law(points: &[Point]) -> Verdict {
     let all = Analysis::of(points, &SETTINGS);
     let (smallest, largest) = all.data.range();
@@ -131,8 +132,8 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
     })
 }
 
-/// Why a gradual rise would be as good an answer as the law with a knee, however near their curves are: it is
-/// that there is a knee at all which is in question.
+/// Why a gradual rise would be as good an answer as the law with a knee, however near their curves
+/// are: it is that there is a knee at all which is in question.
 fn gradual_rival(all: &Analysis, chosen: &Fit) -> Option<String> {
     if chosen.form.knees() == 0 {
         return None;

@@ -262,7 +262,8 @@ fn points_that_follow_a_law_seldom_fail_the_test_of_fit() {
     assert!(rate(&truth, &THIRTEEN, 0.05, Errors::Given, 300, &silent) <= 0.01);
 }
 
-/// Criterion less the charge is chi2 over the dispersion, and chi2 the scatter squared times the points.
+/// Criterion less the charge is chi2 over the dispersion, and chi2 the scatter squared times the
+/// points.
 #[test]
 fn all_candidates_are_judged_by_one_dispersion() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 4000.0 * step(n, 14.0);

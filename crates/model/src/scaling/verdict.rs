@@ -21,15 +21,18 @@ pub enum Shape {
     Logarithmic,
     /// a + b N
     Linear,
-    /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what they
-    /// touch into random sets of a cache leave this part of the last one's behind (Thiebaut and Stone 1987).
+    /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what
+    /// they touch into random sets of a cache leave this part of the last one's behind (Thiebaut
+    /// and Stone 1987).
     Saturating,
-    /// a + b N^k / (N^k + t^k), k = 1, 1.5 or 2 (logistic in ln N): comes nearer to its plateau more slowly. With
-    /// k = 1 a hyperbola; above it starts slowly as well.
+    /// a + b N^k / (N^k + t^k), k = 1, 1.5 or 2 (logistic in ln N): comes nearer to its plateau
+    /// more slowly. With k = 1 a hyperbola; above it starts slowly as well.
     Sigmoid,
-    /// The same with t above a third of the largest size: a smooth curve whose plateau was not measured.
+    /// The same with t above a third of the largest size: a smooth curve whose plateau was not
+    /// measured.
     Unfinished,
-    /// a + b ln N + c N, ever slower: between a line and a logarithm, or flatter than both at its end
+    /// a + b ln N + c N, ever slower: between a line and a logarithm, or flatter than both at its
+    /// end
     Slowing,
     /// a + b N + c N^2, bending away from the axis (a search of an ever longer list)
     Quadratic,
@@ -60,8 +63,8 @@ const SIGMOID: &[Turn] = &[Turn::Scale(PLACES), EXPONENT];
 const UNFINISHED: &[Turn] = &[Turn::FarScale(&[0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0]), EXPONENT];
 const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
 
-/// The form of each shape, in their order: simpler before richer. A law with a slope needs two sizes before
-/// its knee to have one.
+/// The form of each shape, in their order: simpler before richer. A law with a slope needs two
+/// sizes before its knee to have one.
 pub(super) static FORMS: [Form; 16] = {
     use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Sigmoid, Square, Step, X};
     const LINEAR: usize = Shape::Linear as usize;
@@ -240,8 +243,8 @@ pub struct Verdict {
     /// For a flat law: the largest trend over the measured sizes that the points do not exclude,
     /// as a part of the cost.
     pub trend_below: Option<f64>,
-    /// p of the chi-squared test for lack of fit of the law. `None` with [`Noise::Estimated`], where nothing is
-    /// left to test with, and without degrees of freedom.
+    /// p of the chi-squared test for lack of fit of the law. `None` with [`Noise::Estimated`],
+    /// where nothing is left to test with, and without degrees of freedom.
     pub fit_p: Option<f64>,
     /// All candidates that could be fitted, best first.
     pub candidates: Vec<Candidate>,

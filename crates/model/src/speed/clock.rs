@@ -9,14 +9,15 @@ use crate::plan::Plan;
 use crate::ring;
 use stats::{AtLevel, Elasticity, elasticity, elasticity_of, median, tells_power};
 
-/// A power that is known worse than this brings nothing to another clock: it may be that of a program that the core bounds, and
-/// that of one that memory bounds.
+/// A power that is known worse than this brings nothing to another clock: it may be that of a
+/// program that the core bounds, and that of one that memory bounds.
 const WORST_ERROR: f64 = 0.1;
 
 /// A power that is known better than this is that of the same figure at all clocks: rounding.
 const EXACT: f64 = 1e-9;
 
-/// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the same may seem to.
+/// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the
+/// same may seem to.
 const MOST: f64 = 5.0;
 
 /// A time and the latency quantum of its clock, in nanoseconds: `(quantum, time)`.
@@ -34,7 +35,8 @@ pub(super) struct Parts {
 /// How times of one kind go with the clock, by their own slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Clock {
-    /// By which power they go with the latency quantum: 1 where the core bounds them, 0 where memory does.
+    /// By which power they go with the latency quantum: 1 where the core bounds them, 0 where
+    /// memory does.
     pub(crate) elasticity: Elasticity,
     /// The quantum of the clock that they are brought to, in nanoseconds.
     to_ns: f64,
@@ -45,8 +47,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the clock hardly changed, or too
-    /// little to say how they go with it.
+    /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the
+    /// clock hardly changed, or too little to say how they go with it.
     pub(crate) fn of(by_round: &BTreeMap<u32, Vec<Timed>>, to_ns: f64) -> Option<Self> {
         let elasticity = elasticity(by_round).filter(is_known)?;
         let all = || by_round.values().flatten();
@@ -112,9 +114,9 @@ impl CaseClocks {
     }
 }
 
-/// How the hops of each ring of a plan go with the clock, from its samples by case and round. Where all of them tell that, the
-/// clock that the levels have figures told at becomes the one that the CPU mostly had in earlier launches, if it was seen in this
-/// one.
+/// How the hops of each ring of a plan go with the clock, from its samples by case and round. Where
+/// all of them tell that, the clock that the levels have figures told at becomes the one that the
+/// CPU mostly had in earlier launches, if it was seen in this one.
 pub(crate) fn case_clocks(
     plan: &Plan,
     cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
@@ -127,7 +129,8 @@ pub(crate) fn case_clocks(
         let all = of.hop.is_some() && (!in_triples(case) || of.above().is_some());
         all || cases[number].is_empty()
     };
-    // Trials beside the rings tell their own. What was not seen is not told: the power is that of the clocks that were.
+    // Trials beside the rings tell their own. What was not seen is not told: the power is that of
+    // the clocks that were.
     let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
         plan.experiment.takes() == Takes::Rings
             && plan.rings().all(tells)
@@ -157,7 +160,8 @@ pub(crate) fn is_known(of: &Elasticity) -> bool {
     of.standard_error <= WORST_ERROR && of.value.abs() <= MOST
 }
 
-/// The power of figures at latency quanta by rounds, where it is known well enough to bring them to another clock.
+/// The power of figures at latency quanta by rounds, where it is known well enough to bring them to
+/// another clock.
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasticity> {
     let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
     let rounds: Vec<Vec<AtLevel>> = rounds.values().cloned().collect();
@@ -166,7 +170,8 @@ pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasti
     tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_seen)
 }
 
-/// The power of a sum of figures, each with its factor; absent without figures, and of a sum that is nothing.
+/// The power of a sum of figures, each with its factor; absent without figures, and of a sum that
+/// is nothing.
 pub(crate) fn elasticity_of_sum(parts: &[(Clock, f64)]) -> Option<Elasticity> {
     let sum = |of: fn(&Clock) -> f64| parts.iter().map(|(clock, times)| times * of(clock)).sum();
     let all: f64 = sum(|clock| clock.middle_ns);

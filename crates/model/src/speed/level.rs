@@ -1,5 +1,5 @@
-//! The level of a CPU that nobody shares, the clock that most of a run had, and which ratio unshared cores have by
-//! CPU model: the program's table, and what earlier launches saw.
+//! The level of a CPU that nobody shares, the clock that most of a run had, and which ratio
+//! unshared cores have by CPU model: the program's table, and what earlier launches saw.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -24,19 +24,20 @@ const FEWEST_QUANTA: usize = 30;
 /// The same as a share of all quanta.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Cycles that a multiplication may take, and additions that may be made in a cycle, on any core: what a
-/// ratio must lie between.
+/// Cycles that a multiplication may take, and additions that may be made in a cycle, on any core:
+/// what a ratio must lie between.
 const MULTIPLY_CYCLES: (f64, f64) = (2.0, 6.0);
 const ADDS_PER_CYCLE: (f64, f64) = (1.0, 12.0);
 
-/// Cycles of a 64-bit multiplication on x86-64 (Agner Fog, instruction tables: 3 on Intel since Nehalem and
-/// on AMD since Zen).
+/// Cycles of a 64-bit multiplication on x86-64 (Agner Fog, instruction tables: 3 on Intel since
+/// Nehalem and on AMD since Zen).
 const X86_MULTIPLY_CYCLES: f64 = 3.0;
 
 impl Reference {
-    /// Takes over what is known by now: a lower ratio in the place of a higher one, an established one in the
-    /// place of one that is not, and nothing that is provisional in the place of what is established. So two
-    /// runs of which one never saw its core unshared are read by the level of the other.
+    /// Takes over what is known by now: a lower ratio in the place of a higher one, an established
+    /// one in the place of one that is not, and nothing that is provisional in the place of what is
+    /// established. So two runs of which one never saw its core unshared are read by the level of
+    /// the other.
     pub fn learn(&mut self, known: &Self) {
         let Some(ratio) = known.unshared_ratio.filter(|_| known.established || !self.established)
         else {
@@ -48,8 +49,8 @@ impl Reference {
         }
     }
 
-    /// What a run leaves to later ones: what its plan had, and the level of its first CPU if enough of its quanta were
-    /// at it.
+    /// What a run leaves to later ones: what its plan had, and the level of its first CPU if enough
+    /// of its quanta were at it.
     pub fn after(plan: &Plan, samples: &[Sample]) -> Self {
         let mut known = plan.reference.clone();
         if let Some(level) = levels(plan, samples).values().next().filter(|of| of.is_a_finding()) {
@@ -63,7 +64,8 @@ impl Reference {
         known
     }
 
-    /// What runs of one CPU know together: the lowest ratio, of those that are established if any is.
+    /// What runs of one CPU know together: the lowest ratio, of those that are established if any
+    /// is.
     pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
         let rank = |of: &Self| (!of.established, of.unshared_ratio.unwrap_or(f64::INFINITY));
         let order = |a: &Self, b: &Self| {
@@ -73,8 +75,8 @@ impl Reference {
         all.into_iter().filter(|of| of.unshared_ratio.is_some()).min_by(order).unwrap_or_default()
     }
 
-    /// By what a run that left `self` is to be read beside others, which know `all` together; absent where it may be
-    /// read as it is, as theirs is its own level or a higher one.
+    /// By what a run that left `self` is to be read beside others, which know `all` together;
+    /// absent where it may be read as it is, as theirs is its own level or a higher one.
     pub fn beside(mut self, all: &Self) -> Option<Self> {
         let own = self.unshared_ratio;
         self.learn(all);
@@ -83,20 +85,21 @@ impl Reference {
     }
 }
 
-/// All quanta of a run on one CPU: latency-bound and throughput-bound loop in nanoseconds, and how often both took so
-/// long. A run has millions of quanta and thousands of different ones.
+/// All quanta of a run on one CPU: latency-bound and throughput-bound loop in nanoseconds, and how
+/// often both took so long. A run has millions of quanta and thousands of different ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quanta {
     /// Those around what was timed as the machine was found: they tell how it was.
     as_found: HashMap<(u32, u32), usize>,
     /// Those around what waited for a core that nobody shares: they tell no shares.
     waited: HashMap<(u32, u32), usize>,
-    /// The second shortest latency-bound loop of each four in a row, where the clock stayed what it was.
+    /// The second shortest latency-bound loop of each four in a row, where the clock stayed what it
+    /// was.
     steady: HashMap<u32, usize>,
 }
 
-/// The second shortest of these latency-bound loops, where all are alike: the clock then is that of this one, as what disturbs a
-/// quantum lengthens it.
+/// The second shortest of these latency-bound loops, where all are alike: the clock then is that of
+/// this one, as what disturbs a quantum lengthens it.
 fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
     let mut sorted: Vec<u32> = latencies.collect();
     sorted.sort_unstable();
@@ -160,25 +163,27 @@ pub(crate) enum Clocks {
 pub struct Level {
     /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
     pub latency_ns: f64,
-    /// The same without what disturbed single ones, which lengthens them: the middle of the second shortest of each four in a
-    /// row. Times are told at this clock; where all of them tell how they go with it, that is the one that earlier launches
-    /// mostly had.
+    /// The same without what disturbed single ones, which lengthens them: the middle of the second
+    /// shortest of each four in a row. Times are told at this clock; where all of them tell how
+    /// they go with it, that is the one that earlier launches mostly had.
     pub clock_ns: f64,
     /// k0, the unshared core's ratio of throughput-bound to latency-bound loop.
     pub unshared_ratio: f64,
-    /// The ratio was known before the run from the program's table or from several launches; else it is the
-    /// best level that enough quanta of this run agree on, which may be that of a shared core.
+    /// The ratio was known before the run from the program's table or from several launches; else
+    /// it is the best level that enough quanta of this run agree on, which may be that of a shared
+    /// core.
     pub established: bool,
-    /// Share of the quanta in which both loops were slower or faster than that by one factor: the clock was
-    /// another.
+    /// Share of the quanta in which both loops were slower or faster than that by one factor: the
+    /// clock was another.
     pub other_clock_share: f64,
-    /// Which clocks were seen: the latency-bound loop on an unshared core, from the 5th to the 95th percentile, in
-    /// nanoseconds.
+    /// Which clocks were seen: the latency-bound loop on an unshared core, from the 5th to the 95th
+    /// percentile, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_range_ns: Option<(f64, f64)>,
     /// Share of those that took as long as an unshared core does, within 2 %.
     pub unshared_share: f64,
-    /// Median ratio of the quanta that did not, over k0: 1.4 is 40 % more time. Absent without such.
+    /// Median ratio of the quanta that did not, over k0: 1.4 is 40 % more time. Absent without
+    /// such.
     pub shared_slowdown: Option<f64>,
 }
 
@@ -196,7 +201,8 @@ impl Level {
         let shared =
             ratios.partition_point(|(ratio, _)| *ratio <= unshared_ratio * (1.0 + TOLERANCE));
         let unshared = count(ratios.iter().filter(|(ratio, _)| near(*ratio, unshared_ratio)));
-        // Both loops slower or faster by one factor: that is the clock. What slows one of them is not.
+        // Both loops slower or faster by one factor: that is the clock. What slows one of them is
+        // not.
         let is_other_clock = |(latency, throughput): (f64, f64)| {
             !near(latency, latency_ns) && near(throughput / latency, unshared_ratio)
         };
@@ -223,8 +229,8 @@ impl Level {
         self.unshared_share >= LEAST_LAUNCH_SHARE
     }
 
-    /// Whether a quantum ran at the run's clock on a core that nobody shared. Each loop is held against its
-    /// own level: an interrupt in the latency-bound loop makes the ratio too small.
+    /// Whether a quantum ran at the run's clock on a core that nobody shared. Each loop is held
+    /// against its own level: an interrupt in the latency-bound loop makes the ratio too small.
     pub fn is_clean(&self, latency_ns: u32, throughput_ns: u32) -> bool {
         near(f64::from(latency_ns), self.latency_ns)
             && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
@@ -235,8 +241,9 @@ impl Level {
         near(latency_ns, self.latency_ns)
     }
 
-    /// The latency quantum of what lies between two quanta, in nanoseconds, where the core was unshared in all of those
-    /// `around` it, and at one of these clocks. It is the second shortest of them: what disturbs a quantum lengthens it.
+    /// The latency quantum of what lies between two quanta, in nanoseconds, where the core was
+    /// unshared in all of those `around` it, and at one of these clocks. It is the second shortest
+    /// of them: what disturbs a quantum lengthens it.
     pub(super) fn quantum_ns(&self, clocks: Clocks, around: &[(u32, u32)]) -> Option<f64> {
         if clocks == Clocks::TheRuns {
             let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
@@ -249,7 +256,8 @@ impl Level {
         quantum_ns.filter(|_| around.iter().all(unshared)).map(f64::from)
     }
 
-    /// The same of slice `index`; none where others ran on the CPU in it, as far as that was looked at.
+    /// The same of slice `index`; none where others ran on the CPU in it, as far as that was looked
+    /// at.
     pub(crate) fn quantum_of_slice(
         &self,
         clocks: Clocks,
@@ -273,8 +281,9 @@ impl Level {
         })
     }
 
-    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the slowest and the fastest.
-    /// Absent where it stayed what it was, within 2 %: single quanta are disturbed by as much.
+    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the
+    /// slowest and the fastest. Absent where it stayed what it was, within 2 %: single quanta are
+    /// disturbed by as much.
     pub fn clock_range(&self) -> Option<(f64, f64)> {
         let (shortest_ns, longest_ns) = self.latency_range_ns?;
         let moved = longest_ns > shortest_ns * (1.0 + TOLERANCE);
@@ -282,7 +291,8 @@ impl Level {
     }
 }
 
-/// The clock of a latency quantum in GHz, where the cycles of a multiplication are known: on x86-64.
+/// The clock of a latency quantum in GHz, where the cycles of a multiplication are known: on
+/// x86-64.
 pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
     let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
     let is_x86 = target.starts_with("x86_64");
@@ -317,8 +327,8 @@ pub(super) fn near(value: f64, level: f64) -> bool {
     (value - level).abs() <= TOLERANCE * level
 }
 
-/// k0 and whether it is established. What was known stands, unless enough quanta of this run agree on a
-/// lower level: then what was known was a shared core's.
+/// k0 and whether it is established. What was known stands, unless enough quanta of this run agree
+/// on a lower level: then what was known was a shared core's.
 fn level(ratios: &[Counted], reference: &Reference) -> Option<(f64, bool)> {
     let own = lowest_level(ratios);
     match reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) {
@@ -338,8 +348,9 @@ fn possible_ratios() -> RangeInclusive<f64> {
         ..=per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0)
 }
 
-/// The lowest level that enough ratios, sorted, agree on, within what the loops' instructions allow: the first peak
-/// of the density from below. Never the smallest ratio: that is an interruption.
+/// The lowest level that enough ratios, sorted, agree on, within what the loops' instructions
+/// allow: the first peak of the density from below. Never the smallest ratio: that is an
+/// interruption.
 pub(super) fn lowest_level(ratios: &[Counted]) -> Option<f64> {
     let possible = possible_ratios();
     let from = ratios.partition_point(|(ratio, _)| ratio < possible.start());
@@ -387,8 +398,8 @@ const MOST_LEVELS: usize = 8;
 /// A level is one launch's finding only if so large a share of its quanta were at it.
 const LEAST_LAUNCH_SHARE: f64 = 0.05;
 
-/// k0 of CPU models, as [`cpu_key`] says them, that were measured while their cores were seen both shared and not
-/// (docs/validation.md).
+/// k0 of CPU models, as [`cpu_key`] says them, that were measured while their cores were seen both
+/// shared and not (docs/validation.md).
 pub(super) const KNOWN: &[(&str, f64)] = &[
     // Zen 4 (EPYC 9004): four additions a cycle and three cycles a multiplication would be 1.
     ("AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024", 1.010),
@@ -426,14 +437,15 @@ pub struct SpeedFile {
     /// The clocks that launches mostly had, by [`cpu_key`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub clocks: BTreeMap<String, Vec<SeenClock>>,
-    /// k0 by [`cpu_key`], in the place of the program's table. No program writes it: it is for tests, which must not
-    /// depend on the CPU that they run on.
+    /// k0 by [`cpu_key`], in the place of the program's table. No program writes it: it is for
+    /// tests, which must not depend on the CPU that they run on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<BTreeMap<String, f64>>,
 }
 
 impl SpeedFile {
-    /// What is known of a CPU from the table and from launches: the lower of both. What no CPU can have is passed over.
+    /// What is known of a CPU from the table and from launches: the lower of both. What no CPU can
+    /// have is passed over.
     pub fn reference(&self, cpu: &str) -> Reference {
         let possible = possible_ratios();
         let table = match &self.table {
@@ -475,8 +487,9 @@ impl SpeedFile {
         clocks.truncate(MOST_CLOCKS);
     }
 
-    /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core may have
-    /// had is forgotten when enough launches agree on a lower one. Says whether anything is new.
+    /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core
+    /// may have had is forgotten when enough launches agree on a lower one. Says whether anything
+    /// is new.
     pub fn learn(&mut self, cpu: &str, level: &Level) -> bool {
         if !level.is_a_finding() || !level.unshared_ratio.is_finite() {
             return false;
@@ -501,8 +514,9 @@ impl SpeedFile {
     }
 }
 
-/// A CPU's model as the table and the file name it: vendor, family, model, stepping and microcode, and of
-/// machines with several kinds of cores the kind's relative capacity. Absent where the vendor is not known.
+/// A CPU's model as the table and the file name it: vendor, family, model, stepping and microcode,
+/// and of machines with several kinds of cores the kind's relative capacity. Absent where the
+/// vendor is not known.
 pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
     let models = machine.cpu.models.known()?;
     let model = models.iter().find(|model| model.cpus.contains(cpu)).or_else(|| models.first())?;

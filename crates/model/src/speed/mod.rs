@@ -1,8 +1,9 @@
-//! The CPU's own speed: reference quanta around slices of what is timed, the level of an unshared core,
-//! and the figures of the slices that ran at it.
+//! The CPU's own speed: reference quanta around slices of what is timed, the level of an unshared
+//! core, and the figures of the slices that ran at it.
 //!
-//! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices -> [`stats::Pooled`] (of a case).
-//! `docs/method.md`, "The CPU's own speed", has the rules and the figures that they were chosen by.
+//! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices ->
+//! [`stats::Pooled`] (of a case). `docs/method.md`, "The CPU's own speed", has the rules and the
+//! figures that they were chosen by.
 
 mod clock;
 mod level;
@@ -38,18 +39,21 @@ pub(crate) use tests::{around, cut};
 
 /// Clean slices behind a figure at full speed.
 pub const FEWEST_CLEAN: u32 = 30;
-/// Share of the slices that must be clean: below it, those that seem clean are the luck of the sampling.
+/// Share of the slices that must be clean: below it, those that seem clean are the luck of the
+/// sampling.
 pub const LEAST_SHARE: f64 = 0.05;
 
-/// A slice that took this many times as long as the median of its worker's had something else in it: another
-/// task's turn is longer than that, and no state of the core makes so much of a difference.
+/// A slice that took this many times as long as the median of its worker's had something else in
+/// it: another task's turn is longer than that, and no state of the core makes so much of a
+/// difference.
 const INTERRUPTED: f64 = 2.0;
 
-/// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
+/// Where more of a case's samples cannot be judged, what is left would be a choice of the short
+/// ones.
 const MOST_NOT_JUDGED: f64 = 0.1;
 
-/// Where others ran in more of the slices, or had a turn near, they were there all the time: the slices between do not
-/// count as undisturbed.
+/// Where others ran in more of the slices, or had a turn near, they were there all the time: the
+/// slices between do not count as undisturbed.
 const MOSTLY: f64 = 0.5;
 
 /// How many there are, by round.
@@ -57,8 +61,8 @@ type Counts = BTreeMap<u32, u32>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
 pub type Levels = BTreeMap<Vec<u32>, Level>;
 
-/// The slices of one case, counted. Their figures are taken from the samples whenever they are needed: of a large run
-/// they would be as large as it.
+/// The slices of one case, counted. Their figures are taken from the samples whenever they are
+/// needed: of a large run they would be as large as it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseSlices {
     /// Clean slices.
@@ -73,7 +77,8 @@ pub struct CaseSlices {
     pub clean_as_found: u32,
     /// Those that would be, were the clock the run's: nothing says how times go with it.
     pub other_clock_as_found: u32,
-    /// Samples of a ring whose slices were judged; not counted of trials, where one that was not is one too many.
+    /// Samples of a ring whose slices were judged; not counted of trials, where one that was not is
+    /// one too many.
     pub judged_samples: u32,
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
@@ -117,12 +122,14 @@ impl CleanCounts {
         }
     }
 
-    /// Share of all slices that are clean, those that were waited for included; absent where none was judged.
+    /// Share of all slices that are clean, those that were waited for included; absent where none
+    /// was judged.
     pub fn share(&self) -> Option<f64> {
         (self.judged > 0).then(|| f64::from(self.clean) / f64::from(self.judged))
     }
 
-    /// Share of the slices in which others ran on the CPU, or had a turn near; absent where none was judged.
+    /// Share of the slices in which others ran on the CPU, or had a turn near; absent where none
+    /// was judged.
     pub fn not_alone_share(&self) -> Option<f64> {
         (self.judged > 0).then(|| f64::from(self.not_alone) / f64::from(self.judged))
     }
@@ -132,7 +139,8 @@ impl CleanCounts {
         self.not_alone_share().is_some_and(|share| share > MOSTLY)
     }
 
-    /// Share of the slices that were clean as the machine was found: of all where none was timed so.
+    /// Share of the slices that were clean as the machine was found: of all where none was timed
+    /// so.
     pub fn share_as_found(&self) -> Option<f64> {
         match self.as_found {
             0 => self.share(),
@@ -155,8 +163,8 @@ impl CaseSlices {
         CleanCounts { judged, clean, not_alone, as_found, clean_as_found, other_clock_as_found }
     }
 
-    /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose slices were all too
-    /// long are left out, as any slice is that something else was in.
+    /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose
+    /// slices were all too long are left out, as any slice is that something else was in.
     pub fn is_judged(&self) -> bool {
         let samples = self.judged_samples.saturating_add(self.not_judged);
         self.judged > 0 && f64::from(self.not_judged) <= MOST_NOT_JUDGED * f64::from(samples)
@@ -262,8 +270,9 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
 /// Times of a hop in the slices of a sample.
 type Hops<'a> = (&'a ring::Sample, Vec<Timed>);
 
-/// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds, at the run's
-/// clock. Slices at other clocks are among them, and brought to it, where `clock` knows how.
+/// The samples of a round that have clean slices, with the time of a hop in each of these, in
+/// nanoseconds, at the run's clock. Slices at other clocks are among them, and brought to it, where
+/// `clock` knows how.
 pub(crate) fn clean_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
@@ -276,8 +285,8 @@ pub(crate) fn clean_hops<'a>(
     all.map(|(sample, hops)| (sample, hops.into_iter().map(brought).collect())).collect()
 }
 
-/// The same as they were timed, of slices at these clocks. What was interrupted is left out. Of hops in pieces each sample has
-/// one time.
+/// The same as they were timed, of slices at these clocks. What was interrupted is left out. Of
+/// hops in pieces each sample has one time.
 fn timed_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
@@ -309,8 +318,8 @@ fn timed_hops<'a>(
     all
 }
 
-/// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples; of hops
-/// in pieces each worker has one figure.
+/// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings
+/// of triples; of hops in pieces each worker has one figure.
 pub(crate) fn clean_above(
     case: &ring::Case,
     samples: &[&ring::Sample],
@@ -348,14 +357,15 @@ fn sound_triples<'a>(
     sound.filter_map(|sample| Some((*sample, sample.triples.as_deref()?)))
 }
 
-/// The slices of a sample that can be judged, and that nothing disturbed. Those of a sample whose triples are in pieces
-/// are too long to be.
+/// The slices of a sample that can be judged, and that nothing disturbed. Those of a sample whose
+/// triples are in pieces are too long to be.
 fn judged<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a Slices> {
     let short = sample.judged_slices().filter(|_| sample.in_pieces().is_none());
     short.filter(|_| !is_disturbed(case, sample))
 }
 
-/// Whether time was stolen from a sample, a member moved that was to stay, or others had the CPU throughout.
+/// Whether time was stolen from a sample, a member moved that was to stay, or others had the CPU
+/// throughout.
 fn is_disturbed(case: &ring::Case, sample: &ring::Sample) -> bool {
     let stolen = sample.steal_ns.is_some_and(|ns| ns > 0);
     stolen || sample.has_moved(case) || sample.is_shared_throughout(case)
@@ -417,8 +427,8 @@ pub fn levels(plan: &Plan, samples: &[Sample]) -> Levels {
     levels_of(plan, rings(samples), trials(samples))
 }
 
-/// A plan of rings and trials, which ran on the same CPU, with what both together say of its level: so that each
-/// is judged by it. Other plans as they are.
+/// A plan of rings and trials, which ran on the same CPU, with what both together say of its level:
+/// so that each is judged by it. Other plans as they are.
 pub(crate) fn with_shared_level<'a>(plan: &'a Plan, samples: &[Sample]) -> Cow<'a, Plan> {
     if plan.experiment.takes() != Takes::Both {
         return Cow::Borrowed(plan);

@@ -1,5 +1,6 @@
-//! Hops that take longer than a slice, in pieces between quanta: what a hop of the ring takes, and what it takes above
-//! the members' own solos. No hop needs to have been clean throughout, only each of its pieces in some hop.
+//! Hops that take longer than a slice, in pieces between quanta: what a hop of the ring takes, and
+//! what it takes above the members' own solos. No hop needs to have been clean throughout, only
+//! each of its pieces in some hop.
 
 use super::level::{Level, near};
 use crate::ring::{LONGEST_SLICE_NS, Sample, Triple, Triples};
@@ -18,8 +19,8 @@ pub(crate) struct InPieces {
     pub clean_as_found: u32,
 }
 
-/// Times of one part of one member's hop, in nanoseconds: of one of its pieces, or from its last quantum to the first
-/// of the next hop.
+/// Times of one part of one member's hop, in nanoseconds: of one of its pieces, or from its last
+/// quantum to the first of the next hop.
 #[derive(Clone, Debug, Default)]
 struct Times {
     ring: Vec<f64>,
@@ -34,7 +35,8 @@ impl Sample {
 }
 
 impl Triples {
-    /// Parts of all rings whose hops were cut, and those of triples that were timed as the machine was found.
+    /// Parts of all rings whose hops were cut, and those of triples that were timed as the machine
+    /// was found.
     pub(crate) fn ring_parts(&self) -> (u32, u32) {
         let count = |all: &[Triple]| {
             all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
@@ -43,8 +45,9 @@ impl Triples {
         (count(as_found).saturating_add(count(waited)), count(as_found))
     }
 
-    /// What the clean parts say: medians of each part of each member's hop, summed. No figure where a part was never
-    /// clean, in the ring or in the solos, and where no place of the memory was tried on an unshared core.
+    /// What the clean parts say: medians of each part of each member's hop, summed. No figure where
+    /// a part was never clean, in the ring or in the solos, and where no place of the memory was
+    /// tried on an unshared core.
     pub(crate) fn clean_in_pieces(&self, level: &Level) -> InPieces {
         let is_clean = |(latency, throughput)| level.is_clean(latency, throughput);
         let mut times = Vec::new();
@@ -57,8 +60,8 @@ impl Triples {
         InPieces { hop_ns, above_ns, clean, clean_as_found }
     }
 
-    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to latency-bound loop, at whatever
-    /// clock, in the ring and in the solos.
+    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to
+    /// latency-bound loop, at whatever clock, in the ring and in the solos.
     pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
         let mut times = Vec::new();
         self.add_parts(&self.all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
@@ -67,7 +70,8 @@ impl Triples {
         self.above(&times).is_some()
     }
 
-    /// What a hop takes above the solos in the triples that were timed as the machine was found, at whatever speed.
+    /// What a hop takes above the solos in the triples that were timed as the machine was found, at
+    /// whatever speed.
     pub(super) fn above_in_pieces_as_found_ns(&self) -> Option<f64> {
         let mut times = Vec::new();
         self.add_parts(self.as_found_and_waited().0, &mut times, u64::MAX, |_| true);
@@ -89,8 +93,8 @@ impl Triples {
         (!times.is_empty()).then(|| all / f64::from(self.members))
     }
 
-    /// Adds the clean parts of these triples, none longer than `longest_ns`, member by member in the order of a hop. Gives
-    /// how many of rings are.
+    /// Adds the clean parts of these triples, none longer than `longest_ns`, member by member in
+    /// the order of a hop. Gives how many of rings are.
     fn add_parts<'a>(
         &self,
         triples: impl IntoIterator<Item = &'a Triple>,
@@ -125,7 +129,8 @@ impl Triples {
         clean
     }
 
-    /// Parts of a hop, with what comes before the next; none where a triple does not have all times.
+    /// Parts of a hop, with what comes before the next; none where a triple does not have all
+    /// times.
     fn parts_of_hop(&self, triple: &Triple) -> Option<usize> {
         let each = (self.pieces.filter(|pieces| *pieces > 0)? as usize).checked_add(1)?;
         let hops = |laps: u64| usize::try_from(laps).ok()?.checked_mul(self.members as usize);
@@ -142,8 +147,9 @@ impl Triples {
     }
 }
 
-/// The parts of a phase that are clean, with their number: the two quanta on each side are, as far as the phase has
-/// them, and they are no further apart than `longest_ns`: else they do not say what was between.
+/// The parts of a phase that are clean, with their number: the two quanta on each side are, as far
+/// as the phase has them, and they are no further apart than `longest_ns`: else they do not say
+/// what was between.
 fn clean_parts<'a>(
     quanta: &'a [bool],
     parts_ns: &'a [u64],
@@ -166,8 +172,8 @@ mod tests {
     /// Time of a part of the hop of one member.
     type Part<'a> = &'a dyn Fn(usize, usize) -> u64;
 
-    /// Two members, two pieces a hop, two laps of the ring, two of each solo. What lies between quanta of a shared
-    /// core takes ten times as long.
+    /// Two members, two pieces a hop, two laps of the ring, two of each solo. What lies between
+    /// quanta of a shared core takes ten times as long.
     fn triple(solo: Part, ring: Part, shared: &[usize]) -> Triple {
         let quanta = (0..36).map(|i| if shared.contains(&i) { SHARED } else { ALONE });
         let (latency_ns, throughput_ns) = quanta.unzip();
@@ -241,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_phase_is_judged_by_its_own_quanta() {
-        // The last of the solos before and the first of those after the ring: its parts are all clean.
+        // The last of the solos before and the first of those after the ring: its parts are all
+        // clean.
         let beside = triple(&solo, &ring, &[11, 24]);
         assert_eq!(said(vec![beside]), (Some(45.0), Some(4845.0), 11));
     }

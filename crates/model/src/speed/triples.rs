@@ -37,8 +37,8 @@ impl Triples {
         self.ring_slices().saturating_sub(alone)
     }
 
-    /// The median of the triples that were timed as the machine was found, at whatever speed; absent without
-    /// one.
+    /// The median of the triples that were timed as the machine was found, at whatever speed;
+    /// absent without one.
     pub fn above_solos_as_found_ns(&self) -> Option<f64> {
         if self.pieces.is_some() {
             return self.above_in_pieces_as_found_ns();
@@ -47,12 +47,12 @@ impl Triples {
         median(&as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect::<Vec<f64>>())
     }
 
-    /// What a hop takes above the members' solos in each clean part of the ring, in nanoseconds: less the mean
-    /// over the members of the median of their clean solos. All parts of a worker are on the same memory, so that
-    /// a ring needs no clean solos of its own triple. None where a member has no clean solo, where a part of
-    /// the ring is not clean, and where no place of their memory was tried on an unshared core: the one that was
-    /// taken is any.
-    /// They are at the run's clock: where `clocks` (of rings and of solos) bring times to it, those at any count.
+    /// What a hop takes above the members' solos in each clean part of the ring, in nanoseconds:
+    /// less the mean over the members of the median of their clean solos. All parts of a worker are
+    /// on the same memory, so that a ring needs no clean solos of its own triple. None where a
+    /// member has no clean solo, where a part of the ring is not clean, and where no place of their
+    /// memory was tried on an unshared core: the one that was taken is any. They are at the run's
+    /// clock: where `clocks` (of rings and of solos) bring times to it, those at any count.
     pub(crate) fn clean_above_solos_ns(
         &self,
         level: &Level,
@@ -77,7 +77,8 @@ impl Triples {
         }
         let mut whole = self.alone().concat();
         whole.retain(|one| self.is_whole(one));
-        // One that is whole has a solo of each member: their number is no larger than what is there.
+        // One that is whole has a solo of each member: their number is no larger than what is
+        // there.
         let members = if whole.is_empty() { 0 } else { self.members as usize };
         let (mut rings, mut solos) = (Vec::new(), vec![Vec::new(); members]);
         let hops = self.ring_laps as f64 * members as f64;
@@ -123,8 +124,8 @@ impl Triple {
         self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied())
     }
 
-    /// The latency quantum of what lies between quantum `first` and the next where that is clean at these clocks: these two
-    /// are, and those beside them.
+    /// The latency quantum of what lies between quantum `first` and the next where that is clean at
+    /// these clocks: these two are, and those beside them.
     fn quantum_between(&self, level: &Level, clocks: Clocks, first: usize) -> Option<f64> {
         let from = first.saturating_sub(1);
         let around: Vec<(u32, u32)> = self.quanta().skip(from).take(first + 3 - from).collect();
@@ -138,7 +139,8 @@ mod tests {
     use super::*;
     use crate::ring::Places;
 
-    /// A triple of two members and a ring of `ring_ns`; the quanta of these numbers are those of a shared core.
+    /// A triple of two members and a ring of `ring_ns`; the quanta of these numbers are those of a
+    /// shared core.
     fn triple(solos_ns: [u64; 4], ring_ns: &[u64], shared: &[usize]) -> Triple {
         let count = 9 + ring_ns.len();
         let quanta = (0..count).map(|i| if shared.contains(&i) { SHARED } else { ALONE });
@@ -188,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_part_is_clean_if_the_two_quanta_on_each_side_are() {
-        // Quanta 0 to 3 are those of the solos before, 4 to 7 of the ring's three slices, 8 to 11 of the solos.
+        // Quanta 0 to 3 are those of the solos before, 4 to 7 of the ring's three slices, 8 to 11
+        // of the solos.
         let slices = [20_000, 30_000, 40_000];
         // Another triple has all solos that are wanted, and no clean slice.
         let solos = || triple(SOLOS, &slices, &[5, 6]);

@@ -1,13 +1,15 @@
-//! Where other tasks had turns on the CPU, and what lies near one: a task that had a turn may wait for its next. While it
-//! does, the kernel has more to choose from in each switch, which then costs more, also in slices that nobody shares.
+//! Where other tasks had turns on the CPU, and what lies near one: a task that had a turn may wait
+//! for its next. While it does, the kernel has more to choose from in each switch, which then costs
+//! more, also in slices that nobody shares.
 
 use crate::ring::{Slices, Triple, Triples, is_alone};
 
-/// What takes so much at once is the turn of a task: interrupts and the kernel's own threads take less.
+/// What takes so much at once is the turn of a task: interrupts and the kernel's own threads take
+/// less.
 const TURN_NS: u64 = 500_000;
 
-/// Whoever waits all the time has a turn within this: the kernel's slices are 3 to 4 ms (sched(7), `base_slice_ns`), and
-/// of two scheduling groups one may have several in a row.
+/// Whoever waits all the time has a turn within this: the kernel's slices are 3 to 4 ms (sched(7),
+/// `base_slice_ns`), and of two scheduling groups one may have several in a row.
 const NEAR_NS: u64 = 10_000_000;
 
 /// What passed on the CPU, in the order of time, and where in it others had turns.
@@ -31,19 +33,22 @@ impl Timeline {
 
     /// Whether others had a turn in this span, shortly before or shortly after.
     pub(super) fn is_near_a_turn(&self, (from, to): (u64, u64)) -> bool {
-        // They are in the order of time: the first that is not over long before is the only one to ask.
+        // They are in the order of time: the first that is not over long before is the only one to
+        // ask.
         let over = self.turns.partition_point(|turn| turn.1.saturating_add(NEAR_NS) < from);
         self.turns.get(over).is_some_and(|turn| turn.0 <= to.saturating_add(NEAR_NS))
     }
 }
 
-/// Whether others had a turn in what passed: so much of it, and more than interrupts take of a long time.
+/// Whether others had a turn in what passed: so much of it, and more than interrupts take of a long
+/// time.
 fn is_turn(elapsed_ns: u64, cpu_ns: u64) -> bool {
     elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS && !is_alone(elapsed_ns, cpu_ns)
 }
 
 impl Slices {
-    /// Of each slice, whether others ran in it or had a turn near it. None where that was not looked at.
+    /// Of each slice, whether others ran in it or had a turn near it. None where that was not
+    /// looked at.
     pub(crate) fn beside_others(&self) -> Vec<bool> {
         let mut timeline = Timeline::default();
         let mut spans = Vec::with_capacity(self.cpu_ns.len());
@@ -74,8 +79,8 @@ impl Slices {
 }
 
 impl Triples {
-    /// The triples in and near which nobody else had a turn: those that were timed as the machine was found, and those that
-    /// waited.
+    /// The triples in and near which nobody else had a turn: those that were timed as the machine
+    /// was found, and those that waited.
     pub(super) fn alone(&self) -> [Vec<&Triple>; 2] {
         let mut timeline = Timeline::default();
         let pass = |one: &Triple| timeline.pass(one.elapsed_ns(), one.has_turn());
@@ -143,7 +148,8 @@ mod tests {
             others[20] = ns;
             beside(&slices(&others, &[]))
         };
-        // A slice and its quantum take 1.012 ms: those of the ten before and behind it begin or end within 10 ms.
+        // A slice and its quantum take 1.012 ms: those of the ten before and behind it begin or end
+        // within 10 ms.
         assert_eq!(with(TURN_NS), (10..=30).collect::<Vec<_>>());
         // What is no turn is in its slice only, and what is next to nothing nowhere.
         assert_eq!(with(TURN_NS - 1), [20]);

@@ -10,13 +10,14 @@ use crate::estimate::Speed;
 use crate::plan::Known;
 use crate::speed::is_known;
 
-/// No figure is known better than this, as a share of it: one that is the same in each round would have no error.
+/// No figure is known better than this, as a share of it: one that is the same in each round would
+/// have no error.
 const LEAST_ERROR: f64 = 1e-5;
 /// Of the intervals that the scatter between launches is for.
 const CONFIDENCE: f64 = 0.95;
 
-/// What launches say of a case, by its number: how its figure goes with the clock, and how it scatters between them once it is at
-/// one.
+/// What launches say of a case, by its number: how its figure goes with the clock, and how it
+/// scatters between them once it is at one.
 pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
     let cases = || {
         let of_launch = |launch: &'_ Subject| launch.cases.iter().position(|of| of.number == case);
@@ -39,8 +40,8 @@ pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
     }
 }
 
-/// tau, as launches at full speed and at one clock say it; absent where they are fewer than five. A few know it worse than
-/// many: times the quantile of as many by that of the normal distribution.
+/// tau, as launches at full speed and at one clock say it; absent where they are fewer than five. A
+/// few know it worse than many: times the quantile of as many by that of the normal distribution.
 fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
     let (there, _) = launches.at(launches.quantum_ns()?, elasticity);
     let full = |of: &super::Measured| of.estimate.filter(|of| of.speed == Speed::Full);
@@ -55,8 +56,8 @@ fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
     Some((scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?).min(1.0))
 }
 
-/// Launches that lie farther from the middle than so many robust deviations of theirs count as being there: one wild launch among
-/// twenty is one in twenty, and no measure of the others.
+/// Launches that lie farther from the middle than so many robust deviations of theirs count as
+/// being there: one wild launch among twenty is one in twenty, and no measure of the others.
 const FAR: f64 = 3.0;
 /// Launches from which it is seen which of them are wild.
 const FEWEST_TO_TELL: usize = 8;
@@ -108,7 +109,8 @@ mod tests {
         assert!(of(&alike, Some(0.0)).unwrap() > 0.04);
     }
 
-    /// Deviations of 0.4 % about the mean of six, known to 0.1 %: tau^2 = 6/5 x 0.4^2 - 0.1^2, times t(0.975; 5) = 2.571 by 1.960.
+    /// Deviations of 0.4 % about the mean of six, known to 0.1 %: tau^2 = 6/5 x 0.4^2 - 0.1^2,
+    /// times t(0.975; 5) = 2.571 by 1.960.
     #[test]
     fn few_launches_know_their_scatter_badly() {
         let launches = [0.996, 1.004].into_iter().cycle().take(6);

@@ -66,7 +66,8 @@ pub struct Measured {
     pub estimate: Option<Estimate>,
     /// Whether the run ended: nothing is built on one that did not.
     pub is_whole: bool,
-    /// At which clock it is; absent where that is not known, and of what no clock of the core bounds.
+    /// At which clock it is; absent where that is not known, and of what no clock of the core
+    /// bounds.
     pub clock: Option<AtClock>,
 }
 
@@ -81,7 +82,8 @@ impl Measured {
         self.estimate?.cycles(self.clock_ghz(target)?)
     }
 
-    /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is where its clock is not known.
+    /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is
+    /// where its clock is not known.
     fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<Brought>) {
         let Some(clock) = self.clock else { return (self.clone(), None) };
         let by = clock.to(to_ns, power);
@@ -106,8 +108,8 @@ pub enum Values {
 }
 
 impl Values {
-    /// Those of the launches that count, and whether they ended: only those that did, and of these only those that saw
-    /// full speed, where there are any.
+    /// Those of the launches that count, and whether they ended: only those that did, and of these
+    /// only those that saw full speed, where there are any.
     pub fn counting(&self) -> (Vec<Estimate>, bool) {
         let known = |whole: bool| {
             let such = self.launches().iter().filter(move |launch| !whole || launch.is_whole);
@@ -122,8 +124,8 @@ impl Values {
         (all, are_whole)
     }
 
-    /// What these say together: their mean, by their own errors and their scatter. Of one its own estimate; absent of
-    /// published figures.
+    /// What these say together: their mean, by their own errors and their scatter. Of one its own
+    /// estimate; absent of published figures.
     pub fn together(&self, launch_scatter: f64) -> Option<Estimate> {
         let (all, _) = self.counting();
         let (first, count) = (all.first()?, all.len() as f64);
@@ -139,7 +141,8 @@ impl Values {
         mean.unwrap_or(Some(Estimate { value, ..*first }))
     }
 
-    /// The middle of its launches' clocks: their latency quantum in nanoseconds. Absent where none is known.
+    /// The middle of its launches' clocks: their latency quantum in nanoseconds. Absent where none
+    /// is known.
     pub fn quantum_ns(&self) -> Option<f64> {
         let quanta = self.launches().iter().filter_map(|launch| Some(launch.clock?.quantum_ns));
         median(&quanta.collect::<Vec<f64>>())
@@ -150,8 +153,8 @@ impl Values {
         self.launches().iter().filter_map(|launch| launch.clock).collect()
     }
 
-    /// The same with all launches at one clock, and how far they were brought on average, as ln of the quanta. What that leaves
-    /// open is the same in all of them, and not in their intervals.
+    /// The same with all launches at one clock, and how far they were brought on average, as ln of
+    /// the quanta. What that leaves open is the same in all of them, and not in their intervals.
     pub fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, f64) {
         let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
         let (launches, by): (Vec<Measured>, Vec<Option<Brought>>) =
@@ -200,7 +203,8 @@ pub struct Subcase {
     pub figures: BTreeMap<Quantity, Values>,
     /// Why it could not be measured in some round, as last told.
     pub failure: Option<String>,
-    /// Hops or trials by the number of the round, for formats that tell how often something was done.
+    /// Hops or trials by the number of the round, for formats that tell how often something was
+    /// done.
     pub iterations: Vec<(u32, u64)>,
 }
 
@@ -251,16 +255,18 @@ pub struct Side {
 pub struct Subject {
     /// What it is, and on which machine.
     pub side: Side,
-    /// What its figures were measured on; of published ones nothing is known but their side's words.
+    /// What its figures were measured on; of published ones nothing is known but their side's
+    /// words.
     pub machine: Machine,
     /// The verdict on its noise; absent for published figures.
     pub noise: Option<NoiseVerdict>,
-    /// The clock that most of it had, in GHz, by the reference quanta: of the first CPU that has a level, of several
-    /// launches their mean. Absent where that is not known.
+    /// The clock that most of it had, in GHz, by the reference quanta: of the first CPU that has a
+    /// level, of several launches their mean. Absent where that is not known.
     pub clock_ghz: Option<f64>,
     /// The seed of its plan; 0 for published figures.
     pub seed: u64,
-    /// tau: the standard deviation between launches as a share of a figure; 0 for published figures.
+    /// tau: the standard deviation between launches as a share of a figure; 0 for published
+    /// figures.
     pub launch_scatter: f64,
     /// The same of each case, by its number, as far as launches say it.
     pub case_scatters: Vec<Option<f64>>,
@@ -309,8 +315,8 @@ impl Subject {
         }
     }
 
-    /// Several launches of one plan as one subject: each case of the first with the figures of all that have
-    /// it, each at its own clock. Absent without a launch.
+    /// Several launches of one plan as one subject: each case of the first with the figures of all
+    /// that have it, each at its own clock. Absent without a launch.
     pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();

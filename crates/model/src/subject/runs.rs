@@ -19,7 +19,8 @@ use crate::trial::{self, Trial};
 use crate::words;
 use stats::Elasticity;
 
-/// What a trial was given that says nothing of what was tried: how long, how often, with which seed.
+/// What a trial was given that says nothing of what was tried: how long, how often, with which
+/// seed.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
 /// Titles and labels of a plan's cases, by number: what tells each from the others.
@@ -126,7 +127,8 @@ fn figures(
     all.into_iter().filter_map(known).collect()
 }
 
-/// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.
+/// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other
+/// CPUs have it.
 pub(super) fn labels(case: &Case) -> Labels {
     let mut labels = named([
         ("members", case.members.to_string()),

@@ -40,8 +40,8 @@ fn both(one: &Level, other: &Level) -> Level {
     }
 }
 
-/// after / before. What the power of the clock leaves open is the same in all runs at one clock: it enters once, by how
-/// far the clocks of both levels are apart.
+/// after / before. What the power of the clock leaves open is the same in all runs at one clock: it
+/// enters once, by how far the clocks of both levels are apart.
 fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> Ratio {
     let apart = |level: &Level| series.apart(level.first..level.end);
     let chance = quantile * before.error.hypot(after.error);
@@ -56,7 +56,8 @@ fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> Ratio
 fn change(series: &Series, before: &Level, after: &Level, ratio: Ratio) -> Change {
     let figures = &series.figures;
     let (last, first) = (&figures[after.first - 1], &figures[after.first]);
-    // The place may be one off: what lies between the second on each side is both before and behind.
+    // The place may be one off: what lies between the second on each side is both before and
+    // behind.
     let old = &figures[after.first.saturating_sub(2).max(before.first)];
     let new = &figures[(after.first + 1).min(after.end - 1)];
     let mut machine = old.subject.machine.differences(&new.subject.machine);

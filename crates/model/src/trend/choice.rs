@@ -56,7 +56,8 @@ impl Case {
         labels.len() == self.labels.len() && labels.iter().all(is_own)
     }
 
-    /// Whether a word means it: its title, what one of its labels stands at, or that with the label's name.
+    /// Whether a word means it: its title, what one of its labels stands at, or that with the
+    /// label's name.
     fn is(&self, word: &str) -> bool {
         let is = |name: &str, value: &str| {
             word == value || word == format!("{name} {value}") || word == format!("{name}={value}")
@@ -68,8 +69,8 @@ impl Case {
     }
 }
 
-/// The case that all words mean and most runs have; without a word the ring of two if there is one. Of equals the one
-/// that is first in the oldest run. An error says what is wrong with which word.
+/// The case that all words mean and most runs have; without a word the ring of two if there is one.
+/// Of equals the one that is first in the oldest run. An error says what is wrong with which word.
 pub fn choose(runs: &[Planned], wanted: &[String]) -> Result<Case, String> {
     let mut counted: Vec<(&Case, usize)> = Vec::new();
     for case in runs.iter().flat_map(|run| &run.0) {

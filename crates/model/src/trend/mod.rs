@@ -1,8 +1,9 @@
-//! The stored runs of a machine as a record of it: a case's cost over time, where it changed, and what of the machine
-//! changed with it.
+//! The stored runs of a machine as a record of it: a case's cost over time, where it changed, and
+//! what of the machine changed with it.
 //!
-//! All figures are at one clock of the core, so that a turbo is no change of cost; the clock has changes of its own.
-//! `docs/method.md` has the formulas, and how often a change is found, and none where there is none.
+//! All figures are at one clock of the core, so that a turbo is no change of cost; the clock has
+//! changes of its own. `docs/method.md` has the formulas, and how often a change is found, and none
+//! where there is none.
 
 mod changes;
 mod choice;
@@ -71,7 +72,8 @@ pub struct Terms {
     pub cost: Cost,
     /// What a point is.
     pub by: By,
-    /// The share by which the newest change may be slower: 0.03 is 3 %. Absent where nobody asked for a gate.
+    /// The share by which the newest change may be slower: 0.03 is 3 %. Absent where nobody asked
+    /// for a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
 }
@@ -148,8 +150,8 @@ pub struct Change {
     pub after_ns: f64,
     /// after / before, with a 95 % interval.
     pub ratio: Ratio,
-    /// What changed with it in the machine and affects the cost of a switch: between the second run before and the second
-    /// behind, as the place may be one off.
+    /// What changed with it in the machine and affects the cost of a switch: between the second run
+    /// before and the second behind, as the place may be one off.
     pub machine: Vec<Difference>,
     /// What changed with it in the program that measured.
     pub program: Vec<Difference>,
@@ -217,7 +219,8 @@ pub struct Trend {
     /// Which cost it is; absent where no run has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Quantity>,
-    /// The clock that all figures are at, in GHz: the middle of the runs'. Absent where it is not known.
+    /// The clock that all figures are at, in GHz: the middle of the runs'. Absent where it is not
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
     /// Figures that count: runs.
@@ -237,8 +240,8 @@ pub struct Trend {
     pub scatter: f64,
     /// How far neighbours depend on each other: from 0 to 0.8, taken into account.
     pub dependence: f64,
-    /// The smallest change, as a share, that the newest three runs would show, whatever is not known of how the cost goes with
-    /// the clock. Absent below six runs.
+    /// The smallest change, as a share, that the newest three runs would show, whatever is not
+    /// known of how the cost goes with the clock. Absent below six runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Runs that do not count, by reason.

@@ -23,7 +23,8 @@ pub(super) struct Figure<'a> {
     pub(super) point: usize,
     /// The cost at the clock of the series.
     pub(super) ns: f64,
-    /// Its standard error by chance: what the clock leaves open is the same in all runs of one clock.
+    /// Its standard error by chance: what the clock leaves open is the same in all runs of one
+    /// clock.
     error_ns: f64,
     /// ln of the series' quantum by its own; 0 without a clock.
     pub(super) apart: f64,
@@ -114,22 +115,23 @@ impl<'a> Series<'a> {
         steps_of(self.figures.iter().map(|of| (of.point, of.ns, of.error_ns)))
     }
 
-    /// How far the clock of these figures is from that of the series: the mean, as that of the figures is, of ln of the quanta.
+    /// How far the clock of these figures is from that of the series: the mean, as that of the
+    /// figures is, of ln of the quanta.
     pub(super) fn apart(&self, numbers: Range<usize>) -> f64 {
         let all: Vec<f64> = self.figures[numbers].iter().map(|figure| figure.apart).collect();
         mean(&all).unwrap_or(0.0)
     }
 
-    /// Half of an interval in ln, with what so much of another clock leaves open: the error of the power, or where nobody
-    /// knows that, any from 0 to 1.
+    /// Half of an interval in ln, with what so much of another clock leaves open: the error of the
+    /// power, or where nobody knows that, any from 0 to 1.
     pub(super) fn half_width(&self, by_chance: f64, apart: f64) -> f64 {
         let z = normal_quantile(0.95).unwrap_or(2.0);
         let open = Brought { apart, power: self.power }.open();
         by_chance.hypot(z * open.error) + open.slack
     }
 
-    /// How far what nobody knows of the clock leaves the newest runs open against the others, as a share: a change that is no larger
-    /// could be hidden.
+    /// How far what nobody knows of the clock leaves the newest runs open against the others, as a
+    /// share: a change that is no larger could be hidden.
     pub(super) fn open(&self) -> f64 {
         let all: Vec<f64> = self.figures.iter().map(|figure| figure.apart).collect();
         let span = all.iter().copied().reduce(f64::max).zip(all.iter().copied().reduce(f64::min));

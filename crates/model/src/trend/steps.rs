@@ -104,7 +104,8 @@ impl Steps {
         student_quantile(0.95, left as f64).unwrap_or(f64::INFINITY)
     }
 
-    /// The smallest change that the newest three figures could show, as a share; absent where there are too few.
+    /// The smallest change that the newest three figures could show, as a share; absent where there
+    /// are too few.
     pub(super) fn detectable(&self) -> Option<f64> {
         let all = self.errors.len();
         let error = median(&self.errors).filter(|_| all >= FEWEST_OF_ALL)?;
@@ -179,9 +180,9 @@ impl Seen {
         some.map(|(first, end)| level(&self.points, first, end)).collect()
     }
 
-    /// Widens the errors by what the figures are off the levels that are found with them: to what they scatter by, where
-    /// that is more, and as neighbours that depend on each other tell less than as many that do not, by
-    /// (1 + r) / (1 - r) in the variance. Gives r.
+    /// Widens the errors by what the figures are off the levels that are found with them: to what
+    /// they scatter by, where that is more, and as neighbours that depend on each other tell less
+    /// than as many that do not, by (1 + r) / (1 - r) in the variance. Gives r.
     fn less_known(&mut self) -> f64 {
         let levels = self.levels(&self.starts());
         let off = |level: &Level| {
@@ -205,7 +206,8 @@ impl Seen {
     }
 }
 
-/// The scatter of neighbours beyond their own errors. A step is one difference among many, which a median passes over.
+/// The scatter of neighbours beyond their own errors. A step is one difference among many, which a
+/// median passes over.
 fn scatter(points: &[Log]) -> f64 {
     let differences: Vec<f64> = points.windows(2).map(|pair| pair[1].log - pair[0].log).collect();
     let squares: Vec<f64> = points.iter().map(|point| point.error * point.error).collect();
@@ -247,7 +249,8 @@ fn starts(points: &[Log]) -> Vec<usize> {
 fn best(points: &[Log], settings: &'static Settings) -> Vec<usize> {
     let at = |point: &Log| Point {
         x: point.place as f64 + 1.0,
-        // The engine works in units of the largest: levels that are far from zero lose no digit by it.
+        // The engine works in units of the largest: levels that are far from zero lose no digit by
+        // it.
         y: point.log - points[0].log,
         error: Some(point.error),
     };
@@ -279,8 +282,8 @@ fn starts_of(points: &[Log], places: &[f64], brackets: &[usize]) -> Option<Vec<u
     (enough && are_apart(points, &spans)).then_some(starts)
 }
 
-/// Whether each level has enough figures that are nearer to it than to the one beside it: two far ones and one of the
-/// level before are none.
+/// Whether each level has enough figures that are nearer to it than to the one beside it: two far
+/// ones and one of the level before are none.
 fn are_apart(points: &[Log], spans: &[(usize, usize)]) -> bool {
     let levels: Vec<Level> = spans.iter().map(|(first, end)| level(points, *first, *end)).collect();
     let nearer = |own: &Level, other: &Level| {

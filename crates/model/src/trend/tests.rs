@@ -1,4 +1,5 @@
-//! Records that are made up: how often a change is found, and none where there is none; what is said of it.
+//! Records that are made up: how often a change is found, and none where there is none; what is
+//! said of it.
 
 use std::f64::consts::TAU;
 
@@ -38,7 +39,8 @@ fn steps(costs: &[f64]) -> Steps {
 
 const RECORDS: usize = 400;
 
-/// The share of records in which a step of this size is found within one run of its place, and no other.
+/// The share of records in which a step of this size is found within one run of its place, and no
+/// other.
 fn found(runs: usize, r: f64, by: f64) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let is_found = |number: &usize| {

@@ -1,5 +1,6 @@
-//! Trials, which stand beside the ring. Something is done many times in a fresh worker, and the outcome of each
-//! time is kept. What is tried, what came back, and the names of the outcomes; `findings` reads them.
+//! Trials, which stand beside the ring. Something is done many times in a fresh worker, and the
+//! outcome of each time is kept. What is tried, what came back, and the names of the outcomes;
+//! `findings` reads them.
 
 mod names;
 mod sample;
@@ -105,7 +106,8 @@ pub struct Execution {
     pub work: Work,
     /// Laps: the same in all conditions, so that execution times compare.
     pub laps: u64,
-    /// Seed of the noise's gaps: with the round and the array it says what they are, in every condition.
+    /// Seed of the noise's gaps: with the round and the array it says what they are, in every
+    /// condition.
     pub seed: u64,
     /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
     /// policy's lowest.
@@ -152,16 +154,16 @@ pub struct Wakeup {
     pub load: Load,
     /// How many times.
     pub wakes: u32,
-    /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
-    /// no phase of the tick is preferred.
+    /// From one wake to the next moment asked for: evenly from half of this to three halves, so
+    /// that no phase of the tick is preferred.
     pub period_ns: u64,
     /// The timer slack to set (PR_SET_TIMERSLACK); it holds under SCHED_OTHER only.
     pub timer_slack_ns: u64,
     /// Of the random choice; the round is added.
     pub seed: u64,
     /// What leaving an idle state may take at most, in microseconds, held by /dev/cpu_dma_latency
-    /// (Documentation/power/pm_qos_interface.rst): 0 keeps CPUs out of idle states. Absent where the kernel has its
-    /// choice, as in older runs.
+    /// (Documentation/power/pm_qos_interface.rst): 0 keeps CPUs out of idle states. Absent where
+    /// the kernel has its choice, as in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<u32>,
 }

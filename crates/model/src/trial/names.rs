@@ -27,16 +27,16 @@ pub mod loops {
     pub const EMPTY_BATCH_TICKS: &str = "empty_batch_ticks";
     /// Count: calls (loops) that were made, warm-up included.
     pub const CALLS: &str = "calls";
-    /// Count: signals that handlers have caught. One for each call of [`SIGNAL_SELF`], two for each loop
-    /// of two processes, else there is no sample.
+    /// Count: signals that handlers have caught. One for each call of [`SIGNAL_SELF`], two for each
+    /// loop of two processes, else there is no sample.
     pub const CAUGHT: &str = "caught";
-    /// Count: entries into the kernel of [`ENTERED_CALLS`] calls, seen by tracing a child; absent where
-    /// none can be traced.
+    /// Count: entries into the kernel of [`ENTERED_CALLS`] calls, seen by tracing a child; absent
+    /// where none can be traced.
     pub const KERNEL_ENTRIES: &str = "kernel_entries";
     /// Count: calls whose entries were counted.
     pub const ENTERED_CALLS: &str = "entered_calls";
-    /// Count: voluntary and involuntary switches of both processes, from the start of the second to its
-    /// end.
+    /// Count: voluntary and involuntary switches of both processes, from the start of the second to
+    /// its end.
     pub const LOOP_SWITCHES: &str = "loop_switches";
     /// Count: CPU time of the process during all its loops, precisely.
     pub const CPU_NS: &str = "cpu_ns";
@@ -51,7 +51,8 @@ pub mod loops {
     /// Count: what of that was in user mode.
     pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
 
-    /// For each so many loops of one process there is one of two: the memorandum had 10,000 and 2,000.
+    /// For each so many loops of one process there is one of two: the memorandum had 10,000 and
+    /// 2,000.
     pub const TWO_PROCESS_SHARE: u32 = 5;
 }
 
@@ -84,8 +85,8 @@ pub mod malloc {
     /// Tally: the same for nothing at all.
     pub const EMPTY_TICKS: &str = "empty_ticks";
 
-    /// What a slow call was seen to do. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`; one call
-    /// may have several causes.
+    /// What a slow call was seen to do. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`; one
+    /// call may have several causes.
     pub const CAUSES: [Cause; 5] = [
         Cause { name: "fault", in_words: "first touch of a page" },
         Cause { name: "brk", in_words: "heap grown or shrunk (brk)" },
@@ -128,7 +129,8 @@ pub mod malloc {
         /// free(3)
         pub const FREE: Self = Self { tally: FREE_TICKS, slow: "slow_free" };
 
-        /// The count of its slow calls of one cause; by `ticks` the count of ticks that all of them took.
+        /// The count of its slow calls of one cause; by `ticks` the count of ticks that all of them
+        /// took.
         pub fn slow_by(self, cause: &str) -> String {
             format!("{}_{cause}", self.slow)
         }
@@ -176,16 +178,16 @@ pub mod interference {
 
     /// Tally: time of the laps of a run, in nanoseconds.
     pub const EXECUTION_NS: &str = "execution_ns";
-    /// Count: what the disturbance did between the two readings of the clock: packets received, bursts,
-    /// timers. Absent in quiet runs.
+    /// Count: what the disturbance did between the two readings of the clock: packets received,
+    /// bursts, timers. Absent in quiet runs.
     pub const NOISE_EVENTS: &str = "noise_events";
     /// Count: voluntary switches of both members.
     pub const VOLUNTARY: &str = "voluntary_switches";
     /// Count: involuntary ones.
     pub const INVOLUNTARY: &str = "involuntary_switches";
 
-    /// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms of each
-    /// second (sched_rt_runtime_us), and holds it back for the rest.
+    /// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms
+    /// of each second (sched_rt_runtime_us), and holds it back for the rest.
     pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
 }
 
@@ -207,13 +209,14 @@ pub mod gaps {
     pub const SWITCHES: &str = "switches";
     /// Count: nanoseconds from one timer tick to the next, by the kernel's word.
     pub const TICK_NS: &str = "tick_ns";
-    /// Counts, of interrupts that the CPU took around the window, by their name in /proc/interrupts.
+    /// Counts, of interrupts that the CPU took around the window, by their name in
+    /// /proc/interrupts.
     pub const INTERRUPTS: &str = "interrupts_";
     /// Count: all interrupts that the CPU took around the window.
     pub const ALL_INTERRUPTS: &str = "interrupts_all";
 
-    /// Factor by which a gap must exceed the 99th percentile of the loop's steps: more than a slower
-    /// clock of the core or a busy sibling do to all steps.
+    /// Factor by which a gap must exceed the 99th percentile of the loop's steps: more than a
+    /// slower clock of the core or a busy sibling do to all steps.
     pub const THRESHOLD_FACTOR: u64 = 8;
 }
 
@@ -227,8 +230,8 @@ pub mod wakeup {
     pub const SLACK_NS: &str = "timer_slack_ns";
     /// Count: voluntary and involuntary switches of the sleeper: each sleep is one.
     pub const SWITCHES: &str = "switches";
-    /// Count: what leaving an idle state might take at most, in microseconds, as /dev/cpu_dma_latency said while it
-    /// was held; absent where it was not.
+    /// Count: what leaving an idle state might take at most, in microseconds, as
+    /// /dev/cpu_dma_latency said while it was held; absent where it was not.
     pub const CPU_LATENCY_US: &str = "cpu_latency_us";
     /// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
     pub const COMPANION_NS: &str = "companion_cpu_ns";

@@ -17,16 +17,18 @@ pub struct Sample {
     pub case: usize,
     /// Round, from 0: one fresh worker for each case.
     pub round: u32,
-    /// Time of all trials together, the reference quanta among them, in nanoseconds (CLOCK_MONOTONIC_RAW; of `clock-sampling` the
-    /// time for which both processes were watched, by CLOCK_MONOTONIC).
+    /// Time of all trials together, the reference quanta among them, in nanoseconds
+    /// (CLOCK_MONOTONIC_RAW; of `clock-sampling` the time for which both processes were watched, by
+    /// CLOCK_MONOTONIC).
     pub elapsed_ns: u64,
     /// The same time by the time-stamp counter, in its ticks; absent without such a counter.
     pub elapsed_ticks: Option<u64>,
     /// Outcomes by name, of trials that are not taken in slices; each name ends in its unit
     /// (docs/record-format.md).
     pub tallies: BTreeMap<String, Tally>,
-    /// Outcomes of trials in slices, one entry for each of their loops. Empty for other trials, in runs of
-    /// schema 1, and on architectures that the quanta are not written for: then they are in `tallies`.
+    /// Outcomes of trials in slices, one entry for each of their loops. Empty for other trials, in
+    /// runs of schema 1, and on architectures that the quanta are not written for: then they are in
+    /// `tallies`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sliced: Vec<Sliced>,
     /// Gaps in the order of time, of trials that keep their moments.
@@ -85,7 +87,8 @@ impl Sample {
 pub struct Sliced {
     /// The slices and the quanta between them. A lap gives one outcome to each tally.
     pub slices: Slices,
-    /// Outcomes by name, those of each slice apart; each name ends in its unit (docs/record-format.md).
+    /// Outcomes by name, those of each slice apart; each name ends in its unit
+    /// (docs/record-format.md).
     pub tallies: BTreeMap<String, Vec<Tally>>,
 }
 

@@ -93,7 +93,8 @@ fn aix_3_2_is_flat_where_aix_3_1_is_not() {
     assert_eq!(new.shape(), Some(Shape::Constant), "{new:?}");
     assert!(new.trend_below.unwrap() < 0.10, "{new:?}");
     let old = verdict("RS6000/530 AIX 3.1");
-    // It rises and levels off; by nine points without errors a logarithm and a plateau are about as near.
+    // It rises and levels off; by nine points without errors a logarithm and a plateau are about as
+    // near.
     assert!(matches!(old.shape(), Some(Shape::Logarithmic | Shape::Saturating)), "{old:?}");
     assert!(growth(&old) > 1.3, "{old:?}");
 }

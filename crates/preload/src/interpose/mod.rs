@@ -1,6 +1,7 @@
 //! Times calls where a program makes them.
 //!
-//! What is between the two readings of the clock is the call and nothing else. All bookkeeping lies outside.
+//! What is between the two readings of the clock is the call and nothing else. All bookkeeping lies
+//! outside.
 
 // Takes the place of C functions, in memory that is shared with another process.
 #![allow(unsafe_code)]
@@ -45,11 +46,13 @@ const SAMPLED: u32 = 64;
 
 /// Of so many calls, one is followed by [`KNOWN_SAMPLES`] of known ones.
 const KNOWN_SAMPLED: u32 = 1024;
-/// So many that a counter of coarse steps (10 ns) tells nanoseconds by their mean, also of a short program.
+/// So many that a counter of coarse steps (10 ns) tells nanoseconds by their mean, also of a short
+/// program.
 const KNOWN_SAMPLES: u32 = 16;
 
-/// Eight multiplications, each of which waits for the one before and the first for nothing: 24 cycles from begin to end
-/// on current x86-64 (Agner Fog, instruction tables), most of which a processor hides behind what is around.
+/// Eight multiplications, each of which waits for the one before and the first for nothing: 24
+/// cycles from begin to end on current x86-64 (Agner Fog, instruction tables), most of which a
+/// processor hides behind what is around.
 extern "C" fn known_call(value: u64) -> u64 {
     (0..8).fold(value, |value, _| value.wrapping_mul(value))
 }
@@ -74,7 +77,8 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The same, and what it takes: the time around less the time within, and an interval with nothing in it.
+/// The same, and what it takes: the time around less the time within, and an interval with nothing
+/// in it.
 #[cold]
 #[inline(never)]
 fn timed_twice<R>(thread: &Thread, number: u32, cell: usize, call: impl FnOnce() -> R) -> R {
@@ -94,8 +98,8 @@ fn timed_twice<R>(thread: &Thread, number: u32, cell: usize, call: impl FnOnce()
     result
 }
 
-/// What is known, timed as calls are: nothing, and after call `number` now and then a call whose time without readings
-/// around it is measured as well.
+/// What is known, timed as calls are: nothing, and after call `number` now and then a call whose
+/// time without readings around it is measured as well.
 fn note_known(thread: &Thread, number: u32) {
     note(thread, EMPTY, || ());
     if number % KNOWN_SAMPLED != 0 {

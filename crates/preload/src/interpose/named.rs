@@ -1,8 +1,9 @@
 //! Functions that a user has named, whose arguments are not known: x86-64 (System V ABI).
 //!
-//! Each has a symbol here, which the program gives the function's name before it preloads this library ([`crate::symbols`]).
-//! What is behind it saves all registers that may hold arguments, copies 128 bytes of arguments on the stack, takes
-//! the time, makes the call, and saves what registers may return. A C++ exception may pass it.
+//! Each has a symbol here, which the program gives the function's name before it preloads this
+//! library ([`crate::symbols`]). What is behind it saves all registers that may hold arguments,
+//! copies 128 bytes of arguments on the stack, takes the time, makes the call, and saves what
+//! registers may return. A C++ exception may pass it.
 
 use core::arch::global_asm;
 use core::ffi::c_void;
@@ -30,7 +31,8 @@ struct Frame {
 
 const _: () = assert!(size_of::<Frame>() <= 64 && core::mem::offset_of!(Frame, next) == 0);
 
-// From rbp down: number; rdi rsi rdx rcx r8 r9 rax r10; xmm0 to xmm7; a Frame; the arguments on the stack.
+// From rbp down: number; rdi rsi rdx rcx r8 r9 rax r10; xmm0 to xmm7; a Frame; the arguments on the
+// stack.
 global_asm!(
     ".pushsection .text.switchcost_call,\"ax\",@progbits",
     ".p2align 4",
@@ -132,8 +134,9 @@ global_asm!(
     end = sym end,
 );
 
-/// A symbol for each place: [`crate::symbols`] makes it that of the code above, and names it. Its name is `NAME_BYTES` long,
-/// so that any name fits in its place. (A function of its own for each would be `#[naked]`: Rust 1.88.)
+/// A symbol for each place: [`crate::symbols`] makes it that of the code above, and names it. Its
+/// name is `NAME_BYTES` long, so that any name fits in its place. (A function of its own for each
+/// would be `#[naked]`: Rust 1.88.)
 macro_rules! places {
     ($($name:ident)*) => {
         $(
@@ -193,8 +196,8 @@ fn next(number: usize) -> *mut c_void {
     }
 }
 
-/// The function behind ours. Its name is that which our symbol was given. Calls nothing but the dynamic linker: any other
-/// function may be one that is being looked for.
+/// The function behind ours. Its name is that which our symbol was given. Calls nothing but the
+/// dynamic linker: any other function may be one that is being looked for.
 #[cold]
 fn find(number: usize) -> *mut c_void {
     // SAFETY: dladdr fills what it is given; the name lies in this library's own tables.
@@ -218,7 +221,8 @@ fn find(number: usize) -> *mut c_void {
     found
 }
 
-/// Before a call. Other functions that it calls are timed as well, so the thread is held for a moment only.
+/// Before a call. Other functions that it calls are timed as well, so the thread is held for a
+/// moment only.
 extern "C" fn begin(number: usize, frame: &mut MaybeUninit<Frame>) {
     let thread = Thread::enter();
     let process = thread.map_or(0, Thread::process);

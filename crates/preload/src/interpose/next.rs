@@ -1,7 +1,7 @@
 //! The allocator that the program would have had: the next definitions of its functions.
 //!
-//! Finding them may allocate (dlsym(3) does in some C libraries). Until they are found, that comes from a small arena
-//! that is never given back.
+//! Finding them may allocate (dlsym(3) does in some C libraries). Until they are found, that comes
+//! from a small arena that is never given back.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
@@ -40,7 +40,8 @@ pub(super) fn find_all() {
     SEARCHING.store(false, Release);
 }
 
-/// The next function of a place in `NAMES`; null while they are looked for, and where there is none.
+/// The next function of a place in `NAMES`; null while they are looked for, and where there is
+/// none.
 #[inline(always)]
 fn found(place: usize) -> *mut c_void {
     match FOUND[place].load(Relaxed) {

@@ -42,8 +42,8 @@ fn path() -> Option<&'static CStr> {
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
-/// Maps a part of the shared memory; null where that fails. Opened anew each time: a program may close
-/// descriptors that it does not know.
+/// Maps a part of the shared memory; null where that fails. Opened anew each time: a program may
+/// close descriptors that it does not know.
 ///
 /// # Safety
 /// The part lies within the file.
@@ -95,7 +95,8 @@ impl Slot {
             header.owners[number].store(0, Release);
             return None;
         }
-        // SAFETY: the mapping is this thread's own. Where it is refused, two processes would write to one slot.
+        // SAFETY: the mapping is this thread's own. Where it is refused, two processes would write
+        // to one slot.
         if unsafe { libc::madvise(cells.cast(), SLOT_BYTES, libc::MADV_DONTFORK) } != 0 {
             Self { number, cells: cells.cast() }.release(header);
             return None;

@@ -26,8 +26,9 @@ pub(super) struct Thread {
 
 const _: () = assert!(size_of::<Thread>() <= layout::PAGE_BYTES);
 
-/// The key of each thread's pointer, plus one; 0 before there is one. The pointer is null before the thread's first
-/// call, and [`PASSED`] while it is set up, after its end, and where it cannot be.
+/// The key of each thread's pointer, plus one; 0 before there is one. The pointer is null before
+/// the thread's first call, and [`PASSED`] while it is set up, after its end, and where it cannot
+/// be.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Of threads whose calls are not timed.
@@ -50,7 +51,8 @@ impl Thread {
     #[inline(always)]
     pub(super) fn enter() -> Option<&'static Self> {
         let key = KEY.load(Relaxed).checked_sub(1)?;
-        // SAFETY: the key was made; its value is null, the static one, or the thread's page, which is mapped until its end.
+        // SAFETY: the key was made; its value is null, the static one, or the thread's page, which
+        // is mapped until its end.
         let thread = match unsafe { libc::pthread_getspecific(key).cast::<Self>().as_ref() } {
             Some(thread) if thread.ready.get() => thread,
             other => Self::set_up(key, other)?,
@@ -59,13 +61,15 @@ impl Thread {
         Some(thread)
     }
 
-    /// Whose it is. A call that a fork returns from in the child began in another process, with a clock that is gone.
+    /// Whose it is. A call that a fork returns from in the child began in another process, with a
+    /// clock that is gone.
     #[inline(always)]
     pub(super) fn process(&self) -> libc::pid_t {
         self.process.get()
     }
 
-    /// Whether it is the calling thread's: a call may return on another thread than it began on (fibers).
+    /// Whether it is the calling thread's: a call may return on another thread than it began on
+    /// (fibers).
     #[inline(always)]
     pub(super) fn is_current(&self) -> bool {
         let key = KEY.load(Relaxed).wrapping_sub(1);
@@ -80,7 +84,8 @@ impl Thread {
         self.ready.set(false);
     }
 
-    /// Counts what counting a call took, unless it was switched out meanwhile: that tells of the machine.
+    /// Counts what counting a call took, unless it was switched out meanwhile: that tells of the
+    /// machine.
     pub(super) fn note_own(&self, cpu: CpuTime, switched_before: u64) {
         if self.clock().resyncs().switched == switched_before {
             self.record(OWN, &Elapsed { cpu, off_cpu_ns: 0, switched: false });
@@ -176,8 +181,8 @@ fn add(to: &AtomicU64, more: u64) {
     to.store(to.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-/// Counts a call in which the thread was switched out; its CPU time. By the kernel's clock that is off by up to the
-/// clock's bound, but no more than what passed by the counter.
+/// Counts a call in which the thread was switched out; its CPU time. By the kernel's clock that is
+/// off by up to the clock's bound, but no more than what passed by the counter.
 #[cold]
 fn off_cpu(cell: &layout::Cell, elapsed: &Elapsed) -> u64 {
     let wall_ns = elapsed.cpu.ns.saturating_add_signed(elapsed.off_cpu_ns);
@@ -196,7 +201,8 @@ fn point(key: u32, to: &'static Thread) {
     unsafe { libc::pthread_setspecific(key, (&raw const *to).cast()) };
 }
 
-/// Keys whose values need no memory: setting another one may allocate (glibc, nptl/pthread_setspecific.c).
+/// Keys whose values need no memory: setting another one may allocate (glibc,
+/// nptl/pthread_setspecific.c).
 const FIRST_KEYS: u32 = 32;
 
 /// Makes the key; from then on calls are timed. Whether that went well.

@@ -74,15 +74,16 @@ impl Followed {
         for written in used.iter().filter(|of| writes(of.access())) {
             if let Some(at) = number(written.register()) {
                 self.known[at] = false;
-                // What returns from a call or is taken from the stack moves the stack by a constant.
+                // What returns from a call or is taken from the stack moves the stack by a
+                // constant.
                 self.from_memory[at] = from_memory && at != RSP;
             }
         }
     }
 }
 
-/// The first access from the sampled instruction on. `code` gives the bytes at an address, as many as there are.
-/// A branch back is taken, one forward is not: that is how loops go.
+/// The first access from the sampled instruction on. `code` gives the bytes at an address, as many
+/// as there are. A branch back is taken, one forward is not: that is how loops go.
 pub(super) fn next(
     moment: &Moment,
     mut code: impl FnMut(u64) -> Option<[u8; LONGEST_BYTES]>,

@@ -1,5 +1,5 @@
-//! Which cache lines a program accesses, without hardware counters: its threads are sampled by the kernel's clock, and
-//! the instructions that follow each sample tell which memory is accessed next.
+//! Which cache lines a program accesses, without hardware counters: its threads are sampled by the
+//! kernel's clock, and the instructions that follow each sample tell which memory is accessed next.
 
 #[cfg(target_arch = "x86_64")]
 mod instructions;
@@ -16,8 +16,8 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use crate::procfs::ids_in;
 use crate::sys::{CpuSamples, Moment};
 
-/// User time between two samples of a CPU at the least: no multiple of a millisecond, at which programs do things. A
-/// sample takes up to 15 us on a guest, whose timer is the host's.
+/// User time between two samples of a CPU at the least: no multiple of a millisecond, at which
+/// programs do things. A sample takes up to 15 us on a guest, whose timer is the host's.
 const LEAST_PERIOD: Duration = Duration::from_micros(503);
 /// Samples that are taken at the most.
 const MOST_SAMPLES: u64 = 4000;
@@ -113,8 +113,8 @@ impl Accesses {
         self.accesses + self.computing + self.unknown
     }
 
-    /// Threads that take turns: without those that ran for less than a quarter of what each did on average, such as one that
-    /// makes ready what the others work on.
+    /// Threads that take turns: without those that ran for less than a quarter of what each did on
+    /// average, such as one that makes ready what the others work on.
     fn taking_turns(&self) -> BTreeSet<u32> {
         let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
         for ((tid, _), count) in &self.running {
@@ -193,14 +193,16 @@ pub struct Sampler {
     seen: Accesses,
 }
 
-/// Samples after which those of the whole watch are spread over it: a program that sleeps mostly gives fewer.
+/// Samples after which those of the whole watch are spread over it: a program that sleeps mostly
+/// gives fewer.
 const AT_FIRST: u64 = MOST_SAMPLES / 4;
 /// Other processes whose accesses are looked at, at the most.
 const MOST_NEIGHBOURS: usize = 16;
 
 impl Sampler {
-    /// Begins to sample on the CPUs that its threads may use now: often at first, then so that the samples of one busy CPU
-    /// last for `watch`; without it as often as is sensible. What is missing, where it cannot.
+    /// Begins to sample on the CPUs that its threads may use now: often at first, then so that the
+    /// samples of one busy CPU last for `watch`; without it as often as is sensible. What is
+    /// missing, where it cannot.
     pub fn start(pid: i32, watch: Option<Duration>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err("instructions of this architecture are not decoded (x86-64 is)".to_string());

@@ -18,8 +18,8 @@ const KERNEL: u32 = 0x0020_8040;
 /// Of a process, as captured from a shell.
 const USER: u32 = 0x0040_0000;
 
-/// /proc of a machine with CPUs 0 to 3, where 1 and 3 are one core. Lines are as captured on the test
-/// machine (Linux 6.18), with other numbers in them.
+/// /proc of a machine with CPUs 0 to 3, where 1 and 3 are one core. Lines are as captured on the
+/// test machine (Linux 6.18), with other numbers in them.
 struct Made(TempDir);
 
 impl Made {

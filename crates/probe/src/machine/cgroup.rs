@@ -1,5 +1,5 @@
-//! What the control groups of this process leave to it, and where they are: cgroups(7), /proc/pid/cgroup and
-//! mountinfo.
+//! What the control groups of this process leave to it, and where they are: cgroups(7),
+//! /proc/pid/cgroup and mountinfo.
 
 use model::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
 use model::reading::Reading;
@@ -35,8 +35,8 @@ pub struct Throttle {
     pub unit_ns: u64,
 }
 
-/// Of each level above this process that has a quota; and the file that says how long its group was frozen (Linux
-/// 6.18).
+/// Of each level above this process that has a quota; and the file that says how long its group was
+/// frozen (Linux 6.18).
 pub(super) fn halts(tree: &Tree) -> (Vec<Throttle>, Option<String>) {
     let Ok(groups) = Groups::read(tree) else { return (Vec::new(), None) };
     let place = groups.place("cpu").ok();

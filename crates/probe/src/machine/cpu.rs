@@ -193,7 +193,8 @@ fn kind_of(block: &str) -> CpuModel {
     }
 }
 
-/// The name of an implementer of Arm CPUs, or of a part (implementer and part with a blank between).
+/// The name of an implementer of Arm CPUs, or of a part (implementer and part with a blank
+/// between).
 fn arm_name(code: &str) -> Option<&'static str> {
     // arch/arm64/include/asm/cputype.h, ARM_CPU_IMP_* and ARM_CPU_PART_*.
     let mut names = include_str!("arm_cpus.csv").lines().filter_map(|line| line.split_once(','));

@@ -1,5 +1,5 @@
-//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it separates
-//! user from system time.
+//! The kernel: release, command line, configuration, clock source, how it preempts itself and how
+//! it separates user from system time.
 
 use model::machine::CpuAccounting;
 use model::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
@@ -90,7 +90,8 @@ const DEBUG: &str = "/sys/kernel/debug/sched/preempt";
 const REALTIME: &str = "/sys/kernel/realtime";
 const VERSION: &str = "/proc/sys/kernel/version";
 
-/// A preemption model and the file that it is from. Several files have it, each on some kernels only.
+/// A preemption model and the file that it is from. Several files have it, each on some kernels
+/// only.
 type Found = Reading<(PreemptionModel, String)>;
 
 fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption {
@@ -120,7 +121,8 @@ fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption 
     Preemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
 }
 
-/// The preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h); empty where there is none.
+/// The preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h); empty where there is
+/// none.
 fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
     let version = kernel.version.clone().or_else(|| kernel.banner.clone());
     version.map(|version| {
@@ -173,8 +175,8 @@ fn from_version(word: &str) -> Found {
     Reading::unknown(format!("{VERSION}: {why}"))
 }
 
-/// Names, options of the configuration, models. With a dynamic model, RT and one of the others are both set: the
-/// other is the default.
+/// Names, options of the configuration, models. With a dynamic model, RT and one of the others are
+/// both set: the other is the default.
 const MODELS: [(&str, &str, PreemptionModel); 5] = [
     ("lazy", "CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
     ("full", "CONFIG_PREEMPT", PreemptionModel::Full),
@@ -187,8 +189,9 @@ fn model_named(name: &str) -> Option<PreemptionModel> {
     MODELS.into_iter().find(|(of, ..)| *of == name).map(|(.., model)| model)
 }
 
-/// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
-/// nothing: CPUs account so only while they run without a tick (nohz_full).
+/// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c
+/// says what each option does. GEN alone does nothing: CPUs account so only while they run without
+/// a tick (nohz_full).
 pub(super) fn accounting(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
     // Tells why where there is no configuration at all; every kernel has this option.
     reading(config.value("CONFIG_HZ").map(|_| ())).map(|()| {

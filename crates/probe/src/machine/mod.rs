@@ -24,13 +24,14 @@ use self::tree::{Tree, reading};
 /// How often each source has interrupted, by its name in the first column and what it is called.
 pub(crate) type Sources = BTreeMap<(String, String), u64>;
 
-/// All sources over several CPUs since the start of the machine, below a root folder; absent where they cannot be read.
+/// All sources over several CPUs since the start of the machine, below a root folder; absent where
+/// they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
     system::by_source(&Tree::new(root), cpus).ok()
 }
 
-/// Where the kernel counts how long this process's control groups were throttled, and for how long frozen, below a root
-/// folder.
+/// Where the kernel counts how long this process's control groups were throttled, and for how long
+/// frozen, below a root folder.
 pub(crate) fn halts(root: &Path) -> (Vec<Throttle>, Option<String>) {
     cgroup::halts(&Tree::new(root))
 }
@@ -70,8 +71,8 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     (machine, kernel::accounting(tree, config))
 }
 
-/// How the kernel below a root folder separates user from system time, and of the machine no more than what
-/// goes with it, the rate of its ticks.
+/// How the kernel below a root folder separates user from system time, and of the machine no more
+/// than what goes with it, the rate of its ticks.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);
     let config = &Config::of(tree);

@@ -202,8 +202,8 @@ fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
     Ok(counts)
 }
 
-/// What a source is called: of a device the names of its handlers, which come after chip, number and
-/// trigger; of the CPU's own the words of the kernel.
+/// What a source is called: of a device the names of its handlers, which come after chip, number
+/// and trigger; of the CPU's own the words of the kernel.
 fn called(source: &str, words: &[&str]) -> String {
     let triggers = ["edge", "level", "fasteoi"];
     let is_trigger = |word: &&str| {

@@ -1,4 +1,5 @@
-//! The data TLBs of the CPU that this runs on. No file shows them: x86-64 tells them by its CPUID instruction.
+//! The data TLBs of the CPU that this runs on. No file shows them: x86-64 tells them by its CPUID
+//! instruction.
 
 use std::path::Path;
 
@@ -26,7 +27,8 @@ fn here() -> Reading<Vec<Tlb>> {
     of(&CpuId::new())
 }
 
-/// Of several for the same pages at one level, such as one for loads and one for stores, the largest.
+/// Of several for the same pages at one level, such as one for loads and one for stores, the
+/// largest.
 #[cfg(target_arch = "x86_64")]
 fn of(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
     let mut all = [of_amd(cpuid), of_intel(cpuid)].concat();
@@ -125,7 +127,8 @@ mod tests {
 
     #[test]
     fn intel_tells_parts_of_which_the_largest_counts() {
-        // Type 4: loads, 5: stores, 3: both and instructions. Ways in the upper half of EBX, sets in ECX.
+        // Type 4: loads, 5: stores, 3: both and instructions. Ways in the upper half of EBX, sets
+        // in ECX.
         let parts = cpu(["Genu", "ineI", "ntel"], |eax, ecx| match (eax, ecx) {
             (0x18, 0) => [3, 0, 0, 0],
             (0x18, 1) => [0, 0x0004_0001, 16, 0x24],

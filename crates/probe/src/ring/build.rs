@@ -34,11 +34,12 @@ pub struct Ring {
     pub others: Others,
 }
 
-/// Makes a ring. Links are put together channel by channel; what has no channels makes the whole ring.
+/// Makes a ring. Links are put together channel by channel; what has no channels makes the whole
+/// ring.
 pub trait Make: 'static {
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels and
-    /// waits for them asleep.
+    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has
+    /// channels and waits for them asleep.
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -59,8 +60,8 @@ impl<L: Link> Make for L {
     }
 }
 
-/// Makes the ring of a case over `M` with the work or the registers that it asks for. `seed` decides where the
-/// members' memory lies.
+/// Makes the ring of a case over `M` with the work or the registers that it asks for. `seed`
+/// decides where the members' memory lies.
 pub fn make<M: Make>(case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
     match (case.work, case.state) {
         (None, None) => M::make(case, || NoWork, alone),
@@ -106,7 +107,8 @@ pub fn check_state(state: State) -> Result<(), RingError> {
     sys::has_registers(state).map_err(|why| unsuited(state, &why))
 }
 
-/// What the members of a ring share, the caller being the leader; with room for notes where their walks may be cut.
+/// What the members of a ring share, the caller being the leader; with room for notes where their
+/// walks may be cut.
 pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, RingError> {
     let new = if has_notes { SharedArea::with_notes } else { SharedArea::new };
     let area = new(members as usize).map_err(|errno| {
@@ -116,7 +118,8 @@ pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, Rin
     Ok(Arc::new(area))
 }
 
-/// Makes a member of its two ends of the ring and of its own channel: called where the member lives.
+/// Makes a member of its two ends of the ring and of its own channel: called where the member
+/// lives.
 type Seater<L> = Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Box<dyn Member> + Send + Sync>;
 
 type Ends<L> = (<L as Link>::End, <L as Link>::End);
@@ -129,7 +132,8 @@ struct Plan<L: Link> {
     area: Arc<SharedArea>,
 }
 
-/// Begins a page: what is called while one lies on the stack has its frames in the page below, all in one.
+/// Begins a page: what is called while one lies on the stack has its frames in the page below, all
+/// in one.
 #[repr(align(4096))]
 struct PageOfStack<T>(T);
 
@@ -161,8 +165,9 @@ impl<L: Link> Plan<L> {
     /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
     /// i + 1, the last one back to the leader.
     ///
-    /// Between two forks nothing is written to private memory that a member would not write to as well. Such a page
-    /// would stay in each member as it was, and to look up who uses it the kernel goes through all members.
+    /// Between two forks nothing is written to private memory that a member would not write to as
+    /// well. Such a page would stay in each member as it was, and to look up who uses it the kernel
+    /// goes through all members.
     #[inline(never)]
     fn ends(self: &Arc<Self>, others: &mut Others) -> Result<Ends<L>, RingError> {
         let last = self.case.members - 1;
@@ -211,8 +216,8 @@ impl<L: Link> Plan<L> {
         RingError::refused(self.case.members, made, call)
     }
 
-    /// Starts a member; a thread is added to `others`. `held` are ends that are not its own: a process drops them, as
-    /// they would hide a broken ring. The leader gets them back.
+    /// Starts a member; a thread is added to `others`. `held` are ends that are not its own: a
+    /// process drops them, as they would hide a broken ring. The leader gets them back.
     fn start<H>(
         self: &Arc<Self>,
         member: u32,
@@ -276,7 +281,8 @@ impl<L: Link> Plan<L> {
         };
         match follow(&mut *self.seat(member, ends, own), &self.area, cell) {
             Ok(()) => 0,
-            // What a neighbour's end looks like by some links. The neighbour is the one to be named.
+            // What a neighbour's end looks like by some links. The neighbour is the one to be
+            // named.
             Err(
                 LinkError::Closed
                 | LinkError::Kernel(
@@ -302,7 +308,8 @@ mod tests {
         usage(Whose::Own).minor_faults() - before
     }
 
-    /// Whatever else a leader writes to between two forks is copied for each member, and stays there.
+    /// Whatever else a leader writes to between two forks is copied for each member, and stays
+    /// there.
     #[test]
     fn between_forks_a_leader_writes_to_no_more_pages_than_who_only_forks() {
         const MEMBERS: u32 = 300;

@@ -1,5 +1,5 @@
-//! What carries the token from one member to the next, and what can go wrong with it. One file a family of links in
-//! `links/`; this is what each provides.
+//! What carries the token from one member to the next, and what can go wrong with it. One file a
+//! family of links in `links/`; this is what each provides.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,9 @@ use crate::limits;
 use crate::procfs::Unreadable;
 use crate::sys::{SharedArea, Task, member_lost};
 
-/// A kind of link. Channels are made one at a time, before the member behind them exists; an end that
-/// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
+/// A kind of link. Channels are made one at a time, before the member behind them exists; an end
+/// that a process does not use is dropped in it, so that what is held stays constant in the ring's
+/// size.
 pub trait Link: 'static {
     /// Either end.
     type End: End + Send + 'static;
@@ -96,8 +97,8 @@ pub enum RingError {
 }
 
 impl RingError {
-    /// The call that failed when a ring of so many had so many members, and the limits behind it. These are read
-    /// while all members still live: only then do their counts include them.
+    /// The call that failed when a ring of so many had so many members, and the limits behind it.
+    /// These are read while all members still live: only then do their counts include them.
     pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
         let limits = limits::behind(call.0, call.1);
         Self::Refused { wanted, made, call, limits }

@@ -101,13 +101,13 @@ pub struct Seat<E, W> {
     pub receiver: E,
     /// What is done with it in hand.
     pub work: W,
-    /// A channel of its own, to be alone with, where each member has one: what it sends by the first end comes back
-    /// by the second.
+    /// A channel of its own, to be alone with, where each member has one: what it sends by the
+    /// first end comes back by the second.
     pub own: Option<(E, E)>,
 }
 
-/// A member as all code around the timed loops sees it, the same for all links and all work: a call by
-/// pointer a batch, none a hop.
+/// A member as all code around the timed loops sees it, the same for all links and all work: a call
+/// by pointer a batch, none a hop.
 pub trait Member {
     /// A member's laps.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError>;
@@ -121,7 +121,8 @@ pub trait Member {
     fn settle(&mut self) -> Result<(), LinkError>;
     /// Its work.
     fn work(&mut self) -> &mut dyn Work;
-    /// Puts its own channel in the place of the ring's, or the ring's back. False where it has none.
+    /// Puts its own channel in the place of the ring's, or the ring's back. False where it has
+    /// none.
     fn exchange(&mut self) -> bool;
     /// Whether it has a channel of its own.
     fn has_own(&self) -> bool;
@@ -191,9 +192,9 @@ impl<E: End, W: Work> Member for Seat<E, W> {
     }
 }
 
-/// The member alone: laps of a ring of one by its own channel, on the memory that it has in the ring. As many
-/// laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it is when nobody else
-/// runs. The times go to `cell`. Without a channel of its own it does nothing.
+/// The member alone: laps of a ring of one by its own channel, on the memory that it has in the
+/// ring. As many laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it
+/// is when nobody else runs. The times go to `cell`. Without a channel of its own it does nothing.
 fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkError> {
     if !member.exchange() {
         return Ok(());
@@ -217,8 +218,9 @@ fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkErro
     timed
 }
 
-/// A member's life: a control lap announces the laps of the next batch and settles the account of the last
-/// one; zero laps announce the end. In a phase of solos each member makes its own when the token comes.
+/// A member's life: a control lap announces the laps of the next batch and settles the account of
+/// the last one; zero laps announce the end. In a phase of solos each member makes its own when the
+/// token comes.
 pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
     let (mut hops, mut phases) = (0, 0);
     let polls = member.polls();
@@ -330,8 +332,8 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token comes to it, the
-    /// leader first. What they took is in the cells.
+    /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token
+    /// comes to it, the leader first. What they took is in the cells.
     pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
         self.area.solo_laps.store(laps, Ordering::Release);
         self.announce(1)?;
@@ -343,8 +345,9 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    /// All members' memory at this of their places, from the control lap on that this announces. Gives the time
-    /// of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum before and behind them.
+    /// All members' memory at this of their places, from the control lap on that this announces.
+    /// Gives the time of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum
+    /// before and behind them.
     pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), RingError> {
         self.area.place.store(place.into(), Ordering::Release);
         self.announce(WARM_LAPS + laps)?;
@@ -365,8 +368,8 @@ impl<'a> Leader<'a> {
         Ok((fastest_ns, quanta))
     }
 
-    /// One phase of the ring between two of solos: `count` slices, after [`WARM_LAPS`] laps, all announced together,
-    /// with a quantum before, between and behind them.
+    /// One phase of the ring between two of solos: `count` slices, after [`WARM_LAPS`] laps, all
+    /// announced together, with a quantum before, between and behind them.
     pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), RingError> {
         let laps = count * slices.laps;
         self.announce(laps + WARM_LAPS)?;
@@ -388,9 +391,9 @@ impl<'a> Leader<'a> {
         }
     }
 
-    /// The announced batch in slices of so many laps, with reference quanta around each. The members
-    /// wait meanwhile: the leader has the token. `budget` is for slices that wait. Gives the time of the
-    /// laps.
+    /// The announced batch in slices of so many laps, with reference quanta around each. The
+    /// members wait meanwhile: the leader has the token. `budget` is for slices that wait. Gives
+    /// the time of the laps.
     pub fn batch_in_slices(
         &mut self,
         laps: u64,
@@ -589,7 +592,8 @@ mod tests {
                 leader.move_to(1, 5).unwrap();
                 let moved = touches()[1];
                 leader.solos(50).unwrap();
-                // Two control laps of the leader: this one, and the lap in which the solos are made.
+                // Two control laps of the leader: this one, and the lap in which the solos are
+                // made.
                 let alone = 3 * (50 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone, 0]);
                 leader.between_solos(4, &mut Slices::with_room_for(4, 5)).unwrap();
@@ -621,7 +625,8 @@ mod tests {
         let waits = waited.waits.unwrap();
         assert_eq!((waits[0].slice, left.left_ns), (0, 0));
         assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
-        // A batch that is timed as the machine is found does not wait, nor one on a CPU of unknown k0.
+        // A batch that is timed as the machine is found does not wait, nor one on a CPU of unknown
+        // k0.
         let (as_found, left) = in_slices(Slices::with_room_for(10, 10), budget);
         assert_eq!((as_found.waits, left), (None, budget));
         let budget = WaitBudget { unshared_ratio: None, ..budget };

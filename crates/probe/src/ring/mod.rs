@@ -1,7 +1,8 @@
 //! The ring: members that pass a one-byte token round, and what the kernel counts meanwhile.
 //!
-//! `link` says what a link is, `links` has a file for each family and lists them in [`LINKS`]. `member`
-//! has the timed loops, `build` makes the members, `session` takes the samples of one worker.
+//! `link` says what a link is, `links` has a file for each family and lists them in [`LINKS`].
+//! `member` has the timed loops, `build` makes the members, `session` takes the samples of one
+//! worker.
 
 mod build;
 mod link;

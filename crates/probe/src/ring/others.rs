@@ -18,14 +18,14 @@ pub const STATUS_PLACE: i32 = 5;
 /// Exit status of a process that panicked, as the standard library gives it.
 const STATUS_PANIC: i32 = 101;
 
-/// How often a post-mortem looks for a first end, before it says that there was none: a panic that writes
-/// its stack on a busy machine takes its time.
+/// How often a post-mortem looks for a first end, before it says that there was none: a panic that
+/// writes its stack on a busy machine takes its time.
 const ATTEMPTS: u32 = 100;
 /// Time before each look.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
-/// All members but the leader that the kernel knows, in the order of the ring. None where all run in the leader's
-/// own thread.
+/// All members but the leader that the kernel knows, in the order of the ring. None where all run
+/// in the leader's own thread.
 #[derive(Default)]
 pub struct Others(pub Vec<Other>);
 
@@ -66,8 +66,9 @@ impl Others {
         Ok(())
     }
 
-    /// Gives the cause of the error: a member that is gone shows as a lost token or, between batches, in its
-    /// counters. Processes that are left are killed as they are dropped, threads end with the worker.
+    /// Gives the cause of the error: a member that is gone shows as a lost token or, between
+    /// batches, in its counters. Processes that are left are killed as they are dropped, threads
+    /// end with the worker.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
         if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
             return self.post_mortem(area).unwrap_or(error);

@@ -1,5 +1,5 @@
-//! What the members of a ring on one CPU have used of it, for the leader to read between two slices: where that is
-//! less than what passed, somebody else ran.
+//! What the members of a ring on one CPU have used of it, for the leader to read between two
+//! slices: where that is less than what passed, somebody else ran.
 
 use model::ring::{Case, MOST_ASKED_MEMBERS};
 
@@ -18,8 +18,8 @@ pub enum OwnTime {
 }
 
 impl OwnTime {
-    /// Of the ring of a case whose members beside the leader are `tasks`. Nothing is known where they may run at once,
-    /// and then the time that passes is none's.
+    /// Of the ring of a case whose members beside the leader are `tasks`. Nothing is known where
+    /// they may run at once, and then the time that passes is none's.
     pub fn of(case: &Case, tasks: &[Task]) -> Self {
         let own = std::process::id() as i32;
         let is_known = case.placement.is_one_cpu() && case.members <= MOST_ASKED_MEMBERS;
@@ -30,7 +30,8 @@ impl OwnTime {
         }
     }
 
-    /// CPU time of all of them in nanoseconds, by the scheduler's precise sums; absent where it is not known.
+    /// CPU time of all of them in nanoseconds, by the scheduler's precise sums; absent where it is
+    /// not known.
     pub fn ns(&self) -> Option<u64> {
         match self {
             Self::Own => Some(own_process_cpu_ns()),
@@ -74,7 +75,8 @@ mod tests {
         let alone = OwnTime::With(Vec::new()).ns().unwrap();
         let with_process = OwnTime::With(vec![own]).ns().unwrap();
         assert!(with_process >= 2 * alone, "{alone} {with_process}");
-        // A process that is not there has no clock, and nothing is known of all: ids end at 2^22 (proc_sys_kernel(5)).
+        // A process that is not there has no clock, and nothing is known of all: ids end at 2^22
+        // (proc_sys_kernel(5)).
         assert_eq!(OwnTime::With(vec![(1 << 22) + 1]).ns(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Triples of working sets whose hop takes longer than a slice: each member cuts its walk into pieces, in the ring and
-//! alone, and runs a reference quantum around each.
+//! Triples of working sets whose hop takes longer than a slice: each member cuts its walk into
+//! pieces, in the ring and alone, and runs a reference quantum around each.
 
 use std::sync::atomic::Ordering;
 
@@ -10,9 +10,11 @@ use super::link::RingError;
 use super::member::{Leader, WARM_LAPS};
 use crate::sys::{MOST_NOTES, Noted};
 
-/// Wanted time of a piece, of that of a slice: what lies between two quanta is then no longer than a slice.
+/// Wanted time of a piece, of that of a slice: what lies between two quanta is then no longer than
+/// a slice.
 const PIECE_SHARE: f64 = 0.8;
-/// Timed laps of the ring between two phases of solos: as many hops of each member as its solos have.
+/// Timed laps of the ring between two phases of solos: as many hops of each member as its solos
+/// have.
 pub const RING_LAPS: u64 = 2 * SOLO_LAPS;
 /// Timed laps of each solo.
 pub const SOLO_LAPS: u64 = 3;
@@ -38,7 +40,8 @@ struct Phase {
 }
 
 impl Phase {
-    /// A hop: its quanta, and before each but the first a piece. Before the first one is what came since the last hop.
+    /// A hop: its quanta, and before each but the first a piece. Before the first one is what came
+    /// since the last hop.
     fn add(&mut self, hop: &[Noted]) {
         for (number, noted) in hop.iter().enumerate() {
             match number {

@@ -17,8 +17,8 @@ const SSE: u32 = 1 << 1;
 const AVX: u32 = 1 << 2;
 const AVX512: u32 = 1 << 5 | 1 << 6 | 1 << 7;
 
-/// What was found in the registers when the token had come, in every hop and in any. Atomic and made
-/// beforehand: keeping it must not use the registers that it is about.
+/// What was found in the registers when the token had come, in every hop and in any. Atomic and
+/// made beforehand: keeping it must not use the registers that it is about.
 #[derive(Default)]
 struct Found {
     hops: AtomicU32,

@@ -34,7 +34,8 @@ pub struct Assignment<C = Case, B = Batching> {
     pub round: u32,
     /// How the case becomes samples.
     pub batching: B,
-    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is
+    /// waited for.
     #[serde(default)]
     pub unshared_ratio: Option<f64>,
 }
@@ -50,8 +51,9 @@ const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
 
 /// Slices of the ring between two phases of solos.
 const RING_SLICES: u64 = 6;
-/// Wanted time of each. Shorter than those of a sample: what a neighbour that comes and goes leaves behind in a
-/// shared cache is in the ring, whose members' arrays fill more of it than one alone does.
+/// Wanted time of each. Shorter than those of a sample: what a neighbour that comes and goes leaves
+/// behind in a shared cache is in the ring, whose members' arrays fill more of it than one alone
+/// does.
 const RING_SLICE_NS: f64 = 100_000.0;
 /// Wanted time of each phase of solos, at most.
 const TRIPLE_SOLOS_NS: f64 = 500_000.0;
@@ -65,8 +67,8 @@ const ENOUGH_CUT_NS: u64 = 60_000_000;
 const LONGEST_CUT_NS: u64 = 400_000_000;
 
 /// A sample waits for an unshared core at most so many times as long as it lasts, all its slices
-/// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
-/// at which it is not come in 30 ms.
+/// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or
+/// three moments at which it is not come in 30 ms.
 const SAMPLE_WAIT_FACTOR: u64 = 3;
 /// All triples of a worker together wait so long at most.
 const TRIPLES_WAIT_NS: u64 = 15_000_000;
@@ -80,9 +82,9 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs one assignment as [`super::run`] does, by a clock of the caller's, in nanoseconds: it is read before and after
-/// each batch, the last two times around that of the sample that comes next. What else it does, it does within the
-/// sample.
+/// Runs one assignment as [`super::run`] does, by a clock of the caller's, in nanoseconds: it is
+/// read before and after each batch, the last two times around that of the sample that comes next.
+/// What else it does, it does within the sample.
 pub fn run_by_clock(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
@@ -177,7 +179,8 @@ impl Sampler<'_, '_> {
         for number in 0.. {
             let start_ns = monotonic_raw_ns();
             let mut sample = self.sample(number, laps, slice_laps)?;
-            // With the counting, which takes longer than the laps of a large ring, and without waits.
+            // With the counting, which takes longer than the laps of a large ring, and without
+            // waits.
             let waited_ns = sample.slices.as_ref().and_then(Slices::waited_ns).unwrap_or(0);
             sampled_ns += (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
             sample.triples = self.triples(!sample.is_as_found())?.map(Box::new);
@@ -198,8 +201,8 @@ impl Sampler<'_, '_> {
         self.leader.announce(laps)
     }
 
-    /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is reckoned from the
-    /// fastest batch: a disturbed one must not make the samples too short.
+    /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is
+    /// reckoned from the fastest batch: a disturbed one must not make the samples too short.
     fn warm_up(&mut self) -> Result<(), RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
@@ -214,9 +217,9 @@ impl Sampler<'_, '_> {
         }
     }
 
-    /// Tries some places of the members' memory, and moves it to the best. None where they have one only: huge
-    /// pages that were not given would each be touched anew. It waits for nothing: the sample that follows is timed
-    /// as the machine is found.
+    /// Tries some places of the members' memory, and moves it to the best. None where they have one
+    /// only: huge pages that were not given would each be touched anew. It waits for nothing: the
+    /// sample that follows is timed as the machine is found.
     fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let needed = case.work.and_then(|work| Array::bytes_with_places(&work));
@@ -241,8 +244,8 @@ impl Sampler<'_, '_> {
         self.leader.move_to(place, PLACE_LAPS)
     }
 
-    /// Laps of a slice, where samples of so many laps are cut into slices: as many as the fastest batch says, at
-    /// least one, and at most [`MOST_SLICES`] slices of a sample.
+    /// Laps of a slice, where samples of so many laps are cut into slices: as many as the fastest
+    /// batch says, at least one, and at most [`MOST_SLICES`] slices of a sample.
     fn slice_laps(&self, sample_laps: u64) -> Option<u64> {
         let batching = &self.assignment.batching;
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
@@ -254,9 +257,9 @@ impl Sampler<'_, '_> {
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
     ///
-    /// A sample waits for an unshared core, except the first of a worker, which is timed as the machine is
-    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does one wait whose
-    /// slices are too long to be judged.
+    /// A sample waits for an unshared core, except the first of a worker, which is timed as the
+    /// machine is found: what waits is no measure of the machine, nor what comes straight after.
+    /// Nor does one wait whose slices are too long to be judged.
     fn sample(
         &mut self,
         number: u32,
@@ -295,9 +298,9 @@ impl Sampler<'_, '_> {
         })
     }
 
-    /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the time of
-    /// a worker: on the same memory, within milliseconds of each other. None where the members have no channel
-    /// to be alone with.
+    /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the
+    /// time of a worker: on the same memory, within milliseconds of each other. None where the
+    /// members have no channel to be alone with.
     fn triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
         if !self.leader.has_solos() || wanted == 0 {
@@ -385,7 +388,8 @@ impl Sampler<'_, '_> {
         Ok(())
     }
 
-    /// The kernel's counts of the first so many members and the leader, and the time that was stolen from their CPUs.
+    /// The kernel's counts of the first so many members and the leader, and the time that was
+    /// stolen from their CPUs.
     fn counts_before(&self, count: usize) -> Result<(Snapshot, Option<u64>), RingError> {
         let others = Snapshot::of_resting(&self.tasks[..count])?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
@@ -399,7 +403,8 @@ impl Sampler<'_, '_> {
     }
 }
 
-/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not report them.
+/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not
+/// report them.
 fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
     let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
@@ -411,8 +416,8 @@ fn slow_hop_ns(case: &Case) -> f64 {
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
-/// Longer than the laps that an assignment prescribes take on any machine; nothing where it leaves them to
-/// the calibration, which keeps them short.
+/// Longer than the laps that an assignment prescribes take on any machine; nothing where it leaves
+/// them to the calibration, which keeps them short.
 pub fn slowest(assignment: &Assignment) -> Duration {
     let Assignment { case, batching, .. } = assignment;
     let batches = f64::from(batching.samples_per_round) + 1.0;

@@ -1,14 +1,15 @@
-//! How laps are cut into slices, and what a worker does about a core that others share: it waits, within a budget,
-//! until it is unshared, and it chooses at which of its places the members' memory is measured.
+//! How laps are cut into slices, and what a worker does about a core that others share: it waits,
+//! within a budget, until it is unshared, and it chooses at which of its places the members' memory
+//! is measured.
 
 use model::speed::{Places, Slices, Wait};
 
 use super::own_time::OwnTime;
 use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};
 
-/// Makes so many laps in slices, with a quantum behind each; `pause` comes between two. What is measured
-/// has used `own_time`: its clocks are read around each slice, outside of its time. Gives the time of the laps alone, and
-/// the time at the end.
+/// Makes so many laps in slices, with a quantum behind each; `pause` comes between two. What is
+/// measured has used `own_time`: its clocks are read around each slice, outside of its time. Gives
+/// the time of the laps alone, and the time at the end.
 pub fn in_slices<E>(
     laps: u64,
     slices: &mut Slices,
@@ -46,8 +47,8 @@ pub struct WaitBudget {
 }
 
 impl WaitBudget {
-    /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
-    /// that was not shared.
+    /// Waits before the next of these slices, if they are to wait, unless the last quantum was that
+    /// of a core that was not shared.
     pub fn wait(&mut self, slices: &mut Slices) {
         let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
         let last = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
@@ -59,7 +60,8 @@ impl WaitBudget {
         slices.waits.get_or_insert_default().extend(wait);
     }
 
-    /// Waits before what is timed next, slice or not; absent where there is nothing to wait for or no time left.
+    /// Waits before what is timed next, slice or not; absent where there is nothing to wait for or
+    /// no time left.
     pub fn spend(&mut self, slice: u32) -> Option<Wait> {
         let ratio = self.unshared_ratio.filter(|_| self.left_ns > 0)?;
         let wait = wait_unshared(ratio, self.left_ns, slice);
@@ -75,10 +77,10 @@ pub const FEWEST_PLACES: u32 = 8;
 /// Beyond them no further place is tried after this time.
 pub const ENOUGH_PLACES_NS: u64 = 16_000_000;
 
-/// Of the places that were tried in turn, each with the time of a lap and the quanta around it, the one at which a
-/// lap took least, and how many there were. Which pages of the members meet in a cache is chance: at one place many do,
-/// at another none. What was tried on a shared core is taken only if nothing else was; of a CPU of unknown k0
-/// no core is taken for shared.
+/// Of the places that were tried in turn, each with the time of a lap and the quanta around it, the
+/// one at which a lap took least, and how many there were. Which pages of the members meet in a
+/// cache is chance: at one place many do, at another none. What was tried on a shared core is taken
+/// only if nothing else was; of a CPU of unknown k0 no core is taken for shared.
 pub fn best_place(unshared_ratio: Option<f64>, tried: &[(u64, Slices)]) -> Option<(u32, Places)> {
     let is_shared = |quanta| unshared_ratio.is_some_and(|ratio| !all_unshared(quanta, ratio));
     let unshared = tried.iter().filter(|(_, quanta)| !is_shared(quanta)).count() as u32;

@@ -1,4 +1,5 @@
-//! Clocks; what was used so far (getrusage(2), times(2)); a moment in local time; other calls that are timed.
+//! Clocks; what was used so far (getrusage(2), times(2)); a moment in local time; other calls that
+//! are timed.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::hint::black_box;
@@ -84,7 +85,8 @@ pub fn cpu_clock_ns(id: i32, thread: bool, which: CpuClock) -> Result<u64, Errno
     gettime(((!id) << 3) | per_thread | which as libc::clockid_t)
 }
 
-/// All three clocks of a process or thread: precise, user time by ticks, user and system time by ticks.
+/// All three clocks of a process or thread: precise, user time by ticks, user and system time by
+/// ticks.
 pub fn cpu_clocks_ns(id: i32, thread: bool) -> Result<[u64; 3], Errno> {
     let read = |which| cpu_clock_ns(id, thread, which);
     Ok([read(CpuClock::Precise)?, read(CpuClock::TicksUser)?, read(CpuClock::TicksUserSystem)?])
@@ -101,7 +103,8 @@ pub enum Whose {
     Children = libc::RUSAGE_CHILDREN as isize,
 }
 
-/// What getrusage(2) wrote. Its figures are read out when they are asked for: the call alone is what is timed.
+/// What getrusage(2) wrote. Its figures are read out when they are asked for: the call alone is
+/// what is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage(pub libc::rusage);
 
@@ -186,8 +189,8 @@ pub fn child_ticks() -> ChildTicks {
     ChildTicks { user: times.tms_cutime, system: times.tms_cstime, since }
 }
 
-/// Seconds since 1970 as ctime(3) writes them, in local time, without the newline. `None` beyond the
-/// years that it can write.
+/// Seconds since 1970 as ctime(3) writes them, in local time, without the newline. `None` beyond
+/// the years that it can write.
 pub fn local_time(seconds: i64) -> Option<String> {
     // ctime_r(3) asks for 26 bytes; years of more than four digits take more.
     let mut text = [0; 64];
@@ -202,8 +205,8 @@ pub fn local_time(seconds: i64) -> Option<String> {
 }
 
 // Calls that are timed. System calls go by syscall(2): nothing cached, nothing answered without the
-// kernel, and the same few instructions around each. Blocks are those of the C library's allocator, or
-// of whichever took its place by LD_PRELOAD.
+// kernel, and the same few instructions around each. Blocks are those of the C library's allocator,
+// or of whichever took its place by LD_PRELOAD.
 
 /// getuid(2).
 #[inline(always)]
@@ -239,7 +242,8 @@ pub fn write_byte(to: BorrowedFd) -> i64 {
 #[inline(always)]
 pub fn monotonic_ns_by_call() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the kernel writes one timespec to the address given, or fails; zeroes are a valid one.
+    // SAFETY: the kernel writes one timespec to the address given, or fails; zeroes are a valid
+    // one.
     let time = unsafe {
         libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, time.as_mut_ptr());
         time.assume_init()

@@ -67,13 +67,13 @@ impl Starter {
         Ok(Self { inherited, stack: Stack::new(STACK_BYTES)? })
     }
 
-    /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it would
-    /// become the command. Its outputs go to `output`, if that is given. The child has the parent's descriptors
-    /// and mask, and its memory up to the exec,
-    /// for which the calling thread waits (vfork(2)): no page table is copied, no page faults once more.
+    /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it
+    /// would become the command. Its outputs go to `output`, if that is given. The child has the
+    /// parent's descriptors and mask, and its memory up to the exec, for which the calling thread
+    /// waits (vfork(2)): no page table is copied, no page faults once more.
     ///
-    /// A stopping signal that came before the child was made prevents its exec: the kernel delivers what is
-    /// pending before it forks, and gives what comes to the whole group meanwhile to both
+    /// A stopping signal that came before the child was made prevents its exec: the kernel delivers
+    /// what is pending before it forks, and gives what comes to the whole group meanwhile to both
     /// (kernel/fork.c, `delayed`).
     pub fn start(
         &self,
@@ -89,10 +89,10 @@ impl Starter {
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
-            // SAFETY: the child runs on a stack of its own, which grows down from the aligned end of its mapping,
-            // while this thread, the only one that has this Starter and the command, waits for its exec or its
-            // end; what it writes meanwhile are cells, errno and the command's table. The kernel writes one
-            // descriptor.
+            // SAFETY: the child runs on a stack of its own, which grows down from the aligned end
+            // of its mapping, while this thread, the only one that has this Starter and the
+            // command, waits for its exec or its end; what it writes meanwhile are cells, errno and
+            // the command's table. The kernel writes one descriptor.
             unsafe {
                 let argument = (&raw const start).cast_mut().cast();
                 libc::clone(become_command, self.stack.top(), flags, argument, &raw mut handle)
@@ -136,8 +136,8 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     super::exit_now(127)
 }
 
-/// This program once more, with `words`: the copy has `descriptors`, which exec would close, the caller's
-/// signals and all that it was started with. EBUSY beside other threads.
+/// This program once more, with `words`: the copy has `descriptors`, which exec would close, the
+/// caller's signals and all that it was started with. EBUSY beside other threads.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
     match fork()? {
@@ -154,9 +154,9 @@ pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pi
     }
 }
 
-/// Becomes the program `path`, with these arguments, the first of which is its name, the environment as
-/// it is, and the signals and streams that this process was started with. `std` searches PATH, and hands
-/// what is no program to a shell. Returns why it failed.
+/// Becomes the program `path`, with these arguments, the first of which is its name, the
+/// environment as it is, and the signals and streams that this process was started with. `std`
+/// searches PATH, and hands what is no program to a shell. Returns why it failed.
 pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
     let table = table_of(args);
     Inherited::own().restore();
@@ -169,9 +169,9 @@ fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
     words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-// What this process was started with, and what Rust's runtime and `main` change before anything else:
-// SIGPIPE, SIGCHLD, SIGXFSZ, and standard streams that were closed. A command is to find them as its caller left
-// them.
+// What this process was started with, and what Rust's runtime and `main` change before anything
+// else: SIGPIPE, SIGCHLD, SIGXFSZ, and standard streams that were closed. A command is to find them
+// as its caller left them.
 
 /// Signals whose being ignored is passed on, and their bits.
 const SIGNALS: [c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
@@ -184,8 +184,8 @@ static FOUND: AtomicU64 = AtomicU64::new(0);
 
 /// Run by the dynamic loader before `main` (System V ABI, section 5.2.3).
 #[used]
-// SAFETY: the section holds pointers to functions of this signature, called once each; this one uses
-// no more than system calls and an atomic.
+// SAFETY: the section holds pointers to functions of this signature, called once each; this one
+// uses no more than system calls and an atomic.
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note_state;
 
@@ -219,7 +219,8 @@ impl Inherited {
         self.0 & (1 << (STREAMS + stream)) != 0
     }
 
-    /// Has standard output and error go elsewhere; one that was closed stays so. A failure leaves them.
+    /// Has standard output and error go elsewhere; one that was closed stays so. A failure leaves
+    /// them.
     fn redirect_outputs(self, to: BorrowedFd<'_>) {
         for stream in (1..3).filter(|stream| !self.had_closed(*stream)) {
             // SAFETY: touches no memory.

@@ -1,5 +1,5 @@
-//! The memory of a process whose children share it up to their exec: the kernel books its high water
-//! on them (fs/exec.c, `setmax_mm_hiwater_rss`), so it is kept low.
+//! The memory of a process whose children share it up to their exec: the kernel books its high
+//! water on them (fs/exec.c, `setmax_mm_hiwater_rss`), so it is kept low.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -30,14 +30,15 @@ impl HighWater {
 
     /// The next child is charged with what is resident now, not with the most that ever was.
     pub fn reset(&self) {
-        // A failure would leave the most that ever was, which is recorded beside the child's figures.
+        // A failure would leave the most that ever was, which is recorded beside the child's
+        // figures.
         let _ = write(&self.0, RESET_HIGH_WATER);
     }
 
-    /// Gives back what is resident of files and not needed for `rehearse`: once all of it; then each page
-    /// around what the rehearsal touched becomes a mapping of its own. The kernel maps what lies around a
-    /// page too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but no more than there is of a mapping.
-    /// The second rehearsal brings back what it needs.
+    /// Gives back what is resident of files and not needed for `rehearse`: once all of it; then
+    /// each page around what the rehearsal touched becomes a mapping of its own. The kernel maps
+    /// what lies around a page too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but no more
+    /// than there is of a mapping. The second rehearsal brings back what it needs.
     pub fn reduce(&self, mut rehearse: impl FnMut()) -> io::Result<()> {
         give_back(&files()?)?;
         rehearse();
@@ -62,8 +63,8 @@ fn files() -> io::Result<Vec<Place>> {
 /// Gives back all pages of files: they come again from the page cache when they are touched.
 fn give_back(files: &[Place]) -> io::Result<()> {
     for Place { start, bytes } in files {
-        // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its own:
-        // what is read there next is the same.
+        // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its
+        // own: what is read there next is the same.
         unsafe { madvise(*start as *mut c_void, *bytes, Advice::LinuxDontNeed)? };
     }
     Ok(())
@@ -102,7 +103,8 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
     (1..resident.len()).step_by(2).filter(near).collect()
 }
 
-/// Lines of smaps with the bytes of a mapping that are no longer the file's: in memory and swapped out.
+/// Lines of smaps with the bytes of a mapping that are no longer the file's: in memory and swapped
+/// out.
 const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 
 /// Adds a mapping by its first line; a line with bytes of its own excludes it again.
@@ -125,8 +127,8 @@ struct Place {
     bytes: usize,
 }
 
-/// The first line of a mapping in smaps (proc_pid_maps(5)); the mapping where it is of a file, private and not
-/// writable.
+/// The first line of a mapping in smaps (proc_pid_maps(5)); the mapping where it is of a file,
+/// private and not writable.
 fn mapping(line: &str) -> Option<Option<Place>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;

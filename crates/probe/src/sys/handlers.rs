@@ -1,5 +1,6 @@
-//! Signals as the memorandum's programs catch them (VENIX 1984, appendix): by a handler that installs itself
-//! again, as System V forgot a handler that had run, and that may answer with a signal.
+//! Signals as the memorandum's programs catch them (VENIX 1984, appendix): by a handler that
+//! installs itself again, as System V forgot a handler that had run, and that may answer with a
+//! signal.
 //!
 //! What the handlers know is the process's own: a fork has copies.
 
@@ -20,8 +21,8 @@ static CAUGHT: AtomicU64 = AtomicU64::new(0);
 static PEER: AtomicI32 = AtomicI32::new(0);
 static ANSWERS_LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// A signal, and how its handler is installed and it is sent. Both give what the C library gives: in a handler
-/// nothing else may be done with a failure, and the next signal shows it.
+/// A signal, and how its handler is installed and it is sent. Both give what the C library gives:
+/// in a handler nothing else may be done with a failure, and the next signal shows it.
 pub trait Signalling: 'static {
     /// Not one of the ring's links.
     const SIGNAL: c_int;
@@ -39,8 +40,8 @@ impl Signalling for Hangup {
 
     #[inline(always)]
     fn install(handler: extern "C" fn(c_int)) -> c_int {
-        // SAFETY: signal(2) may be called in a handler, and these do no more than what may be done in
-        // one: atomics and system calls.
+        // SAFETY: signal(2) may be called in a handler, and these do no more than what may be done
+        // in one: atomics and system calls.
         let before = unsafe { libc::signal(Self::SIGNAL, handler as *const () as usize) };
         if before == libc::SIG_ERR { -1 } else { 0 }
     }
@@ -60,8 +61,8 @@ impl Signalling for Reset {
 
     #[inline(always)]
     fn install(handler: extern "C" fn(c_int)) -> c_int {
-        // SAFETY: a sigaction of zeros is valid (the empty mask too), and the handler has the signature
-        // that no SA_SIGINFO asks for. sigaction(2) is async-signal-safe.
+        // SAFETY: a sigaction of zeros is valid (the empty mask too), and the handler has the
+        // signature that no SA_SIGINFO asks for. sigaction(2) is async-signal-safe.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
@@ -94,7 +95,8 @@ extern "C" fn catch<S: Signalling>(_signal: c_int) {
     count();
 }
 
-/// The memorandum's func() of twosig. A process that is gone is noticed by its parent. Measured code.
+/// The memorandum's func() of twosig. A process that is gone is noticed by its parent. Measured
+/// code.
 extern "C" fn catch_and_answer<S: Signalling>(_signal: c_int) {
     S::install(catch_and_answer::<S>);
     count();

@@ -1,7 +1,7 @@
-//! What links use beside descriptors: message queues and semaphores of POSIX and of System V, FIFOs, pipes by
-//! io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
-//! Objects of System V outlive their makers, and removing one destroys it at once for all: only the end of their
-//! IPC namespace removes them in every case.
+//! What links use beside descriptors: message queues and semaphores of POSIX and of System V,
+//! FIFOs, pipes by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name
+//! can be removed at once. Objects of System V outlive their makers, and removing one destroys it
+//! at once for all: only the end of their IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,8 +16,8 @@ use super::signal::{member_lost, no_timeout};
 use super::{check, last_errno};
 use crate::end::{By, CallError, End, LinkError};
 
-/// Moves the calling process into a namespace of its own, which the kernel takes away with all that is in it when
-/// the last process in there has ended, however it did. Where the privilege is
+/// Moves the calling process into a namespace of its own, which the kernel takes away with all that
+/// is in it when the last process in there has ended, however it did. Where the privilege is
 /// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
 pub fn own_namespace(kind: UnshareFlags) -> Result<(), Errno> {
     match unshare(kind) {
@@ -35,8 +35,9 @@ pub fn unshare(kind: UnshareFlags) -> Result<(), Errno> {
 /// Permissions: the owner's alone.
 const MODE: c_int = 0o600 | libc::IPC_CREAT | libc::IPC_EXCL;
 
-/// A set of one semaphore, at zero: one up, one down. It has no room for a token, which lies in shared memory
-/// beside it. Clones are the same semaphore. Nobody removes it: the namespace ends with it.
+/// A set of one semaphore, at zero: one up, one down. It has no room for a token, which lies in
+/// shared memory beside it. Clones are the same semaphore. Nobody removes it: the namespace ends
+/// with it.
 #[derive(Clone)]
 pub struct SysvSemaphore {
     id: c_int,

@@ -6,8 +6,9 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-/// A huge page of any architecture that Linux has them on is at most this large for base pages of
-/// 4 KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist of them.
+/// A huge page of any architecture that Linux has them on is at most this large for base pages of 4
+/// KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist
+/// of them.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The steps in which an array's places differ.
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
@@ -19,7 +20,8 @@ pub(super) struct Mapping {
     pub(super) bytes: usize,
 }
 
-// SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the rest.
+// SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the
+// rest.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; nothing changes a Mapping before its drop.
 unsafe impl Sync for Mapping {}
@@ -33,8 +35,8 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    /// The first bytes of a file that is sealed against changes, readable. Private: kernels before 6.7 map no such
-    /// file shared.
+    /// The first bytes of a file that is sealed against changes, readable. Private: kernels before
+    /// 6.7 map no such file shared.
     pub(super) fn of_file(bytes: usize, file: impl AsFd) -> Result<Self, Errno> {
         // SAFETY: a new mapping aliases nothing of this process.
         let base = unsafe {
@@ -43,7 +45,8 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning too.
+    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning
+    /// too.
     pub(super) fn of_huge_pages(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
@@ -54,7 +57,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's end.
+        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's
+        // end.
         let _ = unsafe { munmap(self.base, self.bytes) };
     }
 }

@@ -1,6 +1,6 @@
-//! The only unsafe code of the probes: calls that no safe crate offers, each wrapped in a function that
-//! is sound whatever a safe caller gives it. What a call needs beside its arguments is checked ([`fork`]: one
-//! thread) or is the contract of an `unsafe fn`.
+//! The only unsafe code of the probes: calls that no safe crate offers, each wrapped in a function
+//! that is sound whatever a safe caller gives it. What a call needs beside its arguments is checked
+//! ([`fork`]: one thread) or is the contract of an `unsafe fn`.
 #![allow(unsafe_code)]
 
 mod clock;
@@ -41,8 +41,8 @@ pub use veth::Wire;
 pub use walk::Array;
 pub use words::*;
 
-/// The instructions that follow begin a line of the instruction cache, in every build: where a timed loop lies changes
-/// what a hop takes (docs/validation.md, two speeds of one loop).
+/// The instructions that follow begin a line of the instruction cache, in every build: where a
+/// timed loop lies changes what a hop takes (docs/validation.md, two speeds of one loop).
 #[inline(always)]
 pub fn begin_line() {
     // SAFETY: only fills up with instructions that do nothing.
@@ -54,8 +54,9 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// The result of a call of the C library that gives -1 with errno when it fails. Not for calls that a ring times: there
-/// the compiler keeps the result in one word and tests that once more in every hop.
+/// The result of a call of the C library that gives -1 with errno when it fails. Not for calls that
+/// a ring times: there the compiler keeps the result in one word and tests that once more in every
+/// hop.
 #[inline(always)]
 fn check<T: Copy + PartialEq + From<i8>>(result: T) -> Result<T, Errno> {
     if result == T::from(-1) { Err(last_errno()) } else { Ok(result) }

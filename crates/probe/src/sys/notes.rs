@@ -1,4 +1,5 @@
-//! What a member notes of the pieces of its hops, in memory that its leader reads, and how a walk is cut into them.
+//! What a member notes of the pieces of its hops, in memory that its leader reads, and how a walk
+//! is cut into them.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -9,15 +10,17 @@ use rustix::mm::MapFlags;
 
 use super::mapping::Mapping;
 
-/// Notes that a member has room for: of eight hops of a thousand pieces. Pages that nothing is noted in are never
-/// touched.
+/// Notes that a member has room for: of eight hops of a thousand pieces. Pages that nothing is
+/// noted in are never touched.
 pub const MOST_NOTES: usize = 8 * 1024;
 
-/// A quantum within a hop, and what came before it. Four of them fill a cache line, and none lies in two.
+/// A quantum within a hop, and what came before it. Four of them fill a cache line, and none lies
+/// in two.
 #[repr(C, align(16))]
 #[derive(Debug, Default)]
 pub struct Note {
-    /// Time of the piece before it, in nanoseconds; of a hop's first quantum when it began (CLOCK_MONOTONIC_RAW).
+    /// Time of the piece before it, in nanoseconds; of a hop's first quantum when it began
+    /// (CLOCK_MONOTONIC_RAW).
     since_ns: AtomicU64,
     latency_ns: AtomicU32,
     throughput_ns: AtomicU32,
@@ -26,7 +29,8 @@ pub struct Note {
 /// What a [`Note`] says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
-    /// Time of the piece before the quantum, in nanoseconds; of a hop's first quantum when it began.
+    /// Time of the piece before the quantum, in nanoseconds; of a hop's first quantum when it
+    /// began.
     pub since_ns: u64,
     /// Time of its latency-bound loop, in nanoseconds.
     pub latency_ns: u32,
@@ -76,14 +80,15 @@ pub struct Notes {
     _book: NoteBook,
 }
 
-// SAFETY: what it gives are shared references to atomics, in a mapping that lives as long as it does.
+// SAFETY: what it gives are shared references to atomics, in a mapping that lives as long as it
+// does.
 unsafe impl Send for Notes {}
 
 impl Notes {
     /// All of them.
     pub fn all(&self) -> &[Note] {
-        // SAFETY: [`NoteBook::of`] has checked that so many lie within the mapping, which is page-aligned and zeroed;
-        // zeros are a Note, and atomics may be shared.
+        // SAFETY: [`NoteBook::of`] has checked that so many lie within the mapping, which is
+        // page-aligned and zeroed; zeros are a Note, and atomics may be shared.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), MOST_NOTES) }
     }
 }

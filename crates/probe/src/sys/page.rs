@@ -1,5 +1,6 @@
-//! Memory that stays shared over fork: what the members of a ring share with their leader, and where links
-//! that have no object of the kernel keep what two neighbours share; memory that is held while members take theirs.
+//! Memory that stays shared over fork: what the members of a ring share with their leader, and
+//! where links that have no object of the kernel keep what two neighbours share; memory that is
+//! held while members take theirs.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -32,7 +33,8 @@ pub struct Shared<T: Shareable> {
     mapping: Arc<Mapping>,
 }
 
-/// A stack for a process that shares the caller's memory, which lies below a page that nobody may touch.
+/// A stack for a process that shares the caller's memory, which lies below a page that nobody may
+/// touch.
 pub(super) struct Stack(Mapping);
 
 impl Stack {
@@ -99,7 +101,8 @@ impl Slot {
         self.0.store(u32::from(token) + 1, Ordering::Release);
     }
 
-    /// Takes the token out, if there is one. Only one receiver looks, so that no exchange is needed.
+    /// Takes the token out, if there is one. Only one receiver looks, so that no exchange is
+    /// needed.
     #[inline(always)]
     pub fn take(&self) -> Option<u8> {
         match self.0.load(Ordering::Acquire) {
@@ -128,8 +131,8 @@ pub struct Cell {
     pub errno: AtomicU32,
     /// Timed and warm-up hops that the member has made, control laps aside.
     pub hops: AtomicU64,
-    /// The member's last solo: time of its laps, its CPU time in them, then both loops of the quantum before
-    /// and of the one behind it, in nanoseconds.
+    /// The member's last solo: time of its laps, its CPU time in them, then both loops of the
+    /// quantum before and of the one behind it, in nanoseconds.
     pub solo_ns: [AtomicU64; 6],
 }
 
@@ -225,8 +228,8 @@ pub struct TokenCondvar {
 // SAFETY: the mutex orders all access to the token; mutex and condition may be used from any
 // thread.
 unsafe impl Sync for TokenCondvar {}
-// SAFETY: zeros are a valid TokenCondvar: PTHREAD_MUTEX_INITIALIZER and its like are zeros in glibc and
-// musl, and both are initialised before use all the same; None is read only after a store.
+// SAFETY: zeros are a valid TokenCondvar: PTHREAD_MUTEX_INITIALIZER and its like are zeros in glibc
+// and musl, and both are initialised before use all the same; None is read only after a store.
 unsafe impl Shareable for TokenCondvar {}
 
 fn check_status(status: c_int) -> Result<(), Errno> {
@@ -303,17 +306,18 @@ const MOST_PAGES: u64 = 31;
 /// Base pages that are held at most, where the arrays refuse huge ones: 4 MiB.
 const MOST_BASE_PAGES: u64 = 1024;
 
-/// Memory that is held while the members take theirs. The kernel hands out the pages first that were given
-/// back last, so that all workers of a launch would work in the same few pages, and which lines share a cache set
-/// would be constant within a launch. A different number of held pages in each worker makes it vary between
-/// workers, of which there are many (as Curtsinger and Berger 2013 do with a program's own layout).
+/// Memory that is held while the members take theirs. The kernel hands out the pages first that
+/// were given back last, so that all workers of a launch would work in the same few pages, and
+/// which lines share a cache set would be constant within a launch. A different number of held
+/// pages in each worker makes it vary between workers, of which there are many (as Curtsinger and
+/// Berger 2013 do with a program's own layout).
 pub struct Ballast {
     _mapping: Mapping,
 }
 
 impl Ballast {
-    /// Holds a number of pages that the seed decides. None where the memory is not available: then the members take
-    /// what comes.
+    /// Holds a number of pages that the seed decides. None where the memory is not available: then
+    /// the members take what comes.
     pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
         let (page, most, advice) = match huge_pages {
             true => (HUGE_PAGE_BYTES, MOST_PAGES, Advice::LinuxHugepage),
@@ -322,8 +326,8 @@ impl Ballast {
         let held = page * Random::new(seed).below(most + 1) as usize;
         let (mapping, start) = Mapping::of_huge_pages(held).ok()?;
         for advice in [advice, Advice::LinuxDontFork] {
-            // SAFETY: advice changes no content; these pages are in the mapping. Members that are forked do not
-            // get it.
+            // SAFETY: advice changes no content; these pages are in the mapping. Members that are
+            // forked do not get it.
             let _ = unsafe { madvise(start, held, advice) };
         }
         for at in (0..held).step_by(page) {

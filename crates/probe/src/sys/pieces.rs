@@ -1,5 +1,6 @@
-//! A walk that is cut into pieces, with a reference quantum before, between and behind them: where a hop takes longer
-//! than the quanta around it can vouch for. What a member notes of them lies in memory that its leader reads.
+//! A walk that is cut into pieces, with a reference quantum before, between and behind them: where
+//! a hop takes longer than the quanta around it can vouch for. What a member notes of them lies in
+//! memory that its leader reads.
 
 use std::ops::Range;
 
@@ -16,8 +17,9 @@ impl Array {
         self.cut.notes = Some(notes);
     }
 
-    /// Cuts the walk into so many pieces, 0 for none, from now on. As many hops as are told are noted, from the first
-    /// of the notes on; their room is touched here, so that noting faults no page.
+    /// Cuts the walk into so many pieces, 0 for none, from now on. As many hops as are told are
+    /// noted, from the first of the notes on; their room is touched here, so that noting faults no
+    /// page.
     pub fn cut(&mut self, pieces: u32, noted_hops: u64) {
         let pieces = pieces as usize;
         if self.cut.pieces.len() != pieces {
@@ -33,8 +35,8 @@ impl Array {
         notes[..self.cut.room].iter().for_each(|note| note.set(0, 0, 0));
     }
 
-    /// So many pieces, which differ by one touch at most. A chase ends at the last line of each: it leads back to
-    /// where a walk ends.
+    /// So many pieces, which differ by one touch at most. A chase ends at the last line of each: it
+    /// leads back to where a walk ends.
     fn pieces(&mut self, count: usize) -> Vec<Piece> {
         let (walk, stride) = (self.walk, self.stride);
         let elements = self.slice();
@@ -58,8 +60,8 @@ impl Array {
         pieces.collect()
     }
 
-    /// The walk piece by piece, with a quantum around each as long as there is room to note it. Apart, so that a walk
-    /// that is not cut keeps its instructions.
+    /// The walk piece by piece, with a quantum around each as long as there is room to note it.
+    /// Apart, so that a walk that is not cut keeps its instructions.
     #[inline(never)]
     pub(super) fn walk_in_pieces(&mut self) {
         let mut now = monotonic_raw_ns();
@@ -71,8 +73,8 @@ impl Array {
         }
     }
 
-    /// Runs a quantum from `now` on and notes it with what came before. Gives the time after it. Without room nothing
-    /// is run.
+    /// Runs a quantum from `now` on and notes it with what came before. Gives the time after it.
+    /// Without room nothing is run.
     fn note(&mut self, since_ns: u64, now: u64) -> u64 {
         let Cut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now };
         if *room == 0 {
@@ -196,7 +198,8 @@ mod tests {
     }
 
     const WALKS: [Walk; 3] = [Walk::Whole, Walk::Chase, Walk::Sparse];
-    /// Strides that divide the array and strides that do not, some as many passes as a line has elements and more.
+    /// Strides that divide the array and strides that do not, some as many passes as a line has
+    /// elements and more.
     const SHAPES: [(u64, u64); 7] = [
         (4096, 64),
         (1000, 24),

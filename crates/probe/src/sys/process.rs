@@ -1,5 +1,6 @@
-//! Processes: fork, the end, deadlines, policies; children: one that never outlives its parent, how one ended and
-//! what it used (wait4(2)), descriptors handed down, signals; a child whose system calls are counted.
+//! Processes: fork, the end, deadlines, policies; children: one that never outlives its parent, how
+//! one ended and what it used (wait4(2)), descriptors handed down, signals; a child whose system
+//! calls are counted.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
@@ -32,10 +33,11 @@ pub enum Forked {
     Parent(Pid),
 }
 
-/// Forks the calling process. EBUSY where it has other threads, or may have: the child has their locks and none of
-/// them, so that it could use only what is async-signal-safe.
+/// Forks the calling process. EBUSY where it has other threads, or may have: the child has their
+/// locks and none of them, so that it could use only what is async-signal-safe.
 pub fn fork() -> Result<Forked, Errno> {
-    // The harness of unit tests has threads; what these fork takes no lock that those hold for long.
+    // The harness of unit tests has threads; what these fork takes no lock that those hold for
+    // long.
     if !cfg!(test) && !has_one_thread() {
         return Err(Errno::BUSY);
     }
@@ -57,9 +59,9 @@ fn has_one_thread() -> bool {
     (0..100).any(is_alone)
 }
 
-/// Asked of the kernel, which refuses CLONE_THREAD beside other threads and does nothing else (unshare(2)); where that
-/// is forbidden, as containers do, by the links of the folder of tasks: two, and one for each thread
-/// (proc_pid_task(5)).
+/// Asked of the kernel, which refuses CLONE_THREAD beside other threads and does nothing else
+/// (unshare(2)); where that is forbidden, as containers do, by the links of the folder of tasks:
+/// two, and one for each thread (proc_pid_task(5)).
 fn is_alone() -> bool {
     let flag = UnshareFlags::from_bits_retain(libc::CLONE_THREAD as u32);
     // SAFETY: nothing is unshared by this flag.
@@ -70,8 +72,8 @@ fn is_alone() -> bool {
     }
 }
 
-/// Lets the calling process be killed when its parent ends (PR_SET_PDEATHSIG). False if its parent is not
-/// `parent`, who then has ended already.
+/// Lets the calling process be killed when its parent ends (PR_SET_PDEATHSIG). False if its parent
+/// is not `parent`, who then has ended already.
 pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
     // Asked for first, then checked: a parent that ended before is noticed too.
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -83,12 +85,12 @@ pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
 }
 
-/// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups tasks by session
-/// (sched(7), autogroup), its members share their CPU with others turn by turn, and not hop by hop; a signal from the
-/// terminal does not come to it.
+/// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups
+/// tasks by session (sched(7), autogroup), its members share their CPU with others turn by turn,
+/// and not hop by hop; a signal from the terminal does not come to it.
 pub fn in_own_session(command: &mut Command) {
-    // SAFETY: between fork and exec the child makes one system call and touches no memory. It has just been made, so
-    // it leads no group, and setsid(2) cannot fail.
+    // SAFETY: between fork and exec the child makes one system call and touches no memory. It has
+    // just been made, so it leads no group, and setsid(2) cannot fail.
     unsafe {
         command.pre_exec(|| {
             let _ = setsid();
@@ -97,8 +99,8 @@ pub fn in_own_session(command: &mut Command) {
     }
 }
 
-/// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and tracers: up to 15
-/// bytes. Started through /proc/self/exe, a process is called `exe`.
+/// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and
+/// tracers: up to 15 bytes. Started through /proc/self/exe, a process is called `exe`.
 pub fn set_own_name(name: &CStr) {
     // Only what it is called hangs on it.
     let _ = set_name(name);
@@ -126,8 +128,8 @@ pub fn deadline(seconds: u32) {
 }
 
 /// Limits for how long the calling process, under a real-time policy, may run without waiting once:
-/// SIGXCPU at `limit_us`, its end `grace_us` later (setrlimit(2), RLIMIT_RTTIME). Lowering it needs no
-/// privilege; where a lower one is set, that one holds.
+/// SIGXCPU at `limit_us`, its end `grace_us` later (setrlimit(2), RLIMIT_RTTIME). Lowering it needs
+/// no privilege; where a lower one is set, that one holds.
 pub fn limit_real_time(limit_us: u64, grace_us: u64) {
     let limit =
         Rlimit { current: Some(limit_us), maximum: Some(limit_us.saturating_add(grace_us)) };
@@ -147,7 +149,8 @@ pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
 pub struct ChildEnd {
     /// Wait status as wait(2) gives it.
     pub status: i32,
-    /// What it used with its threads and the children that it waited for. Fields that Linux does not fill are 0.
+    /// What it used with its threads and the children that it waited for. Fields that Linux does
+    /// not fill are 0.
     pub usage: Usage,
 }
 
@@ -175,8 +178,8 @@ pub fn ended_child() -> Result<Option<i32>, Errno> {
     Ok(Some(pid).filter(|pid| *pid > 0))
 }
 
-/// A descriptor that this process was started with, under another number; exec closes both. EBADF where
-/// none is open, and for standard streams.
+/// A descriptor that this process was started with, under another number; exec closes both. EBADF
+/// where none is open, and for standard streams.
 pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
     if number < 3 {
         return Err(Errno::BADF);
@@ -211,8 +214,8 @@ struct SyscallInfo {
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
-/// Forks ([`fork`]), runs `act` in the child and gives how often it made each system call, by number. The child is
-/// gone when this returns.
+/// Forks ([`fork`]), runs `act` in the child and gives how often it made each system call, by
+/// number. The child is gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let child = Child::start(|| {
         // SAFETY: these calls touch no memory of ours. The parent sees the stop.
@@ -300,8 +303,8 @@ impl Child {
         }
     }
 
-    /// Forks one that gets something ready before it acts, as [`Self::start`] does; gives it once it is, or why it
-    /// is not.
+    /// Forks one that gets something ready before it acts, as [`Self::start`] does; gives it once
+    /// it is, or why it is not.
     pub fn start_ready<T>(
         ready: impl FnOnce() -> Result<T, String>,
         act: impl FnOnce(T),

@@ -1,6 +1,6 @@
-//! Reference quanta: two fixed pieces of work that show how fast the CPU runs at this moment (fixed work
-//! quanta, Sottile and Minnich 2004). One is bound by latency and goes with the core's clock; one is bound
-//! by the core's width and goes with the clock and with who shares the core.
+//! Reference quanta: two fixed pieces of work that show how fast the CPU runs at this moment (fixed
+//! work quanta, Sottile and Minnich 2004). One is bound by latency and goes with the core's clock;
+//! one is bound by the core's width and goes with the clock and with who shares the core.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::asm;
@@ -24,7 +24,8 @@ macro_rules! line {
         $x86_64
     };
 }
-/// The same. Run in an emulator only: how far they tell a shared core on such a machine is not known.
+/// The same. Run in an emulator only: how far they tell a shared core on such a machine is not
+/// known.
 #[cfg(target_arch = "aarch64")]
 macro_rules! line {
     ($x86_64:literal, $aarch64:literal) => {
@@ -91,8 +92,8 @@ fn latency_bound() {}
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn throughput_bound() {}
 
-/// Runs both loops and keeps their times. `start_ns` is now; gives the time after them. Room must have
-/// been made: nothing is allocated here.
+/// Runs both loops and keeps their times. `start_ns` is now; gives the time after them. Room must
+/// have been made: nothing is allocated here.
 #[inline]
 pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
     let (latency_ns, throughput_ns, end_ns) = quantum(start_ns);
@@ -110,9 +111,10 @@ pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {
     (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
 }
 
-/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: what the quickest quarter of a
-/// block of quanta took, as soon as two blocks in a row agree to 0.2 %, after 50 ms at least, in which governors have raised
-/// the clock, and 250 ms at most. Absent on architectures without the loops.
+/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: what the
+/// quickest quarter of a block of quanta took, as soon as two blocks in a row agree to 0.2 %, after
+/// 50 ms at least, in which governors have raised the clock, and 250 ms at most. Absent on
+/// architectures without the loops.
 pub fn busy_quantum_ns() -> Option<u64> {
     const BLOCK: usize = 400;
     let (start, mut before) = (monotonic_raw_ns(), 0);
@@ -133,9 +135,9 @@ pub fn busy_quantum_ns() -> Option<u64> {
     }
 }
 
-/// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed: what
-/// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
-/// around it. `slice` is what is waited for.
+/// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed:
+/// what comes next then has a better chance to have the core for itself. Whether it had is judged
+/// by the quanta around it. `slice` is what is waited for.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
     let switches = || usage(Whose::Thread).switches();
     let (start_ns, start_cpu_ns, start_switches) =
@@ -163,8 +165,8 @@ pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
     }
 }
 
-/// Whether a quantum's times are those of an unshared core, or of one that is better than was known:
-/// then what was known was a shared core's.
+/// Whether a quantum's times are those of an unshared core, or of one that is better than was
+/// known: then what was known was a shared core's.
 pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64) -> bool {
     throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)
 }

@@ -5,7 +5,8 @@ use model::ring::State;
 #[cfg(test)]
 pub use arch::seen::{in_use, last_register};
 
-/// A kind of vector registers; a value exists only where the CPU and the kernel have them ([`with_registers`]).
+/// A kind of vector registers; a value exists only where the CPU and the kernel have them
+/// ([`with_registers`]).
 pub trait RegisterKind: Copy + Send + Sync + 'static {
     /// Writes to each of them.
     fn write(self);
@@ -25,8 +26,8 @@ impl RegisterKind for NoRegisters {
     fn write(self) {}
 }
 
-/// What is done with the registers of a state; called with their kind as a type, so that the code is
-/// compiled for each.
+/// What is done with the registers of a state; called with their kind as a type, so that the code
+/// is compiled for each.
 pub trait WithRegisters {
     /// What comes of it.
     type Output;
@@ -78,8 +79,8 @@ mod arch {
         }
     }
 
-    /// `asm!` of such lines that declares to the compiler that XMM0 to XMM15 are written, and what is given
-    /// beside them. What is wider is the same registers to it.
+    /// `asm!` of such lines that declares to the compiler that XMM0 to XMM15 are written, and what
+    /// is given beside them. What is wider is the same registers to it.
     macro_rules! write_registers {
         ([$($line:literal),+ $(,)?] $(, $($beside:tt)+)?) => {
             asm!(
@@ -93,7 +94,8 @@ mod arch {
         };
     }
 
-    // All bits set, in every kind: neither zero, which may count as initial, nor a number to compute with.
+    // All bits set, in every kind: neither zero, which may count as initial, nor a number to
+    // compute with.
 
     /// XMM0 to XMM15.
     #[derive(Clone, Copy)]
@@ -123,7 +125,8 @@ mod arch {
     impl RegisterKind for Avx {
         #[inline(always)]
         fn write(self) {
-            // SAFETY: the CPU has AVX where there is a value of this type; memory and flags stay as they are.
+            // SAFETY: the CPU has AVX where there is a value of this type; memory and flags stay as
+            // they are.
             unsafe {
                 write_registers!(
                     [
@@ -160,7 +163,8 @@ mod arch {
     impl RegisterKind for Avx512 {
         #[inline(always)]
         fn write(self) {
-            // SAFETY: the CPU has AVX-512F where there is a value of this type; memory and flags stay as they are.
+            // SAFETY: the CPU has AVX-512F where there is a value of this type; memory and flags
+            // stay as they are.
             unsafe {
                 write_registers!(
                     [
@@ -206,8 +210,9 @@ mod arch {
             rest: [0; 121],
             header: [0; 8],
         };
-        // SAFETY: the area is aligned to 64 bytes and as long as its legacy part and its header, all that is
-        // read where the header has no bit set; a call may change every register that is lost.
+        // SAFETY: the area is aligned to 64 bytes and as long as its legacy part and its header,
+        // all that is read where the header has no bit set; a call may change every register that
+        // is lost.
         unsafe {
             asm!(
                 "xrstor64 [{area}]",
@@ -224,8 +229,8 @@ mod arch {
     pub mod seen {
         use super::*;
 
-        /// The vector components in use (XINUSE by XGETBV with ECX = 1), as state-component bits; absent where
-        /// the CPU does not report it (CPUID leaf 0xD, sub-leaf 1, EAX bit 2).
+        /// The vector components in use (XINUSE by XGETBV with ECX = 1), as state-component bits;
+        /// absent where the CPU does not report it (CPUID leaf 0xD, sub-leaf 1, EAX bit 2).
         pub fn in_use() -> Option<u32> {
             use std::arch::x86_64::{__cpuid, __cpuid_count};
             let reports = is_x86_feature_detected!("xsave")
@@ -275,8 +280,8 @@ mod arch {
     impl RegisterKind for Neon {
         #[inline(always)]
         fn write(self) {
-            // SAFETY: every aarch64 that Linux runs programs of this target on has them; memory and flags stay
-            // as they are.
+            // SAFETY: every aarch64 that Linux runs programs of this target on has them; memory and
+            // flags stay as they are.
             unsafe {
                 asm!(
                     ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",

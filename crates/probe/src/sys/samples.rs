@@ -1,4 +1,5 @@
-//! Samples of what runs on a CPU, by the kernel's clock: perf_event_open(2), include/uapi/linux/perf_event.h.
+//! Samples of what runs on a CPU, by the kernel's clock: perf_event_open(2),
+//! include/uapi/linux/perf_event.h.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +85,8 @@ impl CpuSamples {
         let number = libc::SYS_perf_event_open;
         let any_process: libc::pid_t = -1;
         let no_group: libc::c_int = -1;
-        // SAFETY: the kernel reads the attributes, which are whole; the call returns a new descriptor.
+        // SAFETY: the kernel reads the attributes, which are whole; the call returns a new
+        // descriptor.
         let event = unsafe {
             let fd = libc::syscall(
                 number,

@@ -1,5 +1,5 @@
-//! Signals: masks and actions; how links use them, queued and waited for or caught by a handler; the leader's watch
-//! over its members.
+//! Signals: masks and actions; how links use them, queued and waited for or caught by a handler;
+//! the leader's watch over its members.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -131,7 +131,8 @@ pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     before
 }
 
-/// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait under.
+/// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait
+/// under.
 pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
     let mut before = change_mask(libc::SIG_BLOCK, &set_of(signals));
     for signal in signals {
@@ -167,8 +168,8 @@ pub fn is_ignored(signal: c_int) -> bool {
     action_of(signal).sa_sigaction == libc::SIG_IGN
 }
 
-/// Has the signal that ends a stop (SIGCONT) noted in the calling thread, and all that it forks or starts: it ends the
-/// stop all the same, and interrupts nothing.
+/// Has the signal that ends a stop (SIGCONT) noted in the calling thread, and all that it forks or
+/// starts: it ends the stop all the same, and interrupts nothing.
 pub fn note_continue() {
     block(&[libc::SIGCONT]);
 }
@@ -308,8 +309,8 @@ pub fn unwatch_members() {
     LOST.store(false, Ordering::SeqCst);
 }
 
-/// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on, no
-/// child can be waited for (wait(2)).
+/// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on,
+/// no child can be waited for (wait(2)).
 pub fn default_child() -> Result<(), Errno> {
     // SAFETY: no handler.
     unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0, &[])? };
@@ -333,8 +334,8 @@ pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// What a member that is a thread leaves when it ends, by a panic too, unless it has done its part: then it
-/// forgets the note.
+/// What a member that is a thread leaves when it ends, by a panic too, unless it has done its part:
+/// then it forgets the note.
 pub struct EndNote;
 
 impl Drop for EndNote {

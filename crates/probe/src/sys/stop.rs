@@ -1,8 +1,10 @@
-//! Signals that are meant for the command, in the program and in its launcher: those that ask to stop, which both note
-//! in the handler itself, so that a check after a command's end sees what came before it, and those of the user's own.
+//! Signals that are meant for the command, in the program and in its launcher: those that ask to
+//! stop, which both note in the handler itself, so that a check after a command's end sees what
+//! came before it, and those of the user's own.
 //!
-//! The terminal's signals, and those to the whole process group, reach program, launcher and command
-//! by themselves. What reached the program alone is passed on to the launcher, which sends it to the command.
+//! The terminal's signals, and those to the whole process group, reach program, launcher and
+//! command by themselves. What reached the program alone is passed on to the launcher, which sends
+//! it to the command.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,15 +21,16 @@ const PASSED_ON: [c_int; 6] =
 /// How many ask to stop.
 const STOPPING: usize = 4;
 
-/// A signal to the group reaches the program and the launcher at once; what the program passes on comes
-/// within this time, unless the machine stalls.
+/// A signal to the group reaches the program and the launcher at once; what the program passes on
+/// comes within this time, unless the machine stalls.
 const TOGETHER_NS: u64 = 2_000_000_000;
 
 /// The last that came; 0 before.
 static LAST: AtomicI32 = AtomicI32::new(0);
 /// Where the program passes them on; -1 in the launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
-/// Whose handlers they are: a child that shares the memory up to its exec has them too for a moment.
+/// Whose handlers they are: a child that shares the memory up to its exec has them too for a
+/// moment.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What was sent to this process itself, by [`PASSED_ON`].
 static DIRECT: [Direct; PASSED_ON.len()] = [const {
@@ -43,8 +46,8 @@ struct Direct {
 /// Bytes of a signal that the program passes on: its number and its sender.
 pub const FORWARDED_BYTES: usize = 8;
 
-/// Notes a signal that the program has passed on, in the launcher. Gives the signal to send to the command,
-/// unless it was sent to the group, so that the command has it already.
+/// Notes a signal that the program has passed on, in the launcher. Gives the signal to send to the
+/// command, unless it was sent to the group, so that the command has it already.
 pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
     let both = u64::from_ne_bytes(bytes);
     let (signal, sender) = ((both >> 32) as c_int, both as i32);
@@ -119,7 +122,8 @@ impl StopHandlers {
         Ok(handlers)
     }
 
-    /// Gives the signals their default action, in a process that is about to become another program.
+    /// Gives the signals their default action, in a process that is about to become another
+    /// program.
     pub(super) fn set_default(&self) {
         for signal in self.before.not_ignored() {
             // SAFETY: touches no memory.
@@ -143,8 +147,8 @@ extern "C" fn on_stop_signal(
     let socket = SOCKET.load(SeqCst);
     if socket >= 0 {
         let bytes = (u64::from(signal as u32) << 32 | u64::from(sender as u32)).to_ne_bytes();
-        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is no news.
-        // The errno of whatever was interrupted is put back.
+        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is no
+        // news. The errno of whatever was interrupted is put back.
         unsafe {
             let errno = libc::__errno_location();
             let before = *errno;

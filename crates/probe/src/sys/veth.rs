@@ -1,6 +1,6 @@
-//! A wire of the calling process's own: a pair of virtual Ethernet devices in a network namespace that
-//! ends with it. A frame that is sent at one end is received at the other by the kernel's packet
-//! handling, on the CPU that sends it (drivers/net/veth.c).
+//! A wire of the calling process's own: a pair of virtual Ethernet devices in a network namespace
+//! that ends with it. A frame that is sent at one end is received at the other by the kernel's
+//! packet handling, on the CPU that sends it (drivers/net/veth.c).
 
 use std::ffi::{c_int, c_ushort};
 use std::mem::zeroed;
@@ -37,8 +37,9 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Moves the calling process, which must be single-threaded, into a network namespace of its own and
-    /// makes the pair there. The kernel takes both away when the process has ended, however it did.
+    /// Moves the calling process, which must be single-threaded, into a network namespace of its
+    /// own and makes the pair there. The kernel takes both away when the process has ended, however
+    /// it did.
     pub fn in_own_namespace() -> Result<Self, Errno> {
         own_namespace(UnshareFlags::NEWNET)?;
         // Else the kernel itself sends packets when the ends come up. Without it there are a few.
@@ -102,8 +103,8 @@ fn make_pair() -> Result<(), Errno> {
     ask_kernel(libc::RTM_SETLINK, 0, &[&link(far, true)])
 }
 
-/// ifinfomsg of a link, by its index if it is there already: family, padding and type, index, flags, which of
-/// them change.
+/// ifinfomsg of a link, by its index if it is there already: family, padding and type, index,
+/// flags, which of them change.
 fn link(index: c_int, is_up: bool) -> Vec<u8> {
     let up = if is_up { libc::IFF_UP } else { 0 };
     [0, index, up, up].into_iter().flat_map(c_int::to_ne_bytes).collect()

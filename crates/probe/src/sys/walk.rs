@@ -36,15 +36,17 @@ pub struct Array {
 unsafe impl Send for Array {}
 
 impl Array {
-    /// Whether an address space holds the array that `work` describes; if not, the most bytes that one does.
+    /// Whether an address space holds the array that `work` describes; if not, the most bytes that
+    /// one does.
     pub fn check(work: &Work) -> Result<(), u64> {
         let most = getrlimit(Resource::As).current.unwrap_or(u64::MAX).min(ADDRESS_SPACE_BYTES);
         let limit = most.saturating_sub(2 * HUGE_PAGE_BYTES as u64);
         if work.bytes <= limit { Ok(()) } else { Err(limit) }
     }
 
-    /// Maps, advises and touches the array that `work` describes, at its first place ([`Self::move_to`]). It has
-    /// been checked; panics, as an allocation does, where the memory is not available.
+    /// Maps, advises and touches the array that `work` describes, at its first place
+    /// ([`Self::move_to`]). It has been checked; panics, as an allocation does, where the memory is
+    /// not available.
     pub fn new(work: &Work, seed: u64) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
@@ -55,8 +57,8 @@ impl Array {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
         };
-        // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel without
-        // huge pages refuses it: then there are none, and the plan has said so.
+        // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel
+        // without huge pages refuses it: then there are none, and the plan has said so.
         let _ = unsafe { madvise(start, needed, advice) };
         let Some(start) = NonNull::new(start.cast::<f64>()) else { panic!("mmap gave address 0") };
         let stride = (work.stride_bytes / ELEMENT_BYTES).max(1) as usize;
@@ -78,14 +80,15 @@ impl Array {
         array
     }
 
-    /// Bytes of huge pages in which there is more than one place for it; none where there is one only.
+    /// Bytes of huge pages in which there is more than one place for it; none where there is one
+    /// only.
     pub fn bytes_with_places(work: &Work) -> Option<u64> {
         (spare_pages(work) > 0).then(|| needed_bytes(work) as u64)
     }
 
-    /// Moves the array to another of its places, if it does not lie there. A place is a base page of its huge
-    /// pages, which the seed, the thread and the number decide: what a guest has for one piece may be many of
-    /// its host's, so that each place is another piece of the caches.
+    /// Moves the array to another of its places, if it does not lie there. A place is a base page
+    /// of its huge pages, which the seed, the thread and the number decide: what a guest has for
+    /// one piece may be many of its host's, so that each place is another piece of the caches.
     pub fn move_to(&mut self, place: u32) {
         if place != self.place {
             self.lie_at(place);
@@ -95,8 +98,8 @@ impl Array {
     fn lie_at(&mut self, place: u32) {
         let mut random = Random::new(self.seed ^ Random::new(place.into()).next());
         let page = random.below(self.spare_pages as u64 + 1) as usize;
-        // SAFETY: `page` is at most `spare_pages`, so that the array ends within its huge pages (`needed_bytes`), which
-        // are in the mapping.
+        // SAFETY: `page` is at most `spare_pages`, so that the array ends within its huge pages
+        // (`needed_bytes`), which are in the mapping.
         self.elements = unsafe { self.start.byte_add(page * BASE_PAGE_BYTES) };
         self.place = place;
         self.lay();
@@ -113,14 +116,14 @@ impl Array {
     }
 
     pub(super) fn slice(&mut self) -> &mut [f64] {
-        // SAFETY: aligned to a page, mapped for at least `length` doubles as long as self lives, borrowed
-        // as self is; all bit patterns are doubles.
+        // SAFETY: aligned to a page, mapped for at least `length` doubles as long as self lives,
+        // borrowed as self is; all bit patterns are doubles.
         unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.length) }
     }
 
     /// Touches every element once: each `stride`-th from the first, then each `stride`-th from the
-    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A chase
-    /// touches one element of every line, whose place the line before holds.
+    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A
+    /// chase touches one element of every line, whose place the line before holds.
     pub fn walk(&mut self) {
         if !self.cut.is_none() {
             return self.walk_in_pieces();
@@ -149,7 +152,8 @@ fn needed_bytes(work: &Work) -> usize {
     (work.bytes as usize).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
-/// Base pages of them that it leaves free. Base pages by themselves would each be faulted in again at another place.
+/// Base pages of them that it leaves free. Base pages by themselves would each be faulted in again
+/// at another place.
 fn spare_pages(work: &Work) -> usize {
     let spare_bytes = needed_bytes(work) - work.bytes as usize;
     if work.huge_pages { spare_bytes / BASE_PAGE_BYTES } else { 0 }
@@ -184,8 +188,8 @@ fn whole(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     }
 }
 
-/// From the line that begins at this element to the next, until one leads to the first. The element after the signpost is touched: it is in the same
-/// line.
+/// From the line that begins at this element to the next, until one leads to the first. The element
+/// after the signpost is touched: it is in the same line.
 #[inline(always)]
 pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64)) {
     let mut line = from;
@@ -201,8 +205,8 @@ pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64))
     }
 }
 
-/// Writes into the first element of every line the index of the next line's, as bits, in one cycle through
-/// all of them (Sattolo 1986), always the same for an array of this size.
+/// Writes into the first element of every line the index of the next line's, as bits, in one cycle
+/// through all of them (Sattolo 1986), always the same for an array of this size.
 fn lay_chase(elements: &mut [f64]) {
     let lines = elements.len() / LINE_ELEMENTS;
     let mut order: Vec<usize> = (0..lines).collect();

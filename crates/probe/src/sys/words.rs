@@ -1,8 +1,8 @@
-//! Commands as execve(2) takes them, in a file in memory: their texts are not on the heap, so that a long
-//! one leaves nothing in the launcher that the next command would be charged with.
+//! Commands as execve(2) takes them, in a file in memory: their texts are not on the heap, so that
+//! a long one leaves nothing in the launcher that the next command would be charged with.
 //!
-//! In the file: the count of commands; of each how many paths and words it has; all their texts, each ended by a
-//! zero.
+//! In the file: the count of commands; of each how many paths and words it has; all their texts,
+//! each ended by a zero.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
@@ -70,7 +70,8 @@ struct Place {
 }
 
 impl Words {
-    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all its texts end within the file.
+    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all its texts end
+    /// within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
         if !fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(Errno::INVAL);
@@ -102,7 +103,8 @@ impl Words {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped and readable as long as self; the file is sealed: nobody changes or shortens it.
+        // SAFETY: mapped and readable as long as self; the file is sealed: nobody changes or
+        // shortens it.
         unsafe { std::slice::from_raw_parts(self.mapping.base.cast(), self.mapping.bytes) }
     }
 
@@ -110,7 +112,8 @@ impl Words {
     pub fn let_go(&self) {
         let (base, bytes) = (self.mapping.base, self.mapping.bytes);
         if bytes > FEW_BYTES {
-            // SAFETY: nothing was written to the mapping: its pages are the file's. A failure leaves them resident.
+            // SAFETY: nothing was written to the mapping: its pages are the file's. A failure
+            // leaves them resident.
             let _ = unsafe { madvise(base, bytes, Advice::LinuxDontNeed) };
         }
     }
@@ -137,7 +140,8 @@ impl Words {
 
 /// A command of [`Words`].
 pub struct Command<'a> {
-    /// Addresses of paths, ended by a null; room for one address, then those of the words, ended by a null.
+    /// Addresses of paths, ended by a null; room for one address, then those of the words, ended by
+    /// a null.
     table: Mapping,
     /// The place of that room.
     shell: usize,
@@ -149,8 +153,9 @@ impl Command<'_> {
         self.table.base.cast()
     }
 
-    /// Becomes the command as execvp(3) does, which looks for the program from the first path on: here
-    /// from `found` on, where each place is noted before it is tried. Returns only if none can be executed.
+    /// Becomes the command as execvp(3) does, which looks for the program from the first path on:
+    /// here from `found` on, where each place is noted before it is tried. Returns only if none can
+    /// be executed.
     pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
         let (mut denied, mut last) = (false, Errno::NOENT);
         let candidates = self.shell - 1;
@@ -170,8 +175,8 @@ impl Command<'_> {
     }
 
     fn exec_path(&self, path: *const c_char) -> Errno {
-        // SAFETY: path, words and environment are C strings, their tables end with a null. The table
-        // has room for the shell before the words, and at least one word.
+        // SAFETY: path, words and environment are C strings, their tables end with a null. The
+        // table has room for the shell before the words, and at least one word.
         unsafe {
             let shell = self.table().add(self.shell);
             let words = shell.add(1);
@@ -256,7 +261,8 @@ mod tests {
         }
     }
 
-    /// Every address of every table that is accepted is a text's within the file, whatever the file says.
+    /// Every address of every table that is accepted is a text's within the file, whatever the file
+    /// says.
     #[test]
     fn tables_of_changed_files_point_to_their_texts() {
         let mut random = Random::new(19);

@@ -1,5 +1,5 @@
-//! The calls that are timed: those that read a clock or a count, system calls, and what one process does with
-//! signals (the memorandum's simsyscall and simsig, VENIX 1984, and more of their kind).
+//! The calls that are timed: those that read a clock or a count, system calls, and what one process
+//! does with signals (the memorandum's simsyscall and simsig, VENIX 1984, and more of their kind).
 
 use std::fs::File;
 use std::hint::black_box;
@@ -32,8 +32,8 @@ pub(super) trait Call {
         stamp().wrapping_sub(start) as i64
     }
 
-    /// Ticks of a batch. Measured code. The length is hidden from the compiler: it would unroll the loop
-    /// of one call and not that of another.
+    /// Ticks of a batch. Measured code. The length is hidden from the compiler: it would unroll the
+    /// loop of one call and not that of another.
     #[inline(never)]
     fn batch(&mut self) -> i64 {
         let start = stamp();
@@ -70,8 +70,8 @@ pub struct Registered {
     pub(super) ready: fn(&Child) -> Result<Box<dyn Call>, String>,
 }
 
-/// Of these calls the ones that this machine has, and for each other one why not. Forks: the calling
-/// process must be single-threaded.
+/// Of these calls the ones that this machine has, and for each other one why not. Forks: the
+/// calling process must be single-threaded.
 pub fn available(
     calls: &'static [Registered],
 ) -> Result<Vec<(&'static Registered, Option<String>)>, TrialError> {
@@ -79,8 +79,8 @@ pub fn available(
     Ok(calls.iter().map(|call| (call, (call.ready)(&other).err())).collect())
 }
 
-/// A call: its name, what it reads, and what is timed. Most need nothing made ready; of the others comes before
-/// that the type of what is kept, and how it is made beside another process.
+/// A call: its name, what it reads, and what is timed. Most need nothing made ready; of the others
+/// comes before that the type of what is kept, and how it is made beside another process.
 macro_rules! call {
     ($name:expr, $summary:literal => $make:expr) => {
         call!($name, $summary, () = |_other| Ok(()) => |_kept| $make)

@@ -116,8 +116,8 @@ impl Look {
         Self { switches, cpu_ns, clocked: before.wrapping_add(took / 2), took }
     }
 
-    /// Looks again where something came between the clock and its stamps: the time that it took would
-    /// be missing here and be too much at the next look.
+    /// Looks again where something came between the clock and its stamps: the time that it took
+    /// would be missing here and be too much at the next look.
     fn undisturbed(quickest: &mut u64) -> Self {
         let mut best = Self::now();
         for _ in 0..LOOKS {

@@ -58,8 +58,8 @@ impl Outcome {
 }
 
 /// How far threadclock may be off before it asks the kernel again. By default it asks every 50 us,
-/// which would fall into most trials; here it asks every 10 ms, and time that is stolen from a trial
-/// counts as the trial's.
+/// which would fall into most trials; here it asks every 10 ms, and time that is stolen from a
+/// trial counts as the trial's.
 const CLOCK_BOUND_NS: u64 = 10_000_000;
 
 /// The clock of the calling thread, just synchronised.

@@ -1,5 +1,5 @@
-//! The interference experiment: one run of a ring, and what disturbs it: processes beside the worker, on a CPU
-//! of their own choice.
+//! The interference experiment: one run of a ring, and what disturbs it: processes beside the
+//! worker, on a CPU of their own choice.
 
 use std::cell::Cell;
 use std::io;
@@ -20,8 +20,8 @@ use crate::random::Random;
 use crate::ring;
 use crate::sys::{self, Child, Shared, monotonic_ns, monotonic_raw_ns};
 
-/// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
-/// number of laps, with a noise beside it or without.
+/// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a
+/// fixed number of laps, with a noise beside it or without.
 pub(super) fn run(
     case_number: usize,
     case: &Case,
@@ -73,7 +73,8 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section 3.3).
+/// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section
+/// 3.3).
 const LONGEST_GAP_NS: u64 = 200_000_000;
 /// Longest wait for a packet through the loopback.
 const PACKET_TIMEOUT: Duration = Duration::from_secs(1);
@@ -82,8 +83,8 @@ const LONGEST_BURST_NS: u64 = 20_000_000;
 /// Longest of the short timers.
 const LONGEST_TIMER_NS: u64 = 1_000_000;
 
-/// Starts what an execution has beside it, if anything, and leaves the calling process, which must be
-/// single-threaded, on the noise's CPU. Gives the count of its events, and its processes.
+/// Starts what an execution has beside it, if anything, and leaves the calling process, which must
+/// be single-threaded, on the noise's CPU. Gives the count of its events, and its processes.
 fn start_noise(
     execution: &Execution,
     round: u32,
@@ -117,8 +118,8 @@ fn start_noise(
         })?],
         Noise::Net if has_wire => vec![on_a_wire(move |wire| match is_quiet {
             true => sys::sleep_for_ever(),
-            // A frame is received by the kernel's packet handling on the CPU that sends it. One that is not sent is
-            // a lost packet.
+            // A frame is received by the kernel's packet handling on the CPU that sends it. One
+            // that is not sent is a lost packet.
             false => after_pauses(random, LONGEST_GAP_NS, |_| {
                 let _ = wire.send();
                 events.fetch_add(wire.take_all(), Ordering::Relaxed);
@@ -134,8 +135,8 @@ fn start_noise(
                     }
                 }
             })?;
-            // A datagram through the loopback is handled on the CPU that sends it, as an incoming packet is on
-            // the CPU that takes its interrupt. A full buffer is a lost packet.
+            // A datagram through the loopback is handled on the CPU that sends it, as an incoming
+            // packet is on the CPU that takes its interrupt. A full buffer is a lost packet.
             let sending = beside(move || {
                 after_pauses(random, LONGEST_GAP_NS, |_| {
                     let _ = sender.send(&[0; 56]);
@@ -182,8 +183,8 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((sender, receiver))
 }
 
-/// Which wire packets can use here: a pair of virtual devices, or else the loopback, and why. Tried in a
-/// process of its own; the calling one must have one thread.
+/// Which wire packets can use here: a pair of virtual devices, or else the loopback, and why. Tried
+/// in a process of its own; the calling one must have one thread.
 pub fn wire() -> (Wire, Option<String>) {
     match Child::start_ready(own_wire, |_| ()) {
         Ok(_) => (Wire::Veth, None),

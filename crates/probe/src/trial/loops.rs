@@ -1,5 +1,6 @@
-//! What a call costs: one at a time between two time stamps, and many one after the other, with the empty loop of
-//! the same frame beside them. Then the memorandum's twosig (VENIX 1984), which takes two processes.
+//! What a call costs: one at a time between two time stamps, and many one after the other, with the
+//! empty loop of the same frame beside them. Then the memorandum's twosig (VENIX 1984), which takes
+//! two processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -75,8 +76,8 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
     Ok(outcome)
 }
 
-/// A system call, or what one process does with signals: batches, each with an empty one before it, and how often
-/// they enter the kernel.
+/// A system call, or what one process does with signals: batches, each with an empty one before it,
+/// and how often they enter the kernel.
 pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> {
     let (registered, mut call, beside) = ready(SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS), name)?;
     let call = &mut *call;

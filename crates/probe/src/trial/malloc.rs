@@ -88,8 +88,8 @@ impl Watch {
         touch(&mut self.slow, (0, [false; 5]));
     }
 
-    /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
-    /// as asking after every call would change what the next one finds in the caches.
+    /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was
+    /// slow, as asking after every call would change what the next one finds in the caches.
     #[inline(always)]
     fn take(&mut self, CpuTime { ns, cycles }: CpuTime) {
         self.least_ns = self.least_ns.min(ns);
@@ -191,8 +191,8 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
     (end - start, result)
 }
 
-/// The dynamic linker passes over a library that it cannot find, with a message on standard error. It
-/// is looked for among the files that are mapped: by the file that a path leads to, or by name.
+/// The dynamic linker passes over a library that it cannot find, with a message on standard error.
+/// It is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
     let other = |why| Err(TrialError(why));
     let maps = match std::fs::read_to_string("/proc/self/maps") {

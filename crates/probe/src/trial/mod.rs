@@ -25,8 +25,8 @@ use crate::sys::{self, monotonic_raw_ns};
 /// Longest time that one worker's trials may take.
 const DEADLINE_S: u32 = 600;
 
-/// Takes the sample of a case in one round in the calling process, which is single-threaded and for this alone:
-/// `trials` of each thing that is compared in it.
+/// Takes the sample of a case in one round in the calling process, which is single-threaded and for
+/// this alone: `trials` of each thing that is compared in it.
 pub(crate) fn run(
     case_number: usize,
     case: &Case,

@@ -79,9 +79,10 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     let none = || {
         black_box(());
     };
-    // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
-    // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
-    // comes first in a third of the rounds. Slices ask the kernel, too: only threadclock's are taken so.
+    // Each way has all its trials in a row: what one way asks the kernel brings the kernel's
+    // figures up to date for the next, and what threadclock owes after stolen time it must pay
+    // itself. Each comes first in a third of the rounds. Slices ask the kernel, too: only
+    // threadclock's are taken so.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {
             cut.run(&OwnTime::Own, |trials| {

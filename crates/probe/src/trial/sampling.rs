@@ -64,8 +64,8 @@ impl Ticks {
         Self::through(&seen, period_ns).ok_or_else(no_tick)
     }
 
-    /// The phase of moments at which ticks were seen: none is seen early, many late, those that came
-    /// while something else ran much later. None where they are no ticks of that period.
+    /// The phase of moments at which ticks were seen: none is seen early, many late, those that
+    /// came while something else ran much later. None where they are no ticks of that period.
     fn through(seen: &[u64], period_ns: u64) -> Option<Self> {
         let gaps = seen.windows(2).map(|pair| pair[1] - pair[0]);
         if period_ns == 0 || gaps.filter(|gap| *gap < period_ns / 4).count() > seen.len() / 2 {
@@ -87,8 +87,8 @@ impl Ticks {
     }
 }
 
-/// What a process reports when it is done, in nanoseconds: its time by threadclock, the part of it outside
-/// of system calls, and its user and system time by getrusage.
+/// What a process reports when it is done, in nanoseconds: its time by threadclock, the part of it
+/// outside of system calls, and its user and system time by getrusage.
 type Report = [u64; 4];
 
 /// A process that is watched: it waits for its start, runs until `end_ns`, reports and
@@ -196,8 +196,8 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
 }
 
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
-    // Before any fork: the burner would take the CPU from the process that looks for the tick. Under the
-    // sleeper's policy nothing else does, if that was granted.
+    // Before any fork: the burner would take the CPU from the process that looks for the tick.
+    // Under the sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;
     let ticks = Ticks::see(case.cpu);
     take_policy(Policy::Other)?;

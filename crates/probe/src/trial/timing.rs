@@ -1,6 +1,6 @@
-//! What timed loops share: slices of about a quarter of a millisecond with reference quanta around each, and what
-//! the kernel says that a loop used. A lap is what the loop does once: a batch, or a single call. Nothing stands
-//! within one.
+//! What timed loops share: slices of about a quarter of a millisecond with reference quanta around
+//! each, and what the kernel says that a loop used. A lap is what the loop does once: a batch, or a
+//! single call. Nothing stands within one.
 
 use model::ring::SLICE_NS;
 use model::speed::Slices;
@@ -16,8 +16,8 @@ use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_q
 /// Calls that are made before any is timed.
 pub(super) const WARM_UP: u32 = 100;
 
-/// Slices of a loop at least, where it has as many laps: a loop of a few microseconds is one slice a round
-/// otherwise, and a figure at full speed needs 30 clean ones.
+/// Slices of a loop at least, where it has as many laps: a loop of a few microseconds is one slice
+/// a round otherwise, and a figure at full speed needs 30 clean ones.
 const FEWEST_SLICES: u64 = 8;
 /// Slices of a loop at most.
 const MOST_SLICES: u64 = 10_000;
@@ -42,7 +42,8 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Runs all laps, which take the time of `own_time` only: `run` makes as many as its argument says.
+    /// Runs all laps, which take the time of `own_time` only: `run` makes as many as its argument
+    /// says.
     pub(super) fn run(
         &mut self,
         own_time: &OwnTime,
@@ -91,9 +92,10 @@ pub(super) fn warm_up(
     Ok(fastest)
 }
 
-/// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as ticks sampled
-/// it in user mode, and as ticks sampled it. Not getrusage(2)'s own split: a process that saw one kind of tick
-/// only is all of that kind to it, and a loop of a round sees one tick or none. Ticks can be added up over rounds.
+/// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as
+/// ticks sampled it in user mode, and as ticks sampled it. Not getrusage(2)'s own split: a process
+/// that saw one kind of tick only is all of that kind to it, and a loop of a round sees one tick or
+/// none. Ticks can be added up over rounds.
 pub(super) type Clocks = [i64; 3];
 
 /// The clocks of a process; absent where one cannot be read.
@@ -126,8 +128,8 @@ impl Accounts {
         done
     }
 
-    /// Gives the switches up to here; `child` is all that the second process used. A clock that cannot be
-    /// read counts nothing.
+    /// Gives the switches up to here; `child` is all that the second process used. A clock that
+    /// cannot be read counts nothing.
     pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut Outcome) -> u64 {
         let own = [CPU_NS, SAMPLED_USER_NS, SAMPLED_NS];
         let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_USER_NS, CHILD_SAMPLED_NS];
@@ -140,8 +142,8 @@ impl Accounts {
     }
 }
 
-/// Switches of this process and of its children, voluntary and involuntary. Children's count once they have
-/// been waited for.
+/// Switches of this process and of its children, voluntary and involuntary. Children's count once
+/// they have been waited for.
 fn switches() -> u64 {
     let of = |whose| usage(whose).switches();
     of(Whose::Own) + of(Whose::Children)

@@ -39,8 +39,8 @@ fn sysv(what: &str) -> Vec<String> {
     text.lines().skip(1).map(|line| format!("{what} {}", id(line))).collect()
 }
 
-/// POSIX message queues of ours, where their file system may be mounted (mq_overview(7)): in a mount
-/// namespace of its own, as the machine's may have none.
+/// POSIX message queues of ours, where their file system may be mounted (mq_overview(7)): in a
+/// mount namespace of its own, as the machine's may have none.
 fn queues() -> Vec<String> {
     let list = "mount -t mqueue none /mnt && ls /mnt";
     let said = Command::new("unshare").args(["--mount", "sh", "-c", list]).output();

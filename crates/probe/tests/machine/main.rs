@@ -138,7 +138,8 @@ fn files(name: &str) -> Vec<(String, String)> {
 
 /// A folder that holds the bundle's files.
 fn unpack(name: &str) -> TempDir {
-    // In memory where there is such a folder: on a slow disk the many small files take half a minute.
+    // In memory where there is such a folder: on a slow disk the many small files take half a
+    // minute.
     let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for (path, content) in files(name) {
         put(root.path(), &path, content.as_bytes());

@@ -1,5 +1,5 @@
-//! Readers of watched programs, on captured trees (Linux 6.18, a Python program of three threads and
-//! kthreadd) and on copies of them that were changed.
+//! Readers of watched programs, on captured trees (Linux 6.18, a Python program of three threads
+//! and kthreadd) and on copies of them that were changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

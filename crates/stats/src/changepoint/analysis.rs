@@ -1,5 +1,5 @@
-//! The best fits of all forms with their turns between given x, the choice among them, and how far its answers
-//! are known.
+//! The best fits of all forms with their turns between given x, the choice among them, and how far
+//! its answers are known.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -19,14 +19,14 @@ pub struct Analysis {
     /// The best fit of each form for each choice of brackets.
     pub fits: Vec<Fit>,
     settings: &'static Settings,
-    /// The common factor of all variances, and the degrees of freedom that it was estimated with (none for
-    /// errors that are known); absent where each fit has its own.
+    /// The common factor of all variances, and the degrees of freedom that it was estimated with
+    /// (none for errors that are known); absent where each fit has its own.
     common: Option<(f64, Option<usize>)>,
 }
 
 impl Analysis {
-    /// Fits all forms that the points suffice for. Deterministic; the order of the points does not matter,
-    /// and several may have the same x.
+    /// Fits all forms that the points suffice for. Deterministic; the order of the points does not
+    /// matter, and several may have the same x.
     pub fn of(points: &[Point], settings: &'static Settings) -> Self {
         let data = Data::new(points, settings);
         let candidates =
@@ -93,8 +93,8 @@ impl Analysis {
         all.min_by(|a, b| a.criterion.total_cmp(&b.criterion))
     }
 
-    /// Half-width of the interval of a combination of a fit's coefficients, given its turns. Without points
-    /// beyond its freedoms there is none.
+    /// Half-width of the interval of a combination of a fit's coefficients, given its turns.
+    /// Without points beyond its freedoms there is none.
     pub fn half_width(&self, fit: &Fit, combination: [f64; MOST_TERMS]) -> Option<f64> {
         let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
         let own = if left == 0 { 1.0 } else { (fit.solution.chi2 / left as f64).max(1.0) };
@@ -102,7 +102,8 @@ impl Analysis {
         Some(quantile(freedom)? * (fit.solution.variance_of(combination) * factor).sqrt())
     }
 
-    /// First and last bracket of the fit's turn of this number that all fits with as many knees leave open.
+    /// First and last bracket of the fit's turn of this number that all fits with as many knees
+    /// leave open.
     pub fn brackets(&self, fit: &Fit, turn: usize) -> (usize, usize) {
         let same = self.fits.iter().filter(|other| other.form.knees() == fit.form.knees());
         let scored: Vec<(usize, f64)> =
@@ -113,8 +114,8 @@ impl Analysis {
     }
 
     /// How often points that do follow the fit would lie as far off it, all together, as these: the
-    /// chi-squared test. None without degrees of freedom, and where the errors are estimated from the
-    /// scatter about the fits, which they then cannot test.
+    /// chi-squared test. None without degrees of freedom, and where the errors are estimated from
+    /// the scatter about the fits, which they then cannot test.
     pub fn lack_of_fit(&self, fit: &Fit) -> Option<f64> {
         let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
         lack_of_fit(fit.solution.chi2, left).filter(|_| self.data.errors_known)
@@ -135,9 +136,9 @@ fn enough(data: &Data, settings: &Settings, number: usize) -> bool {
 }
 
 /// 1 for known errors. Else that of the closest of all fits, a rich one therefore; less what the
-/// criterion charges for it, as the best of many places fits better than one place would. The same for
-/// every fit: taken from each itself, a poor one would excuse its own misfit (Burnham and Anderson
-/// 2002, section 2.5).
+/// criterion charges for it, as the best of many places fits better than one place would. The same
+/// for every fit: taken from each itself, a poor one would excuse its own misfit (Burnham and
+/// Anderson 2002, section 2.5).
 fn common(data: &Data, settings: &Settings, fits: &[Fit]) -> Option<(f64, Option<usize>)> {
     let closest = fits.iter().min_by(|a, b| a.solution.chi2.total_cmp(&b.solution.chi2));
     let of_scatter = closest.filter(|_| !data.errors_known).map(|fit| {
@@ -147,8 +148,8 @@ fn common(data: &Data, settings: &Settings, fits: &[Fit]) -> Option<(f64, Option
     (settings.errors != Errors::Smoothed).then(|| of_scatter.unwrap_or((1.0, None)))
 }
 
-/// Minus twice the log-likelihood plus ln n for each of `charged` freedoms (Schwarz 1978). The errors
-/// are the given ones times a common factor of at least 1 (Birge 1932), here replaced by its
+/// Minus twice the log-likelihood plus ln n for each of `charged` freedoms (Schwarz 1978). The
+/// errors are the given ones times a common factor of at least 1 (Birge 1932), here replaced by its
 /// maximum-likelihood value.
 fn schwarz(chi2: f64, count: f64, charged: f64) -> f64 {
     let dispersion = (chi2 / count).max(1.0);
@@ -186,8 +187,8 @@ pub fn akaike_weights<P: Copy>(scored: &[(P, f64)]) -> Vec<(P, f64)> {
     scored.iter().map(weight).collect()
 }
 
-/// First and last of the places that carry [`CONFIDENCE`] of the weight, summed from the heaviest down,
-/// with everything between them and `chosen`.
+/// First and last of the places that carry [`CONFIDENCE`] of the weight, summed from the heaviest
+/// down, with everything between them and `chosen`.
 pub fn credible_span<P: Copy + PartialOrd>(mut weights: Vec<(P, f64)>, chosen: P) -> (P, P) {
     let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let order = |a: &P, b: &P| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);

@@ -1,9 +1,9 @@
 //! Change points of a curve: which of some forms the points (x, y) follow, and where its turns lie.
 //!
 //! [`Settings`] name the candidate [`Form`]s, each a linear combination of [`Term`]s with up to two
-//! turns. [`Analysis::of`] fits each form with its turns in every bracket between two measured x, by
-//! weighted least squares, and scores the fits by a penalised criterion.
-//! [`Analysis::chosen`] is the best, or the simplest inside it that is not clearly worse.
+//! turns. [`Analysis::of`] fits each form with its turns in every bracket between two measured x,
+//! by weighted least squares, and scores the fits by a penalised criterion. [`Analysis::chosen`] is
+//! the best, or the simplest inside it that is not clearly worse.
 
 mod analysis;
 mod points;
@@ -27,8 +27,8 @@ pub const CLEARLY_BETTER: f64 = 4.0;
 pub struct Settings {
     /// The candidates, simpler before richer.
     pub forms: &'static [Form],
-    /// Relative difference that is never called a change. It is added in quadrature to every standard
-    /// error, which covers only what varies at one x.
+    /// Relative difference that is never called a change. It is added in quadrature to every
+    /// standard error, which covers only what varies at one x.
     pub tolerance: f64,
     /// Fit x as multiples of the smallest x.
     pub relative: bool,
@@ -50,11 +50,13 @@ pub enum Errors {
     Given {
         /// Points below which only a constant is fitted to points without errors.
         fewest: usize,
-        /// Points without errors that must be left beyond the freedoms of a form, by number of turns.
+        /// Points without errors that must be left beyond the freedoms of a form, by number of
+        /// turns.
         left: [usize; 3],
     },
-    /// They are estimates from few repetitions: each is replaced by the median of its neighbourhood,
-    /// points without one are left out, and each fit scales them by a factor of its own of at least 1.
+    /// They are estimates from few repetitions: each is replaced by the median of its
+    /// neighbourhood, points without one are left out, and each fit scales them by a factor of its
+    /// own of at least 1.
     Smoothed,
 }
 
@@ -118,16 +120,19 @@ impl Term {
 /// What a turn is, and where in the bracket between two measured x it is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Turn {
-    /// y jumps. Nothing was measured inside the bracket, so that its geometric middle stands for it.
+    /// y jumps. Nothing was measured inside the bracket, so that its geometric middle stands for
+    /// it.
     Step,
     /// The slope changes, at these fractions of the bracket's width.
     Hinge(&'static [f64]),
     /// The slope changes, at these fractions of the ratio of the bracket's ends.
     RatioHinge(&'static [f64]),
-    /// No change of slope but the scale of [`Term::Approach`] or [`Term::Sigmoid`], at these fractions of the
-    /// ratio. It must be below a third of the largest x: an end of the approach that is not measured is none.
+    /// No change of slope but the scale of [`Term::Approach`] or [`Term::Sigmoid`], at these
+    /// fractions of the ratio. It must be below a third of the largest x: an end of the approach
+    /// that is not measured is none.
     Scale(&'static [f64]),
-    /// The scale of an approach that does not end within the points, at these multiples of the largest x.
+    /// The scale of an approach that does not end within the points, at these multiples of the
+    /// largest x.
     FarScale(&'static [f64]),
     /// The exponent of [`Term::Sigmoid`], of these.
     Exponent(&'static [f64]),
@@ -139,7 +144,8 @@ impl Turn {
         matches!(self, Turn::Step | Turn::Hinge(_) | Turn::RatioHinge(_))
     }
 
-    /// What the criterion charges for it, in coefficients. An exponent has no place to be searched for.
+    /// What the criterion charges for it, in coefficients. An exponent has no place to be searched
+    /// for.
     fn charge(self) -> f64 {
         if matches!(self, Turn::Exponent(_)) { 1.0 } else { TURN_CHARGE }
     }
@@ -167,7 +173,8 @@ pub enum Must {
     Steepen,
     /// Bend away from its start: the vertex of the parabola lies in the first quarter of the range.
     BendAway,
-    /// Slow down and not turn back: with terms ln x and x, their slope at the end has the sign of that of ln x.
+    /// Slow down and not turn back: with terms ln x and x, their slope at the end has the sign of
+    /// that of ln x.
     SlowDown,
 }
 
@@ -207,7 +214,8 @@ impl Form {
         self.terms.len() as f64 + self.turns.iter().map(|turn| turn.charge()).sum::<f64>()
     }
 
-    /// The values of its terms at x; the rest is 0. With fewer `turns` than it has: before the next one.
+    /// The values of its terms at x; the rest is 0. With fewer `turns` than it has: before the next
+    /// one.
     pub fn basis(&self, turns: &[f64], x: f64) -> [f64; MOST_TERMS] {
         let term = |i: usize| self.terms.get(i).map_or(0.0, |term| term.at(turns, x));
         std::array::from_fn(term)

@@ -48,8 +48,8 @@ pub struct Data {
     pub unit: f64,
     /// Whether each point came with its error.
     pub errors_known: bool,
-    /// Points that could not be used: x or y is no sensible number, or there is no standard error where
-    /// the settings ask for one.
+    /// Points that could not be used: x or y is no sensible number, or there is no standard error
+    /// where the settings ask for one.
     pub ignored: usize,
 }
 
@@ -104,8 +104,8 @@ fn observe(usable: &[Point], unit: f64, scale: f64, settings: &Settings) -> Vec<
     usable.iter().enumerate().filter(|_| unit > 0.0).map(observation).collect()
 }
 
-/// The level that each relative error refers to: a running median of three, which keeps steps but does
-/// not let one low point give itself a high weight (Tukey 1977, chapter 7).
+/// The level that each relative error refers to: a running median of three, which keeps steps but
+/// does not let one low point give itself a high weight (Tukey 1977, chapter 7).
 fn levels(ys: &[f64]) -> Vec<f64> {
     let sizes: Vec<f64> = ys.iter().map(|y| y.abs()).collect();
     let middle = median(&sizes).unwrap_or(0.0);
@@ -119,8 +119,9 @@ fn levels(ys: &[f64]) -> Vec<f64> {
     (0..sizes.len()).map(level).collect()
 }
 
-/// Median of an error and its nearest neighbours. Errors from few repetitions scatter themselves, several-fold
-/// between points that are measured alike: a point with a small one by luck must not rule the fit.
+/// Median of an error and its nearest neighbours. Errors from few repetitions scatter themselves,
+/// several-fold between points that are measured alike: a point with a small one by luck must not
+/// rule the fit.
 fn smoothed(errors: &[f64], at: usize) -> f64 {
     let reach = 2.min(at).min(errors.len() - 1 - at);
     let mut near = errors[at - reach..=at + reach].to_vec();

@@ -1,4 +1,5 @@
-//! What all rooms stand on: errors that a person can act on, values as they are typed, what is secret in a command line.
+//! What all rooms stand on: errors that a person can act on, values as they are typed, what is
+//! secret in a command line.
 
 pub(crate) mod failure;
 pub(crate) mod secrets;

@@ -1,4 +1,5 @@
-//! Command lines as they are stored and shown: without the values of what is called a password or the like.
+//! Command lines as they are stored and shown: without the values of what is called a password or
+//! the like.
 
 use std::mem;
 
@@ -27,14 +28,15 @@ pub(crate) fn shown(words: &[String], anonymous: bool) -> Vec<String> {
     }
 }
 
-/// Words with [`MASK`] for the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and `//user:x@host`, also within a
-/// word that is a command itself.
+/// Words with [`MASK`] for the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and
+/// `//user:x@host`, also within a word that is a command itself.
 pub(crate) fn masked(words: &[String]) -> Vec<String> {
     let mut is_value = false;
     words.iter().map(|word| masked_word(word, &mut is_value)).collect()
 }
 
-/// `is_value`: whether the flag before asks for one; and behind it, whether the last flag in it does.
+/// `is_value`: whether the flag before asks for one; and behind it, whether the last flag in it
+/// does.
 fn masked_word(word: &str, is_value: &mut bool) -> String {
     let (mut text, mut rest) = (String::new(), word);
     while !rest.is_empty() {

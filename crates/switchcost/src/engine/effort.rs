@@ -21,8 +21,8 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
     ///
-    /// A figure at full speed has a term for the scatter between launches, which keeps one launch at 2 % or more, and
-    /// at 1 % or more once five stored launches have shown less scatter.
+    /// A figure at full speed has a term for the scatter between launches, which keeps one launch
+    /// at 2 % or more, and at 1 % or more once five stored launches have shown less scatter.
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 
@@ -52,14 +52,15 @@ pub(crate) struct OtherNames {
     other_duration: Option<String>,
 }
 
-/// About what a case takes in a round: its worker's start and end, and some tens of milliseconds of laps.
+/// About what a case takes in a round: its worker's start and end, and some tens of milliseconds of
+/// laps.
 const CASE: Duration = Duration::from_millis(80);
 
 /// How the note begins that a budget is too short, which is printed by default.
 impl<const BUDGET: u64> Effort<BUDGET> {
-    /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the last among
-    /// them; and a note if some were left out. Each size has so many cases, and there are others beside them. All
-    /// of them where the number of rounds was asked for.
+    /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the
+    /// last among them; and a note if some were left out. Each size has so many cases, and there
+    /// are others beside them. All of them where the number of rounds was asked for.
     pub(crate) fn fitting<T: Copy>(
         &self,
         sizes: &[T],

@@ -212,7 +212,8 @@ pub(crate) struct More {
     /// Rounds on top of those done, instead of the run's own limit
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
     rounds: Option<u32>,
-    /// A library that the run file names to be loaded into what is measured (LD_PRELOAD); may be given several times
+    /// A library that the run file names to be loaded into what is measured (LD_PRELOAD); may be
+    /// given several times
     ///
     /// A run file is data: what it names is loaded only if it is named here too.
     #[arg(long, value_name = "LIBRARY")]
@@ -267,7 +268,8 @@ pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
     format!("{time}-{experiment}-{}", std::process::id())
 }
 
-/// Moves this process with all its threads off the CPUs that are measured. Gives what was not possible.
+/// Moves this process with all its threads off the CPUs that are measured. Gives what was not
+/// possible.
 pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
@@ -313,8 +315,8 @@ fn finish(stored: Stored, here: &Here, interrupt: &Interrupt, progress: Progress
     taken
 }
 
-/// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all runs, one after
-/// the other, each of as many.
+/// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all
+/// runs, one after the other, each of as many.
 pub(crate) fn measure<const N: usize>(
     runs: [Stored; N],
     workers: [Workers; N],

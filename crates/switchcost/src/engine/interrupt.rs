@@ -1,5 +1,5 @@
-//! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells. Without a thread:
-//! whoever waits also waits for the signal, and this program may fork.
+//! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells.
+//! Without a thread: whoever waits also waits for the signal, and this program may fork.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -38,8 +38,8 @@ impl Interrupt {
         Ok(Self(Arc::new(State { worker, signal, wake, waker })))
     }
 
-    /// Watches SIGINT and SIGTERM, unless they are ignored (nohup(1), `&` in a script). A second signal ends the
-    /// program at once.
+    /// Watches SIGINT and SIGTERM, unless they are ignored (nohup(1), `&` in a script). A second
+    /// signal ends the program at once.
     pub(crate) fn watch() -> Result<Self> {
         let interrupt = Self::new().context("cannot watch for Ctrl-C (socketpair)")?;
         let asked = Arc::new(AtomicBool::new(false));
@@ -93,7 +93,8 @@ impl Interrupt {
         self.running().as_ref().map(Child::id)
     }
 
-    /// Starts the worker, and gives what `take` takes of it. Where somebody asked to stop, ErrorKind::Interrupted.
+    /// Starts the worker, and gives what `take` takes of it. Where somebody asked to stop,
+    /// ErrorKind::Interrupted.
     pub(crate) fn start<T>(
         &self,
         spawn: impl FnOnce() -> io::Result<Child>,
@@ -124,8 +125,8 @@ impl Interrupt {
         }
     }
 
-    /// Ends the running worker, if there is one, and all that runs in its process group: what a prefix
-    /// has started does not go with it by itself.
+    /// Ends the running worker, if there is one, and all that runs in its process group: what a
+    /// prefix has started does not go with it by itself.
     pub(crate) fn kill_worker(&self) {
         if let Some(child) = self.running().as_mut() {
             // Its members go with it. One that is gone already is what we want.

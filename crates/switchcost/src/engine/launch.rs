@@ -73,9 +73,9 @@ impl Workers {
         Self { interrupt, prefix: Vec::new(), started_on: None }
     }
 
-    /// Workers that are started through a command, which must become them (exec): its process is the
-    /// one that is waited for and killed, and the worker asks for its parent. It finds the CPUs `allowed`
-    /// to this program, not those to which the calling thread has moved out of the way.
+    /// Workers that are started through a command, which must become them (exec): its process is
+    /// the one that is waited for and killed, and the worker asks for its parent. It finds the CPUs
+    /// `allowed` to this program, not those to which the calling thread has moved out of the way.
     pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
         Self { interrupt, prefix, started_on: Some(allowed) }
     }
@@ -118,8 +118,8 @@ impl Workers {
         environment: &[(&str, Option<String>)],
         patience: Duration,
     ) -> io::Result<(ChildStdin, WorkerOutput<ChildStdout>)> {
-        // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a prefix `self`
-        // would be itself.
+        // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a
+        // prefix `self` would be itself.
         let own = match self.prefix.is_empty() {
             _ if !Path::new("/proc/self/exe").exists() => {
                 linux_execfn().to_string_lossy().into_owned()
@@ -147,8 +147,8 @@ impl Workers {
         Ok((stdin, WorkerOutput::of(&self.interrupt, pid, stdout, patience)))
     }
 
-    /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment. The
-    /// worker is not told its case before.
+    /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment.
+    /// The worker is not told its case before.
     fn spawn_where_allowed(&self, command: &mut Command) -> io::Result<Child> {
         let Some(allowed) = &self.started_on else { return command.spawn() };
         let here = placement::allowed_cpus()?;
@@ -222,8 +222,9 @@ fn end_in_words(status: ExitStatus) -> String {
     }
 }
 
-/// What `worker --parent PID` does, and `--look` behind it, where the program was started so. It must be asked before
-/// the arguments are parsed: the memory that this takes would be in every member of every ring.
+/// What `worker --parent PID` does, and `--look` behind it, where the program was started so. It
+/// must be asked before the arguments are parsed: the memory that this takes would be in every
+/// member of every ring.
 pub(crate) fn worker_if_asked() -> Option<Result<ExitCode>> {
     let mut words = std::env::args_os().skip(1);
     (words.next()? == WORKER).then(|| {

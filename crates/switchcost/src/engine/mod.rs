@@ -1,4 +1,5 @@
-//! How a run is measured and kept: the schedule, its workers, interrupts, run files, and the arguments that all of them share.
+//! How a run is measured and kept: the schedule, its workers, interrupts, run files, and the
+//! arguments that all of them share.
 
 pub(crate) mod effort;
 pub(crate) mod execute;

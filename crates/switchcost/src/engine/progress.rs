@@ -105,8 +105,9 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// The figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`. `widest` is the
-/// interval that the run stops by, where others are wider; shares, 0 where none is asked for.
+/// The figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`.
+/// `widest` is the interval that the run stops by, where others are wider; shares, 0 where none is
+/// asked for.
 fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
     let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
     let own = figure.and_then(Estimate::relative_half_width);
@@ -135,8 +136,8 @@ impl RunsProgress {
         self.0.is_hidden()
     }
 
-    /// Draws what is known after so many runs: of the last command its time, a share of it to either side (none
-    /// below five runs), and what it is called.
+    /// Draws what is known after so many runs: of the last command its time, a share of it to
+    /// either side (none below five runs), and what it is called.
     pub(crate) fn show(&self, runs: u64, (ns, half_width): (f64, Option<f64>), name: &str) {
         let half = half_width.map(|half| format!(" +-{} %", two_digits(100.0 * half)));
         let (time, half) = (time(ns), half.unwrap_or_default());

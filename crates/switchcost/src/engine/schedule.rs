@@ -52,7 +52,8 @@ pub(crate) struct Course<'a> {
     pub(crate) order: Box<Order<'a>>,
     /// The widest relative half-width; absent as long as something has no interval.
     pub(crate) precision: Box<Precision<'a>>,
-    /// What the run says so far, for whoever waits for it. Asked for at the same times, and after the first round.
+    /// What the run says so far, for whoever waits for it. Asked for at the same times, and after
+    /// the first round.
     pub(crate) figure: Box<Figure<'a>>,
     /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
     pub(crate) lacking: Box<Lacking<'a>>,
@@ -105,8 +106,9 @@ struct Schedule<'a> {
     failed_in_a_row: BTreeMap<usize, u32>,
 }
 
-/// A run that lacks clean slices takes at most so many times its budget, and each of its cases as many times the
-/// rounds that it had when the budget was spent: one that no time would help does not take the rest for itself.
+/// A run that lacks clean slices takes at most so many times its budget, and each of its cases as
+/// many times the rounds that it had when the budget was spent: one that no time would help does
+/// not take the rest for itself.
 const MOST_BUDGETS: u32 = 3;
 
 /// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
@@ -127,7 +129,8 @@ pub(crate) struct Outcome {
     pub(crate) spent: Duration,
 }
 
-/// Runs rounds until a reason to stop comes up, after the samples of earlier sessions, which took `spent_before`.
+/// Runs rounds until a reason to stop comes up, after the samples of earlier sessions, which took
+/// `spent_before`.
 pub(crate) fn run<'a>(
     plan: &'a Plan,
     course: Course<'a>,
@@ -197,8 +200,8 @@ impl Schedule<'_> {
         }
     }
 
-    /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that have too few
-    /// clean slices. Asked for before each round then.
+    /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that
+    /// have too few clean slices. Asked for before each round then.
     fn extend(&mut self) -> bool {
         let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
         self.limit = budget.saturating_mul(MOST_BUDGETS);
@@ -457,7 +460,8 @@ mod tests {
     #[test]
     fn a_spent_budget_goes_on_with_what_lacks_clean_slices_up_to_three_times_as_long() {
         let (budget, whole) = (Duration::from_nanos(LONG), plan(LONG, None));
-        // One that lacks some for ever is given up after 16 rounds, or three times those that it had.
+        // One that lacks some for ever is given up after 16 rounds, or three times those that it
+        // had.
         for (stored, most) in [(0, 16), (6, 18)] {
             let samples = run(&plan(LONG, Some(stored)), &mut Fake::default()).samples;
             let mut fake = Fake::default();

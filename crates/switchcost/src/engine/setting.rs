@@ -1,4 +1,5 @@
-//! The setting of a plan: CPUs, placement, policy and memory, as typed and as this machine grants them.
+//! The setting of a plan: CPUs, placement, policy and memory, as typed and as this machine grants
+//! them.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -41,7 +42,8 @@ impl FromStr for PlacementArg {
 /// A plan, and what was not available for it.
 pub(crate) type Planned = (Plan, Vec<String>);
 
-/// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from it.
+/// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from
+/// it.
 pub(crate) fn pair(placement: Placement) -> Case {
     Case::of_processes(2, placement)
 }
@@ -69,7 +71,8 @@ impl Here {
         placement::choose_one(&self.free(), &self.machine).context("no CPU is allowed")
     }
 
-    /// The CPUs that others leave free at this moment: one of these is chosen where nobody asked for one.
+    /// The CPUs that others leave free at this moment: one of these is chosen where nobody asked
+    /// for one.
     pub(crate) fn free(&self) -> Vec<u32> {
         placement::free_of(&self.allowed)
     }
@@ -126,8 +129,8 @@ impl Here {
         }))
     }
 
-    /// What does not fit into memory would be ended by the out-of-memory killer, or end others. `what`
-    /// needs so many bytes; `less` is what to ask for instead.
+    /// What does not fit into memory would be ended by the out-of-memory killer, or end others.
+    /// `what` needs so many bytes; `less` is what to ask for instead.
     pub(crate) fn check_memory(&self, what: &str, needed: u128, less: &str) -> Result<()> {
         let machine = &self.machine;
         let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());

@@ -1,8 +1,9 @@
 //! What a worker writes, line by line, until it has ended.
 //!
 //! The end of its output is not enough to go by: what a prefix has left running in the background
-//! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its own (SIGALRM),
-//! but a member under a real-time policy may keep its CPU from delivering that: so there is one here, too.
+//! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its
+//! own (SIGALRM), but a member under a real-time policy may keep its CPU from delivering that: so
+//! there is one here, too.
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,12 +21,13 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Later than any deadline.
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
-/// The lines of the running worker, which leads a process group. It is not waited for before they are read.
+/// The lines of the running worker, which leads a process group. It is not waited for before they
+/// are read.
 pub(crate) struct WorkerOutput<R> {
     interrupt: Interrupt,
     stdout: R,
-    /// Readable once the worker has ended. None where the kernel has no such descriptor (before 5.3): then
-    /// the end of its output is its end.
+    /// Readable once the worker has ended. None where the kernel has no such descriptor (before
+    /// 5.3): then the end of its output is its end.
     worker: Option<OwnedFd>,
     /// When it is killed; after its end, until when its output is read.
     deadline: Instant,
@@ -60,7 +62,8 @@ impl<R: Read + AsFd> WorkerOutput<R> {
         self.deadline = Instant::now() + LAST_OUTPUT;
     }
 
-    /// Waits for more output, the worker's end, or a signal that asks to stop. False once there will be none.
+    /// Waits for more output, the worker's end, or a signal that asks to stop. False once there
+    /// will be none.
     fn wait(&mut self) -> bool {
         if !self.is_stopped && self.interrupt.signal().is_some() {
             self.is_stopped = true;

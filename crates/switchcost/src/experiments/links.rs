@@ -23,8 +23,8 @@ pub(crate) struct LinksArgs {
 /// The name that stands for all that this machine has.
 pub(crate) const ALL: &str = "all";
 
-/// The links of these names, or all, and why each of the others was left out of all. `case` is the ring without
-/// its link. One that was asked for by name and is not available is an error.
+/// The links of these names, or all, and why each of the others was left out of all. `case` is the
+/// ring without its link. One that was asked for by name and is not available is an error.
 pub(crate) fn choose(
     asked: &[String],
     case: &Case,

@@ -1,5 +1,6 @@
-//! What this program makes of a run, whatever was measured: the registry above the experiments, a folder each. In one `mod` is
-//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown.
+//! What this program makes of a run, whatever was measured: the registry above the experiments, a
+//! folder each. In one `mod` is what may be typed, `plan` the plan from it, `table` and `figures`
+//! what is shown.
 
 pub(crate) mod clock;
 pub(crate) mod cost;
@@ -54,8 +55,8 @@ impl Record {
         }
     }
 
-    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two, or why that may not be
-    /// quoted.
+    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two, or
+    /// why that may not be quoted.
     pub(crate) fn result(&self) -> Option<String> {
         let cost = |cases: &[CaseSummary]| {
             let smallest = cases.iter().find(|case| case.case.members > 1)?;
@@ -105,7 +106,8 @@ impl Record {
         terminal::report(run, text, &self.common(), path, view)
     }
 
-    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
+    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn
+    /// together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
         let mut all = match self {
             Self::Rings(of) => match &of.cost {
@@ -130,8 +132,8 @@ impl Record {
         all
     }
 
-    /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
-    /// that belongs to a machine-readable format.
+    /// Writes all that `output` asks for. The table goes to standard output, or to standard error
+    /// where that belongs to a machine-readable format.
     pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
         let mut errors = Vec::new();
         if !output.files.quiet {
@@ -178,8 +180,8 @@ impl Record {
         }
     }
 
-    /// Its charts in text. Single samples by round are left to the report in HTML: they are too many for a
-    /// terminal. Maps are in the report already.
+    /// Its charts in text. Single samples by round are left to the report in HTML: they are too
+    /// many for a terminal. Maps are in the report already.
     fn plotted(&self, run: &Run, look: &Look) -> String {
         let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
         let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
@@ -193,7 +195,8 @@ impl Record {
     }
 }
 
-/// Writes a run in a machine-readable format. The record is computed only for the one that is the record.
+/// Writes a run in a machine-readable format. The record is computed only for the one that is the
+/// record.
 pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
     let bytes = match format {
         ExportFormat::Json => to_json(&Record::of(run))?,

@@ -1,6 +1,7 @@
-//! Whatever was measured, and wherever a run was cut off, its texts, figures and records say nothing that cannot be:
-//! no cost below zero that is not said to be not resolved, no law outside of its data, no sum that is not that of its
-//! parts, and nothing that is built on a run that did not end.
+//! Whatever was measured, and wherever a run was cut off, its texts, figures and records say
+//! nothing that cannot be: no cost below zero that is not said to be not resolved, no law outside
+//! of its data, no sum that is not that of its parts, and nothing that is built on a run that did
+//! not end.
 
 use charts::{Body, Series, Unit};
 use model::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};

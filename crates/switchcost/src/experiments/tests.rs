@@ -1,5 +1,5 @@
-//! Run files are data that anybody may have written: whatever stands in them, reading, printing, drawing and exporting
-//! them ends without a panic.
+//! Run files are data that anybody may have written: whatever stands in them, reading, printing,
+//! drawing and exporting them ends without a panic.
 
 use std::panic::catch_unwind;
 
@@ -46,7 +46,8 @@ impl Random {
     }
 }
 
-/// What no writer of ours would have put in place of a value: for the most part of its own kind, which can be read.
+/// What no writer of ours would have put in place of a value: for the most part of its own kind,
+/// which can be read.
 fn hostile(of: &Value, random: &mut Random) -> Value {
     let numbers =
         [0, 1, 2, 3, 95, 65_536, 1 << 32, 1 << 53, i64::MAX as u64, u64::MAX].map(Value::from);

@@ -42,7 +42,8 @@ pub(crate) struct Direct {
     pub(crate) yields: Option<Range>,
 }
 
-/// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more than this.
+/// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more
+/// than this.
 pub(crate) const CHEAPER: f64 = 1.3;
 
 impl Direct {

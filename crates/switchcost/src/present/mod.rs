@@ -1,4 +1,5 @@
-//! How anything is shown: output streams and files, terminal tables, words for an estimate, charts of rounds.
+//! How anything is shown: output streams and files, terminal tables, words for an estimate, charts
+//! of rounds.
 
 pub(crate) mod figures;
 pub(crate) mod output;

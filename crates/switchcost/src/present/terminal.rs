@@ -1,4 +1,5 @@
-//! What every report on the terminal is made of: tables, figures, intervals, charts, the machine, the end.
+//! What every report on the terminal is made of: tables, figures, intervals, charts, the machine,
+//! the end.
 
 use std::path::Path;
 
@@ -171,8 +172,8 @@ pub(crate) struct View {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Print cycles and the core's clock, too; of `ring` also Sloan's columns: seconds for a million laps,
-    /// and the share of clean slices
+    /// Print cycles and the core's clock, too; of `ring` also Sloan's columns: seconds for a
+    /// million laps, and the share of clean slices
     #[arg(long)]
     pub(crate) wide: bool,
 
@@ -216,8 +217,8 @@ pub(crate) struct Common<'a> {
     pub(crate) precision: Option<f64>,
 }
 
-/// The report of a run, ending with a newline: the answer, the table, the lines that matter; with `verbose` all
-/// that is known.
+/// The report of a run, ending with a newline: the answer, the table, the lines that matter; with
+/// `verbose` all that is known.
 pub(crate) fn report(
     run: &Run,
     text: Text,
@@ -253,7 +254,8 @@ pub(crate) fn report(
     page(&parts)
 }
 
-/// Parts of a report with an empty line between them, ending with a newline. Empty ones are left out.
+/// Parts of a report with an empty line between them, ending with a newline. Empty ones are left
+/// out.
 pub(crate) fn page(parts: &[String]) -> String {
     let parts: Vec<String> = parts.iter().map(|part| trimmed(part)).collect();
     let parts: Vec<&str> =

@@ -1,4 +1,5 @@
-//! What may be typed, and what is done for it. One definition feeds parser, help, manual and completions.
+//! What may be typed, and what is done for it. One definition feeds parser, help, manual and
+//! completions.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,8 +50,8 @@ pub(crate) struct Cli {
 impl Cli {
     /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
-        // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
-        // they would have to be declared twice.
+        // Flags of rings say nothing about runs that are stored. Declared where all have them by
+        // name, they would have to be declared twice.
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
         let command = signed(command);
@@ -76,9 +77,10 @@ fn signed(command: clap::Command) -> clap::Command {
 pub(crate) enum Command {
     /// Measure what matters in one go: rings, working sets, response and clocks
     ///
-    /// Runs ring, cost, response and clock overhead with their default plans, one after the other, each in
-    /// its share of the budget; prints a summary that leads with what a switch costs here and whether the
-    /// machine was quiet enough to believe it, and stores the runs. --report writes charts.
+    /// Runs ring, cost, response and clock overhead with their default plans, one after the other,
+    /// each in its share of the budget; prints a summary that leads with what a switch costs here
+    /// and whether the machine was quiet enough to believe it, and stores the runs. --report writes
+    /// charts.
     #[command(
         after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s --name before\n  switchcost measure --report report.html"
     )]
@@ -95,12 +97,13 @@ pub(crate) enum Command {
     Ring(RingArgs),
     /// Measure direct and total cost of a switch by working set, stride and kind of access
     ///
-    /// c1 is what a switch costs without work, c2 with a working set that each member walks in every hop;
-    /// the indirect cost, c2 - c1, is what finding the caches full of the other's data costs (Li, Ding
-    /// and Shen 2007). Each is what a hop of the ring takes above the solos of its members, which each
-    /// member makes on the same memory in the same process, divided by the counted switches. As the working set grows, c2 passes through regions: all fits; two do not fit together;
-    /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
-    /// afterwards.
+    /// c1 is what a switch costs without work, c2 with a working set that each member walks in
+    /// every hop; the indirect cost, c2 - c1, is what finding the caches full of the other's data
+    /// costs (Li, Ding and Shen 2007). Each is what a hop of the ring takes above the solos of its
+    /// members, which each member makes on the same memory in the same process, divided by the
+    /// counted switches. As the working set grows, c2 passes through regions: all fits; two do not
+    /// fit together; one alone does not fit. They are found from the data alone, and set beside
+    /// this machine's caches afterwards.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
     )]
@@ -118,22 +121,23 @@ pub(crate) enum Command {
     Classic(ClassicCommand),
     /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
     ///
-    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; two
-    /// processes that pass a token by every link that the machine has; what interrupts a busy thread; how
-    /// late a sleeper is woken, and the response budget: whether the parts explain it. All cases are
-    /// measured in one shuffled schedule, so that what is computed from several of them is paired within
-    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
+    /// System calls; signals, to oneself and between two processes, with the memorandum's
+    /// formulas; two processes that pass a token by every link that the machine has; what
+    /// interrupts a busy thread; how late a sleeper is woken, and the response budget: whether the
+    /// parts explain it. All cases are measured in one shuffled schedule, so that what is computed
+    /// from several of them is paired within rounds. What registers in use add to a switch:
+    /// switchcost ring --members 2 --state all.
     #[command(
         after_long_help = "Examples:\n  switchcost response\n  switchcost response --only wakeup\n  switchcost response --only interrupts --busy-policy fifo"
     )]
     Response(ResponseArgs),
     /// Compare two runs, or two settings measured side by side: did it change?
     ///
-    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the ratio of
-    /// its costs with an interval and one of three answers: changed, not changed within a limit, cannot
-    /// tell. All intervals hold together, however many cases there are. Exit codes: 0; 1 if --fail-above
-    /// was given and a case has become slower beyond it; 2 if there is no comparison, or if --fail-above was
-    /// given and a case that BASE measured failed in NEW.
+    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
+    /// ratio of its costs with an interval and one of three answers: changed, not changed within a
+    /// limit, cannot tell. All intervals hold together, however many cases there are. Exit codes:
+    /// 0; 1 if --fail-above was given and a case has become slower beyond it; 2 if there is no
+    /// comparison, or if --fail-above was given and a case that BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
     #[command(
         after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  switchcost compare free pinned --across placement\n  switchcost compare --ab '' 'nice -n 10' --members 2"
@@ -141,19 +145,20 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Follow a cost through the stored runs: when did it change, and what changed with it?
     ///
-    /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the clock is told apart. A
-    /// change of level is found from its third run on, with an interval, and named by what the runs recorded of
-    /// the machine: kernel, command line, mitigations, microcode, CPU, and this program's build. Runs whose figure does
-    /// not hold are left out, with the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by
-    /// more than that, 3 if a change of that size would not be seen; 2 if there is no series.
+    /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the
+    /// clock is told apart. A change of level is found from its third run on, with an interval, and
+    /// named by what the runs recorded of the machine: kernel, command line, mitigations,
+    /// microcode, CPU, and this program's build. Runs whose figure does not hold are left out, with
+    /// the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by more than
+    /// that, 3 if a change of that size would not be seen; 2 if there is no series.
     #[command(
         after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend ./builds/ --by build --json -"
     )]
     Trend(TrendArgs),
     /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
     ///
-    /// The file needs no network and no other file. It opens with what was measured, on what, and what it
-    /// says; a table under each chart has its numbers.
+    /// The file needs no network and no other file. It opens with what was measured, on what, and
+    /// what it says; a table under each chart has its numbers.
     #[command(
         after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost report base last history:sun-4/280"
     )]
@@ -162,26 +167,29 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
-    /// Run a command and tell what it used, and what its switches cost it; or which of several is faster
+    /// Run a command and tell what it used, and what its switches cost it; or which of several is
+    /// faster
     ///
-    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
-    /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
-    /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
-    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
-    /// SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the command, also when they are sent to this program
-    /// alone, and what was measured until the first four is printed; other signals end or stop this program as any other. All commands
-    /// are looked up before the first is run. Nothing is stored: --json keeps the figures.
+    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written,
+    /// threads, from a tiny launcher, so that the figures are the command's own. Standard streams,
+    /// signals and the terminal are the command's; the report goes to standard error, and the exit
+    /// code is the command's: 128 + the signal that ended it, 127 where it was not found, 126 where
+    /// it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the
+    /// command, also when they are sent to this program alone, and what was measured until the
+    /// first four is printed; other signals end or stop this program as any other. All commands are
+    /// looked up before the first is run. Nothing is stored: --json keeps the figures.
     #[command(
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
     )]
     Run(RunArgs),
     /// Measure the CPU time of each call of a command's allocator, or of functions that you name
     ///
-    /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with the clock of the
-    /// thread's own CPU time (docs/threadclock.md): a preemption in a call is not charged to it, and what a wall clock
-    /// would have charged is told beside. Each run is a fresh launch; intervals are over launches. The command is not
-    /// changed or built anew, but has to be linked dynamically. The report goes to standard error, and the exit code is the
-    /// command's. Nothing is stored: --json keeps all, with histograms.
+    /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with
+    /// the clock of the thread's own CPU time (docs/threadclock.md): a preemption in a call is not
+    /// charged to it, and what a wall clock would have charged is told beside. Each run is a fresh
+    /// launch; intervals are over launches. The command is not changed or built anew, but has to be
+    /// linked dynamically. The report goes to standard error, and the exit code is the command's.
+    /// Nothing is stored: --json keeps all, with histograms.
     #[command(
         after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c 'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once"
     )]
@@ -190,20 +198,21 @@ pub(crate) enum Command {
         mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema profile`) to a file, or - for standard output"))
     )]
     Profile(ProfileArgs),
-    /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it costs
+    /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it
+    /// costs
     ///
-    /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch prints the
-    /// same for scripts.
+    /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
+    /// prints the same for scripts.
     #[command(
         after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort wait\n  switchcost top --batch=json --updates 5"
     )]
     Top(TopArgs),
     /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
     ///
-    /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and the time on
-    /// the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing stays attached, however
-    /// it ends. What the switches cost is looked up in the stored run of `cost`. With a command the figures go
-    /// to standard error, and the exit code is the command's.
+    /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and
+    /// the time on the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing
+    /// stays attached, however it ends. What the switches cost is looked up in the stored run of
+    /// `cost`. With a command the figures go to standard error, and the exit code is the command's.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all --seconds 5\n  switchcost trace -- make -j4"
     )]
@@ -215,10 +224,11 @@ pub(crate) enum Command {
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),
-    /// Measure many hosts by Slurm, Kubernetes or ssh, and find those that are slow, noisy or different
+    /// Measure many hosts by Slurm, Kubernetes or ssh, and find those that are slow, noisy or
+    /// different
     ///
-    /// Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is handed to its
-    /// program, switchcost-fleet, which is looked for beside this one, then on PATH.
+    /// Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is
+    /// handed to its program, switchcost-fleet, which is looked for beside this one, then on PATH.
     #[command(
         disable_help_flag = true,
         disable_version_flag = true,

@@ -1,4 +1,5 @@
-//! `switchcost fleet`: handed on to the Python package, which has what a fleet needs (docs/architecture.md).
+//! `switchcost fleet`: handed on to the Python package, which has what a fleet needs
+//! (docs/architecture.md).
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +12,8 @@ use anyhow::{Result, anyhow};
 
 const PROGRAM: &str = "switchcost-fleet";
 
-/// Becomes that program, the one beside this one or else the first of PATH; only returns if it cannot.
-/// `SWITCHCOST` tells it which program to use, unless it is set.
+/// Becomes that program, the one beside this one or else the first of PATH; only returns if it
+/// cannot. `SWITCHCOST` tells it which program to use, unless it is set.
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
     let own = env::current_exe().ok();
     let beside = own.as_ref().map(|own| own.with_file_name(PROGRAM)).filter(|path| path.exists());

@@ -73,8 +73,8 @@ pub(crate) struct MeasureArgs {
 /// Of the budget, for intervals and the report at the end.
 const FOR_THE_END: f64 = 0.05;
 
-/// The experiments in their order, each with its weight in the budget: by how many cases it has and how far they
-/// scatter.
+/// The experiments in their order, each with its weight in the budget: by how many cases it has and
+/// how far they scatter.
 const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), ("clock", 10)];
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
@@ -184,8 +184,8 @@ impl Course {
     }
 }
 
-/// What an experiment has of the time that is left: what an earlier one has taken too much or left over is
-/// shared by the later ones.
+/// What an experiment has of the time that is left: what an earlier one has taken too much or left
+/// over is shared by the later ones.
 fn share(part: usize, left: Duration) -> Duration {
     left * PARTS[part].1 / PARTS[part..].iter().map(|(_, weight)| weight).sum::<u32>()
 }

@@ -18,8 +18,8 @@ use crate::experiments::{self, Record};
 use crate::present::output::{self, ExportFormat, Files, Output, csv};
 use crate::present::terminal::View;
 
-/// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the one before, or a
-/// file (a path with a slash, or ending in .jsonl).
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the
+/// one before, or a file (a path with a slash, or ending in .jsonl).
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
@@ -28,7 +28,8 @@ pub(crate) enum RunsCommand {
     Show {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
-        /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+        /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS,
+        /// NO_COLOR)
         #[arg(long)]
         plot: bool,
         #[command(flatten)]
@@ -88,7 +89,8 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
     }
 }
 
-/// Samples whose rows are in the order of the file are written as they are read: a file may be larger than the memory.
+/// Samples whose rows are in the order of the file are written as they are read: a file may be
+/// larger than the memory.
 fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     let plan = header(path)?.plan;
     if format != ExportFormat::Csv || !csv::keeps_order(&plan) {

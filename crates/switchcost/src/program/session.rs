@@ -1,6 +1,6 @@
-//! `compare --ab`: two settings measured in one session, interleaved round by round, as two runs that
-//! know of each other. A setting is a command before the worker; the worker runs where that leaves it, under
-//! the policy that it sets.
+//! `compare --ab`: two settings measured in one session, interleaved round by round, as two runs
+//! that know of each other. A setting is a command before the worker; the worker runs where that
+//! leaves it, under the policy that it sets.
 
 use std::time::SystemTime;
 
@@ -34,8 +34,8 @@ pub(crate) struct Measured {
     pub(crate) interrupted: Option<u8>,
 }
 
-/// Measures the rings of `args` behind both prefixes, stores both runs, compares them. [`Interrupted`] where somebody
-/// asked to stop before the first round.
+/// Measures the rings of `args` behind both prefixes, stores both runs, compares them.
+/// [`Interrupted`] where somebody asked to stop before the first round.
 pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Measured> {
     let here = Here::detect()?;
     let interrupt = Interrupt::watch()?;
@@ -130,15 +130,16 @@ fn plan(
     }
 }
 
-/// Whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then it has it
-/// too when it is started under another.
+/// Whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then it
+/// has it too when it is started under another.
 fn sets_own(workers: &Workers, seen: &Standing) -> Result<bool, LaunchError> {
     let other = match seen.policy() {
         Some(Policy::Batch) => Policy::Other,
         _ => Policy::Batch,
     };
     std::thread::scope(|scope| {
-        // On a thread of its own: nothing has to be put back, for which there might be no permission.
+        // On a thread of its own: nothing has to be put back, for which there might be no
+        // permission.
         let look = || match policy::take(other) {
             Ok(()) => workers.look().map(|again| again.policy == seen.policy),
             // Where no policy may be taken, none was set.
@@ -156,8 +157,8 @@ fn named_as(name: &str, arm: Arm) -> String {
 }
 
 impl Half {
-    /// A worker places itself and takes its case's policy, which would undo what the prefix did: so the
-    /// cases have it.
+    /// A worker places itself and takes its case's policy, which would undo what the prefix did: so
+    /// the cases have it.
     fn plan(
         arm: Arm,
         words: Vec<String>,

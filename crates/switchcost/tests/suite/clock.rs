@@ -60,7 +60,8 @@ fn overhead_times_every_call_that_there_is() {
     assert_eq!(cases + absent, probe::trial::CALLS.len(), "{}", said.out);
 }
 
-/// Each loop of each sample is in slices between quanta, and its outcomes are nowhere else: only `whole` are.
+/// Each loop of each sample is in slices between quanta, and its outcomes are nowhere else: only
+/// `whole` are.
 fn assert_slices(home: &Home, loops: &[(&str, u64)], whole: &[String]) {
     let list = |of: &Value| of.as_array().cloned().expect("a list");
     let lines = lines_of(&home.run_file());

@@ -175,7 +175,8 @@ fn a_gate_does_not_pass_over_what_the_new_side_could_not_measure() {
     let error = said.error();
     assert!(error.contains("ring of 4: nothing was measured of it in the new one"), "{error}");
     assert!(error.contains("out of members: 5 of 5"), "{error}");
-    // Nobody asked for a gate; or it is the base that lacks it; or something else is slower for certain.
+    // Nobody asked for a gate; or it is the base that lacks it; or something else is slower for
+    // certain.
     let plain = compared(&home, &[&base, &lost, "--verbose"]);
     assert_eq!(plain.code, Some(0), "{plain:?}");
     assert!(plain.out.contains("not compared: ring of 4"), "{}", plain.out);
@@ -220,7 +221,8 @@ fn a_cost_of_nothing_is_no_ratio_and_no_null_that_the_schema_does_not_know() {
     json(&compared(&home, &[&base, &nothing, "--json", "-"]));
 }
 
-/// A run of which nobody knows at which speed it was is never called changed, and no gate passes on it.
+/// A run of which nobody knows at which speed it was is never called changed, and no gate passes on
+/// it.
 #[test]
 fn runs_without_reference_quanta_are_inconclusive() {
     let home = Home::new();
@@ -239,7 +241,8 @@ fn runs_without_reference_quanta_are_inconclusive() {
     assert!(last.starts_with("UNDECIDED: ring of ") && last.contains("full speed"), "{last}");
 }
 
-/// Rings, trials, and both in one run: each is measured twice, and compared with the other and itself.
+/// Rings, trials, and both in one run: each is measured twice, and compared with the other and
+/// itself.
 #[test]
 fn runs_of_every_instrument_are_compared() {
     // However busy the machine is, all rounds are done.

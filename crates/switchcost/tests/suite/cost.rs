@@ -28,8 +28,8 @@ fn cost(home: &Home, args: &[&str]) -> Said {
 fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
     let said = cost(&Home::new(), &["--op", "read,rmw", "--rounds", "2", "--csv", "-"]);
     let rows = said.rows();
-    // A ring without work, and one for each of two walks, arrays and operations; one sample a round. Beside them rings
-    // of three sizes that yield, of threads and of processes.
+    // A ring without work, and one for each of two walks, arrays and operations; one sample a
+    // round. Beside them rings of three sizes that yield, of threads and of processes.
     let (yielding, by_pipe): (Vec<_>, Vec<_>) =
         rows.rows.iter().partition(|row| row.text("link") == "yield");
     assert_eq!((by_pipe.len(), yielding.len()), (2 * (1 + 2 * 2 * 2), 2 * 3 * 2));
@@ -44,7 +44,8 @@ fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
     assert_eq!((of("0"), of("1024"), of("4096")), (2 + 2 * 3 * 2, 8, 8));
 }
 
-/// Solos are made by the members themselves, on the memory that they have in the ring, before and after it.
+/// Solos are made by the members themselves, on the memory that they have in the ring, before and
+/// after it.
 #[test]
 fn each_worker_measures_the_ring_between_the_solos_of_its_members() {
     let home = Home::new();
@@ -61,7 +62,8 @@ fn each_worker_measures_the_ring_between_the_solos_of_its_members() {
         assert!((1..=4).contains(&all.len()), "{of_worker}");
         for triple in all {
             let length = |name: &str| triple[name].as_array().map(Vec::len);
-            // Two members, twice; a quantum before and behind each solo, around and between the ring's slices.
+            // Two members, twice; a quantum before and behind each solo, around and between the
+            // ring's slices.
             assert_eq!((length("solos_ns"), length("ring_ns")), (Some(4), Some(6)), "{triple}");
             assert_eq!((length("latency_ns"), length("throughput_ns")), (Some(15), Some(15)));
         }

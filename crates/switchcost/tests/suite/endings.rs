@@ -73,8 +73,8 @@ impl Midst {
 
     /// Waits for the end of the controller, then until none of its processes is left.
     fn end(mut self) -> (Home, PathBuf, Said) {
-        // Read meanwhile, as they may be more than a pipe takes; their end is waited for last, as a worker that is
-        // left behind would hold them open.
+        // Read meanwhile, as they may be more than a pipe takes; their end is waited for last, as a
+        // worker that is left behind would hold them open.
         let stdout = read_apart(self.child.stdout.take());
         let stderr = read_apart(self.child.stderr.take());
         let status = self.child.wait().expect("the controller ends");
@@ -153,8 +153,8 @@ fn a_controller_killed_at_any_moment_leaves_nothing() {
     }
 }
 
-/// Killed when the header is written and the file has no name yet. A file with a name and nothing in it could not
-/// be read.
+/// Killed when the header is written and the file has no name yet. A file with a name and nothing
+/// in it could not be read.
 #[test]
 fn a_controller_killed_while_it_makes_the_file_leaves_none() {
     if !has("strace") {

@@ -1,5 +1,5 @@
-//! What a run knows of its CPU's full speed, and leaves to others. A stored run is read by what its file says, whatever
-//! has come to be known since, and wherever it is read.
+//! What a run knows of its CPU's full speed, and leaves to others. A stored run is read by what its
+//! file says, whatever has come to be known since, and wherever it is read.
 
 use std::fs;
 
@@ -217,7 +217,8 @@ fn a_state_that_is_no_file_is_not_waited_for() {
     assert_eq!(home.run(&SMALL).code, Some(0));
 }
 
-/// A run whose throughput-bound loops took so many nanoseconds, against 5,860 of the latency-bound ones.
+/// A run whose throughput-bound loops took so many nanoseconds, against 5,860 of the latency-bound
+/// ones.
 fn run_at(home: &Home, throughput_ns: u32) -> String {
     full_speed_run(home, &format!("run-{throughput_ns}.jsonl"), |line| {
         let quanta = line.pointer_mut("/sample/slices/throughput_ns").and_then(Value::as_array_mut);

@@ -1,5 +1,6 @@
-//! The hidden commands answer whatever they are told: with figures, a refusal or an error, never by a crash. Their
-//! messages are sound ones with seeded changes; the tests of `probe` try many thousands more in one process.
+//! The hidden commands answer whatever they are told: with figures, a refusal or an error, never by
+//! a crash. Their messages are sound ones with seeded changes; the tests of `probe` try many
+//! thousands more in one process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -45,7 +46,8 @@ fn start(home: &Home, args: &[&str]) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sh(1) starts")
 }
 
-/// Waits for the end, and for no longer than some seconds. No panic, no signal but that of a deadline.
+/// Waits for the end, and for no longer than some seconds. No panic, no signal but that of a
+/// deadline.
 fn assert_no_crash(mut child: Child, what: &dyn Fn() -> String) {
     let patience = Instant::now() + Duration::from_secs(2);
     let pid = child.id();

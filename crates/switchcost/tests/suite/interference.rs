@@ -45,7 +45,8 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
         let trial = &case["trial"];
         assert_eq!((&trial["of"], &trial["laps"]), (&"execution".into(), &laps.into()));
         let plain = trial["setting"] == "plain";
-        // In the plain setting all is on one CPU, in the other nothing but the ring is, if it can be.
+        // In the plain setting all is on one CPU, in the other nothing but the ring is, if it can
+        // be.
         let together = plain || allowed_cpus().len() == 1;
         assert_eq!(trial["noise_cpu"] == case["cpu"], together, "{case}");
         let realtime = !plain && is_root() && allowed_cpus().len() > 1;
@@ -203,7 +204,8 @@ fn seen_of_a_disturbed_run(home: &Home) -> Option<[Place; 3]> {
     let [one, other] = children[..] else { return None };
     let of = |process: &crate::common::Process| Some((process.cpus()?, process.try_policy()?));
     let mut seen = [of(&worker)?, of(one)?, of(other)?];
-    // The member is where its leader is; the noise is told by its policy, or stands last in any case.
+    // The member is where its leader is; the noise is told by its policy, or stands last in any
+    // case.
     if seen[1] != seen[0] {
         seen.swap(1, 2);
     }

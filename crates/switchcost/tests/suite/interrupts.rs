@@ -1,5 +1,5 @@
-//! Gaps and wake-ups by the real program: counts, classes, and a neighbour that takes the CPU for 5 ms
-//! of every 50, which the report must show for what it is.
+//! Gaps and wake-ups by the real program: counts, classes, and a neighbour that takes the CPU for 5
+//! ms of every 50, which the report must show for what it is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -254,9 +254,9 @@ fn a_hostile_neighbour_is_shown_and_not_taken_for_the_tick() {
         assert!(!ticks.is_empty(), "no tick beside the neighbour: {gaps}");
     }
     assert!(said.err.contains("another task ran (counted switches); not the timer tick"));
-    // A sleeper of lower priority that would wake within a burst wakes at its end: it never sleeps for
-    // more than 750 us, so the first moment in each burst is in its first millisecond. Three whole
-    // periods at least fit into 400 wakes.
+    // A sleeper of lower priority that would wake within a burst wakes at its end: it never sleeps
+    // for more than 750 us, so the first moment in each burst is in its first millisecond. Three
+    // whole periods at least fit into 400 wakes.
     for of in list(&record, "wakeups") {
         assert!(gaps_from(of, 2e6) >= 8.0 * 3.0, "{of}");
     }

@@ -88,7 +88,8 @@ fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
         assert!(case["ns_per_hop"]["value"].as_f64().is_some_and(|ns| ns > 0.0), "{case}");
     }
     assert_eq!(record["scaling"].as_array().map(Vec::len), Some(0));
-    // On a quiet machine its hops become precise at once; a cost that is not there would spend the budget.
+    // On a quiet machine its hops become precise at once; a cost that is not there would spend the
+    // budget.
     let (reason, noise) = (&record["end"]["reason"], &record["noise"]["level"]);
     assert!(reason == "precise" || noise != "quiet", "{}: {}", record["end"], record["noise"]);
 }

@@ -1,5 +1,5 @@
-//! Members run under the policy that was asked for. These tests stand apart as their real-time rings
-//! take the CPU from all others.
+//! Members run under the policy that was asked for. These tests stand apart as their real-time
+//! rings take the CPU from all others.
 
 use crate::common::{Home, skip, switches_per_hop};
 

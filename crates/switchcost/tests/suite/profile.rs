@@ -1,5 +1,5 @@
-//! `switchcost profile` as a program, on programs in C that make so many calls of such sizes. Needs cc, which linking Rust
-//! needs as well.
+//! `switchcost profile` as a program, on programs in C that make so many calls of such sizes. Needs
+//! cc, which linking Rust needs as well.
 
 // Also the functions that read what was counted are tests.
 #![allow(clippy::unwrap_used)]

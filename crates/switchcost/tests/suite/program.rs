@@ -1,4 +1,5 @@
-//! `switchcost cost --pid` and `-- CMD`: counts of programs of known behaviour, and their exit codes.
+//! `switchcost cost --pid` and `-- CMD`: counts of programs of known behaviour, and their exit
+//! codes.
 
 use std::fs;
 use std::io::Write;
@@ -292,7 +293,8 @@ fn threads_that_come_and_go_are_counted_where_tracing_is_permitted() {
 #[test]
 fn orphans_are_counted_where_tracing_is_permitted() {
     let home = Home::new();
-    // Nobody waits for the one that sleeps a hundred times, but all of it is within the command's time.
+    // Nobody waits for the one that sleeps a hundred times, but all of it is within the command's
+    // time.
     let script = "(sh -c 'for i in $(seq 100); do sleep 0.001; done' &) ; sleep 1";
     if can_trace() {
         let (_, figures) = command(&home, script);
@@ -336,7 +338,8 @@ fn start_walker(cpu: u32) -> Sleeper {
     Sleeper(walker.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a walker"))
 }
 
-/// Clearing referenced bits flushes no TLB: what a translation is still cached of is touched unseen.
+/// Clearing referenced bits flushes no TLB: what a translation is still cached of is touched
+/// unseen.
 #[test]
 fn the_working_set_holds_what_is_known_to_be_touched() {
     if !is_root() {
@@ -413,7 +416,8 @@ fn the_estimate_is_that_of_the_stored_profile() {
     let set = &figures["program"]["working_set"];
     let sampled = !set["sampled"].is_null();
     if sampled {
-        // 2 us a switch, and for each line at most what the array of 4 KiB costs, 2 us for 64, half as much again.
+        // 2 us a switch, and for each line at most what the array of 4 KiB costs, 2 us for 64, half
+        // as much again.
         let lines = set["high_bytes"].as_f64().expect("bytes") / 64.0;
         let most = 2000.0 + 1.5 * lines * 2000.0 / 64.0;
         assert!(cost("high") >= cost("low") && cost("high") <= most + 1.0, "{figures}");

@@ -1,4 +1,5 @@
-//! The report: what is in the file, and where it goes. That a browser draws it, `report_browser.rs`.
+//! The report: what is in the file, and where it goes. That a browser draws it,
+//! `report_browser.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

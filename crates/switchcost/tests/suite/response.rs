@@ -1,4 +1,5 @@
-//! `switchcost response`: every part counted, and what is computed from parts computed within rounds.
+//! `switchcost response`: every part counted, and what is computed from parts computed within
+//! rounds.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +79,8 @@ fn by_default_every_part_is_measured_in_one_run() {
     let trials = cases.iter().filter(|case| case.get("trial").is_some()).count();
     assert_eq!(cases.len(), trials + 2 * links.len());
     assert!(trials >= counts.len(), "{trials}");
-    // The 80186's switch; how many times ours it is follows where ours, of one round, is above zero.
+    // The 80186's switch; how many times ours it is follows where ours, of one round, is above
+    // zero.
     let switch = said.out.lines().find(|line| line.trim_start().starts_with("context switch"));
     assert!(switch.is_some_and(|line| line.contains(" 1.5 ")), "{}", said.out);
     assert!(said.out.contains("80186 (8 MHz)"), "{}", said.out);

@@ -180,7 +180,8 @@ fn the_record_holds_header_and_estimates() {
     assert_eq!(record["scaling"].as_array().map(Vec::len), Some(1));
 }
 
-/// At full speed and alone there is an interval, and without that none; whether this machine was, is not ours to say.
+/// At full speed and alone there is an interval, and without that none; whether this machine was,
+/// is not ours to say.
 fn assert_interval(estimate: &Value) {
     if ["contended", "not_alone"].iter().any(|speed| estimate["speed"] == *speed) {
         assert_eq!((&estimate["low"], &estimate["resolved"]), (&Value::Null, &false.into()));
@@ -193,7 +194,8 @@ fn assert_interval(estimate: &Value) {
     assert_eq!(estimate["resolved"].as_bool(), Some(low > 0.0 || high < 0.0), "{estimate}");
 }
 
-/// The cost in cycles is that in nanoseconds at the clock beside it, which only figures at full speed have.
+/// The cost in cycles is that in nanoseconds at the clock beside it, which only figures at full
+/// speed have.
 fn assert_cycles(case: &Value) {
     let Some(clock_ghz) = case["clock_ghz"].as_f64() else {
         assert!(case["cycles_per_switch"].is_null() && case["elasticity"].is_null(), "{case}");
@@ -233,7 +235,8 @@ fn the_table_has_a_row_for_each_size_and_says_how_far_to_trust_it() {
     assert_eq!(said.sizes(), ["1", "2", "4"]);
     assert_eq!(said.err, "");
     for row in &said.table()[1..] {
-        // One round has no interval, however clean it was. A slice that others made long is not judged.
+        // One round has no interval, however clean it was. A slice that others made long is not
+        // judged.
         let row = row.join(" ");
         let is_told = ["full speed not seen ", "1 round only ", "other tasks ran on its CPU "]
             .iter()
@@ -343,7 +346,8 @@ fn a_ring_on_every_cpu_and_a_ring_on_one_are_told_apart() {
     assert!(heading("free").contains("placement free (CPU 0,1"), "{}", heading("free"));
 }
 
-/// Started through /proc/self/exe all would be `exe`, in ps, in top, and where we say who ran beside.
+/// Started through /proc/self/exe all would be `exe`, in ps, in top, and where we say who ran
+/// beside.
 #[test]
 fn processes_of_ours_have_names_that_tell_what_they_are() {
     let names = |args: &[&str], until: &str| -> BTreeSet<String> {

@@ -1,4 +1,5 @@
-//! The house: which crate and which room of the program may use which, and no circle between the files of any crate.
+//! The house: which crate and which room of the program may use which, and no circle between the
+//! files of any crate.
 
 // Also the functions that walk the folders are tests.
 #![allow(clippy::unwrap_used)]
@@ -126,7 +127,8 @@ fn items(list: &str) -> Vec<&str> {
     all
 }
 
-/// The files that the code of a module names: by `crate`, `self`, `super`, or by a module within it.
+/// The files that the code of a module names: by `crate`, `self`, `super`, or by a module within
+/// it.
 fn named(files: &BTreeMap<Module, String>, module: &[String], code: &str) -> BTreeSet<Module> {
     let is_within = |of: &&Module| of.len() == module.len() + 1 && of.starts_with(module);
     let within = files.keys().filter(is_within).filter_map(|of| of.last().cloned());

@@ -155,7 +155,8 @@ fn bytes_pass_through() {
 
 #[test]
 fn a_command_finds_its_process_as_without_us() {
-    // What is open (the last one is ls's own), which signals are ignored and blocked, limits, terminal.
+    // What is open (the last one is ls's own), which signals are ignored and blocked, limits,
+    // terminal.
     same_under_the_program("", &["ls", "/proc/self/fd"]);
     same_under_the_program("exec 7</dev/null;", &["ls", "/proc/self/fd"]);
     let signals = &["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"];
@@ -314,7 +315,8 @@ fn switching_is_estimated_from_a_first_quick_measurement() {
     assert_valid(&first);
     let switching = &first["commands"][0]["switching"];
     if switching["cost"]["answer"] == "cannot_tell" {
-        // On a machine where five rounds take longer than their budget nothing of it holds: it says so.
+        // On a machine where five rounds take longer than their budget nothing of it holds: it says
+        // so.
         let why = switching["surface"]["unknown"].as_str().expect("a reason");
         assert!(why.starts_with("the quick measurement is no profile: "), "{switching}");
         return skip("the quick measurement gave no cost that holds");

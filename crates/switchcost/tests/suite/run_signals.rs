@@ -70,7 +70,8 @@ fn ctrl_c_reaches_the_command_once() {
     fs::write(&trapped, text).expect("a file");
     for (command, code) in [(format!("sh {}", trapped.display()), 9), ("sleep 60".to_string(), 130)]
     {
-        // Without exec a shell that stays would end by the SIGINT itself, whatever its command says.
+        // Without exec a shell that stays would end by the SIGINT itself, whatever its command
+        // says.
         let typed = format!("exec {PROGRAM} run --no-estimate -- {command}");
         let mut script = home.command("script");
         script.args(["-qec", &typed, "/dev/null"]);

@@ -555,7 +555,8 @@ fn a_run_of_another_machine_is_resumed_with_a_warning() {
     assert!(said.err.contains("kernel.release: \"2.4.20\" then"), "{}", said.err);
 }
 
-/// A run that is resumed does what its plan says: one that cannot be meant is no plan, and no panic.
+/// A run that is resumed does what its plan says: one that cannot be meant is no plan, and no
+/// panic.
 #[test]
 fn a_plan_that_cannot_be_meant_is_refused() {
     type Change = (&'static str, Value, &'static str);
@@ -639,7 +640,8 @@ fn what_is_no_file_in_the_folder_is_passed_over() {
     }
 }
 
-/// Values of secrets are stored nowhere and shown nowhere, also of files that older programs have written.
+/// Values of secrets are stored nowhere and shown nowhere, also of files that older programs have
+/// written.
 #[test]
 fn secrets_of_command_lines_are_masked() {
     let home = Home::new();

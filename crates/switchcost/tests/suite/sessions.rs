@@ -273,7 +273,8 @@ fn a_case_that_fails_behind_the_new_prefix_does_not_pass_the_gate() {
     let args = ["--ab", "", few, "--kind", "thread", "--members", "2,64", "--rounds", "5"];
     let more = ["--laps", "20", "--budget", "60s", "--fail-above", "99%", "--cost", "hop"];
     let said = compared(&home, &[&args[..], &more].concat());
-    // 1 if the rest has doubled meanwhile, 3 if it was not measured at full speed: this test is about neither.
+    // 1 if the rest has doubled meanwhile, 3 if it was not measured at full speed: this test is
+    // about neither.
     assert!(matches!(said.code, Some(1..=3)), "{said:?}");
     assert!(said.err.contains("B: ring of 64"), "{}", said.err);
     home.wait_until_alone();

@@ -1,5 +1,6 @@
-//! What is printed of stored runs, to the letter: `tests/captured` has runs of this machine and what is printed of them.
-//! With UPDATE_SNAPSHOTS=1 it is written anew, for `git diff` to show what has changed.
+//! What is printed of stored runs, to the letter: `tests/captured` has runs of this machine and
+//! what is printed of them. With UPDATE_SNAPSHOTS=1 it is written anew, for `git diff` to show what
+//! has changed.
 
 use std::fs;
 use std::io::Read;

@@ -82,8 +82,8 @@ fn a_process_that_names_itself_is_called_so() {
     assert!((switches - of_switches).abs() < 0.5, "{switches} of {of_switches}");
 }
 
-/// Looks at this process by its id, in which threads come and go meanwhile, a thousand a second. Each sleeps once, and
-/// ends. Gives what was found, and how many they were.
+/// Looks at this process by its id, in which threads come and go meanwhile, a thousand a second.
+/// Each sleeps once, and ends. Gives what was found, and how many they were.
 pub fn threads_come_and_go<T>(look: impl FnOnce(&str) -> T) -> (T, f64) {
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {

@@ -33,7 +33,8 @@ fn set_kernel(header: &mut Value, release: &str) {
     header["machine"]["kernel"]["release"] = release.into();
 }
 
-/// Twelve runs that scatter by 0.2 %; from the seventh on the kernel is another, and costs so many thousandths.
+/// Twelve runs that scatter by 0.2 %; from the seventh on the kernel is another, and costs so many
+/// thousandths.
 fn twelve(home: &Home, permille: u64) {
     for day in 1..=12 {
         let off = [0, 3, 1, 4, 2][day % 5];

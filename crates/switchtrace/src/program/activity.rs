@@ -1,5 +1,5 @@
-//! What is aggregated of each thread: why and how long it was off the CPU, how long on it, how long it
-//! waited, whom it was switched to. r8 is its [`Activity`], r9 the time, throughout.
+//! What is aggregated of each thread: why and how long it was off the CPU, how long on it, how long
+//! it waited, whom it was switched to. r8 is its [`Activity`], r9 the time, throughout.
 
 use super::{Setting, at, count_lost, look_up, stack};
 use crate::asm::{
@@ -64,8 +64,9 @@ pub(super) fn switched_in(asm: &mut Asm) {
     asm.place(unseen);
 }
 
-/// Stores why the thread in r6 leaves its CPU. Voluntary is what the kernel counts so; a switch that
-/// was not seen before in a seeded record may be taken for the other kind if a signal came with it.
+/// Stores why the thread in r6 leaves its CPU. Voluntary is what the kernel counts so; a switch
+/// that was not seen before in a seeded record may be taken for the other kind if a signal came
+/// with it.
 fn cause_of_switch(asm: &mut Asm, setting: &Setting) {
     let [asleep, off_by_itself, known] = [(); 3].map(|()| asm.label());
     asm.set(R5, Cause::Preempted as i32);
@@ -151,8 +152,8 @@ fn add_to_histogram(asm: &mut Asm, which: Option<usize>) {
     asm.increment(Word, R4, base, R1);
 }
 
-/// `to` = the name of the thread in `task`: its id, and above it its start in units of 1,024 ns. 0 for
-/// the idle threads. Clobbers r1.
+/// `to` = the name of the thread in `task`: its id, and above it its start in units of 1,024 ns. 0
+/// for the idle threads. Clobbers r1.
 pub(super) fn thread_name(asm: &mut Asm, setting: &Setting, task: Reg, to: Reg) {
     let done = asm.label();
     asm.load(Word, to, task, setting.kernel.task.pid);

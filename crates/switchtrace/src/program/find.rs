@@ -11,8 +11,8 @@ pub(super) enum Unknown {
     IsLeft,
 }
 
-/// r8 = the record of the task in `task` (r6, r7 or r9), or 0. A record that another thread had under
-/// this id is not taken. The element's number is on the stack. Clobbers r0 to r5.
+/// r8 = the record of the task in `task` (r6, r7 or r9), or 0. A record that another thread had
+/// under this id is not taken. The element's number is on the stack. Clobbers r0 to r5.
 pub(super) fn find(asm: &mut Asm, setting: &Setting, task: Reg, unknown: Unknown) {
     let of = &setting.kernel.task;
     let [done, other, new, lost] = [(); 4].map(|()| asm.label());
@@ -65,8 +65,8 @@ pub(super) fn index_word(asm: &mut Asm, setting: &Setting, tid: Reg, none: Label
     asm.op(Op::Add, R0, R2);
 }
 
-/// Takes a free record, the one that has been free for longest: one that has ended can be read for as
-/// long as possible.
+/// Takes a free record, the one that has been free for longest: one that has ended can be read for
+/// as long as possible.
 fn take_record(asm: &mut Asm, setting: &Setting, task: Reg, lost: Label, done: Label) {
     asm.map(R1, setting.maps.free);
     asm.mov(R2, FP);

@@ -1,5 +1,5 @@
-//! The eBPF programs, written for the running kernel. They run under the run queue's lock: no loops,
-//! no memory of their own.
+//! The eBPF programs, written for the running kernel. They run under the run queue's lock: no
+//! loops, no memory of their own.
 //!
 //! All writes to one record are ordered by the kernel: a thread is switched out, moved, woken and
 //! switched in under the lock of its run queue, one after the other.
@@ -63,7 +63,8 @@ macro_rules! at {
 }
 use at;
 
-/// r0 = address of the table's element whose number is on the stack at `key`, not null: else to `none`.
+/// r0 = address of the table's element whose number is on the stack at `key`, not null: else to
+/// `none`.
 fn element(asm: &mut Asm, setting: &Setting, key: i16, none: Label) {
     look_up(asm, setting.maps.table, key);
     asm.jump_if_imm(If::Equal, R0, 0, none);

@@ -9,8 +9,8 @@ use crate::layout::{RawEvent, kind};
 use std::io;
 use threadclock::others::layout::{ENDED, Header, Record, SEEDED, TIME};
 
-/// The iterator of tasks, run before anything is attached: a record for each thread that is there. One
-/// that runs meanwhile is behind until its next switch.
+/// The iterator of tasks, run before anything is attached: a record for each thread that is there.
+/// One that runs meanwhile is behind until its next switch.
 pub(crate) fn seed(setting: &Setting) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
     let none = asm.label();
@@ -30,8 +30,8 @@ pub(crate) fn seed(setting: &Setting) -> io::Result<Vec<Insn>> {
     asm.finish()
 }
 
-/// `sched_migrate_task`, which also comes for a thread that stays on its CPU: set_task_cpu() counts it
-/// only if it does not (kernel/sched/core.c). It comes before the kernel counts.
+/// `sched_migrate_task`, which also comes for a thread that stays on its CPU: set_task_cpu() counts
+/// it only if it does not (kernel/sched/core.c). It comes before the kernel counts.
 pub(crate) fn migrate(setting: &Setting) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
     let none = asm.label();
@@ -56,7 +56,8 @@ pub(crate) fn migrate(setting: &Setting) -> io::Result<Vec<Insn>> {
 }
 
 /// `sched_process_exec`: a new name; and if a thread that was not its process's first has called
-/// execve(2), it has taken over the first one's id, and its own has ended (de_thread() in fs/exec.c).
+/// execve(2), it has taken over the first one's id, and its own has ended (de_thread() in
+/// fs/exec.c).
 pub(crate) fn exec(setting: &Setting) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
     let [same, none] = [(); 2].map(|()| asm.label());

@@ -33,13 +33,13 @@ pub(super) fn mark_busy(asm: &mut Asm) {
     asm.store_in_order(R8, at!(Record, word), R1);
 }
 
-/// By how much a thread's time may be ahead of the kernel's figure when it is switched out. The kernel
-/// takes it from the run queue's clock, which was read up to 17 us before (measured).
+/// By how much a thread's time may be ahead of the kernel's figure when it is switched out. The
+/// kernel takes it from the run queue's clock, which was read up to 17 us before (measured).
 pub(crate) const MOST_AHEAD_NS: i32 = 20_000;
 
-/// r5 = CPU time of a thread that is switched out at r9: the kernel's own figure, if it was not seen
-/// being switched in, and never further from it than the kernel's clock is late. So what the kernel
-/// takes out, time stolen by the host, does not add up.
+/// r5 = CPU time of a thread that is switched out at r9: the kernel's own figure, if it was not
+/// seen being switched in, and never further from it than the kernel's clock is late. So what the
+/// kernel takes out, time stolen by the host, does not add up.
 pub(super) fn time_at_end(asm: &mut Asm, setting: &Setting, task: Reg) {
     let [known, unseen, ahead, near] = [(); 4].map(|()| asm.label());
     asm.set64(R2, TIME);
@@ -94,8 +94,8 @@ pub(super) fn publish_off(asm: &mut Asm) {
     asm.store_in_order(R8, at!(Record, word), R5);
 }
 
-/// The thread runs since r9. Its CPU time so far is in the record; where it was seeded, and may have
-/// run since, in the task.
+/// The thread runs since r9. Its CPU time so far is in the record; where it was seeded, and may
+/// have run since, in the task.
 pub(super) fn publish_on(asm: &mut Asm, setting: &Setting, task: Reg) {
     let (kernel, known) = (asm.label(), asm.label());
     asm.load(Double, R4, R8, at!(Record, word));

@@ -1,4 +1,5 @@
-//! On the running kernel: counts and times against its own. Needs root; says `skipped: why` without.
+//! On the running kernel: counts and times against its own. Needs root; says `skipped: why`
+//! without.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod mixed_load;
@@ -336,8 +337,8 @@ fn forgotten_pairs_parents_and_what_a_switch_takes() {
     crowd.leave();
 }
 
-/// Threads that come and go, with the same few ids where these can be asked for: none has another's time,
-/// and the end of none is missed.
+/// Threads that come and go, with the same few ids where these can be asked for: none has another's
+/// time, and the end of none is missed.
 #[test]
 fn a_thousand_threads_a_second() {
     let Some(tracer) = tracer(&Options::default()) else { return };

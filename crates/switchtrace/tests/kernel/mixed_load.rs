@@ -1,5 +1,6 @@
-//! A ring of 64, a web server with its clients and compilations, at once: what was traced of each of their
-//! threads is what the kernel counts, over 3 s or as many as `SWITCHTRACE_TEST_SECONDS` says.
+//! A ring of 64, a web server with its clients and compilations, at once: what was traced of each
+//! of their threads is what the kernel counts, over 3 s or as many as `SWITCHTRACE_TEST_SECONDS`
+//! says.
 
 use super::*;
 use std::collections::BTreeMap;

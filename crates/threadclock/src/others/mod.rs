@@ -19,8 +19,8 @@ use core::sync::atomic::{Ordering::*, fence};
 use layout::{BUSY, ENDED, ON, Record, TIME};
 use now::Monotonic;
 
-/// Looks at a record before it is given up. A switch keeps one busy for a fraction of a microsecond,
-/// some more if the host takes the CPU away.
+/// Looks at a record before it is given up. A switch keeps one busy for a fraction of a
+/// microsecond, some more if the host takes the CPU away.
 const MOST_LOOKS: u32 = 1 << 24;
 
 /// Reads other threads. One for each thread that reads.

@@ -4,7 +4,8 @@
 use crate::{arch, sys, witness};
 use core::cell::Cell;
 
-/// Age at which a pair is renewed. A rate taken over as long is wrong by some 20 ppm: 20 ns at its end.
+/// Age at which a pair is renewed. A rate taken over as long is wrong by some 20 ppm: 20 ns at its
+/// end.
 const RENEW_NS: u64 = 1_000_000;
 /// Nanoseconds a tick, times 2^32: 10 GHz to 1 MHz.
 const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;

@@ -142,7 +142,8 @@ impl Table {
 
     /// What the table says of itself.
     pub fn header(&self) -> &Header {
-        // SAFETY: the mapping is at least that long, page-aligned, and its plain fields never change.
+        // SAFETY: the mapping is at least that long, page-aligned, and its plain fields never
+        // change.
         unsafe { &*self.start.cast() }
     }
 

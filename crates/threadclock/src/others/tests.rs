@@ -186,8 +186,8 @@ fn a_table_that_nobody_writes_is_noticed() {
     assert!(matches!(Others::new(page.table().unwrap()), Err(OthersError::NotTraced)));
 }
 
-/// A writer that switches a thread on and off as fast as it can, and gives its record to another and
-/// back: what is read is always this thread's, and between its last time and its next.
+/// A writer that switches a thread on and off as fast as it can, and gives its record to another
+/// and back: what is read is always this thread's, and between its last time and its next.
 #[test]
 fn readings_are_whole_while_a_writer_switches() {
     let page = Page::new();

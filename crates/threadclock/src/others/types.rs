@@ -36,8 +36,8 @@ pub enum OthersError {
     NoSuchThread(u32),
     /// What was opened is no table of threads of this version.
     NoTable,
-    /// The table does not know the calling thread's switches: its tracer has ended, or the caller is
-    /// in another pid namespace, or the table is full.
+    /// The table does not know the calling thread's switches: its tracer has ended, or the caller
+    /// is in another pid namespace, or the table is full.
     NotTraced,
     /// A call failed.
     Os {

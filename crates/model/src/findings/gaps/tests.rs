@@ -243,8 +243,8 @@ fn gaps_survive_their_file() {
     assert!(serde_json::from_str::<Sample>(&old).unwrap().gaps.is_empty());
 }
 
-/// Eight windows as watched on the 2-CPU test machine, a guest of Firecracker (gaps of 2 us and more).
-/// About a millisecond after many a tick something else comes at the same period.
+/// Eight windows as watched on the 2-CPU test machine, a guest of Firecracker (gaps of 2 us and
+/// more). About a millisecond after many a tick something else comes at the same period.
 #[test]
 fn the_tick_of_a_real_guest_is_known() {
     let lines = include_str!("measured/firecracker-epyc.jsonl").lines();

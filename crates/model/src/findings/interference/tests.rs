@@ -116,8 +116,8 @@ fn outliers_do_not_make_a_growth() {
     assert!(percent(found) >= 85.0, "{:.1} % of a threefold growth", percent(found));
 }
 
-/// Sizes whose rounds have one disturbance in common are not the independent ones that the growth of a
-/// setting takes them for: why each array has gaps of its own.
+/// Sizes whose rounds have one disturbance in common are not the independent ones that the growth
+/// of a setting takes them for: why each array has gaps of its own.
 #[test]
 fn sizes_with_one_disturbance_in_common_are_covered_less() {
     const TRIALS: u64 = 1000;
@@ -140,7 +140,8 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
     assert!((70.0..=80.0).contains(&percent), "{percent:.1} %");
 }
 
-/// What the paper found in its Tables 1 and 2: alike in quiet, the single processor's much wider under packets.
+/// What the paper found in its Tables 1 and 2: alike in quiet, the single processor's much wider
+/// under packets.
 #[test]
 fn the_papers_own_runs_answer_its_question() {
     let figures = crate::published::li2007::Figures::published().unwrap();
@@ -205,9 +206,9 @@ fn a_calmer_second_half_is_not_called_growth() {
 
 #[test]
 fn known_answer_of_welch() {
-    // Two groups of six with means 10 and 12, deviations 1 and 2: the difference's standard error is
-    // sqrt(1/6 + 4/6) = 0.9129, with (5/6)^2 / ((1/6)^2/5 + (4/6)^2/5) = 7.353 degrees of freedom.
-    // t(0.95; 7.353) lies between the table's 1.895 (7) and 1.860 (8).
+    // Two groups of six with means 10 and 12, deviations 1 and 2: the difference's standard error
+    // is sqrt(1/6 + 4/6) = 0.9129, with (5/6)^2 / ((1/6)^2/5 + (4/6)^2/5) = 7.353 degrees of
+    // freedom. t(0.95; 7.353) lies between the table's 1.895 (7) and 1.860 (8).
     let of = |mean: f64, deviation: f64| Summary { mean, deviation, count: 6 };
     let moved = Moved::of(&of(10.0, 1.0), &of(12.0, 2.0), CONFIDENCE).unwrap();
     let t = (moved.high - moved.part) * 10.0 / 0.912_870_9;

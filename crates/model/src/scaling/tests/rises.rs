@@ -61,8 +61,8 @@ fn between(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     low * (high / low).powf(random.random::<f64>())
 }
 
-/// A rise (or fall, as often) by a tenth to five times, with a scale of 2 to 200 members. Of an exponential and of a
-/// hyperbola another origin than 1 is another scale or another amplitude.
+/// A rise (or fall, as often) by a tenth to five times, with a scale of 2 to 200 members. Of an
+/// exponential and of a hyperbola another origin than 1 is another scale or another amplitude.
 fn rise(random: &mut ChaCha8Rng, part: fn(f64, f64, f64) -> f64, exponents: (f64, f64)) -> Curve {
     let up = between(random, 0.1, 4.0);
     let change = if random.random::<bool>() { up } else { -up / (1.0 + up) };
@@ -248,7 +248,8 @@ fn a_gradual_rise_that_fits_as_well_leaves_a_knee_inconclusive() {
     assert_eq!(law(&points(&costs, 10.0)).shape(), Some(Shape::FlatLogarithmic));
 }
 
-/// Per cent of trials, over four sets of sizes, with a knee / inconclusive / with the true knees bracketed.
+/// Per cent of trials, over four sets of sizes, with a knee / inconclusive / with the true knees
+/// bracketed.
 #[test]
 #[ignore = "prints a table of docs/validation.md; run it with --release"]
 fn rises() {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Ten rounds of 20 slices of a hop of 1,000 ns: the core's period is so many times its usual one in a slice, and the hop takes
-/// that to the power of `power`.
+/// Ten rounds of 20 slices of a hop of 1,000 ns: the core's period is so many times its usual one
+/// in a slice, and the hop takes that to the power of `power`.
 fn run(rounds: u32, power: f64, period: impl Fn(u32, usize) -> f64) -> (Plan, Vec<Sample>) {
     let one = |round| {
         let mut sample = cut(sample(round), 20, |_| true);
@@ -77,7 +77,8 @@ fn at_one_clock_nothing_is_brought_anywhere() {
 
 #[test]
 fn a_slice_in_which_the_clock_changed_is_not_clean() {
-    // Within each batch: the two slices before the step and the one behind it have quanta of both clocks.
+    // Within each batch: the two slices before the step and the one behind it have quanta of both
+    // clocks.
     let (plan, samples) = run(10, 1.0, |_, at| if at < 12 { 1.0 } else { 1.1 });
     let grouped = Grouped::new(&plan, &samples);
     let clean = grouped.slices(0).unwrap().clean_counts().clean;
@@ -117,7 +118,8 @@ enum Moves {
     WithTheLoad,
 }
 
-/// Periods of a launch's rounds, and which of them have others at work. What was is much of what is.
+/// Periods of a launch's rounds, and which of them have others at work. What was is much of what
+/// is.
 fn periods(moves: Moves, rounds: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, bool)> {
     let mut state = 0.0;
     let mut next = || {
@@ -131,7 +133,8 @@ fn periods(moves: Moves, rounds: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, bool)
     (0..rounds).map(|_| next()).collect()
 }
 
-/// Slices that others share take 1.4 times as long, and so do the throughput-bound loops around them.
+/// Slices that others share take 1.4 times as long, and so do the throughput-bound loops around
+/// them.
 fn share_half(slices: &mut Slices) {
     for at in (0..slices.elapsed_ns.len()).filter(|at| at % 8 < 4) {
         slices.elapsed_ns[at] = slices.elapsed_ns[at] * 7 / 5;
@@ -173,8 +176,8 @@ fn intervals_hold_however_the_clock_moves() {
     }
 }
 
-/// Workers of triples: members' solos of 400 ns a hop, of which the core bounds so much, and a ring of 1,000 ns, all of it
-/// bound by the core.
+/// Workers of triples: members' solos of 400 ns a hop, of which the core bounds so much, and a ring
+/// of 1,000 ns, all of it bound by the core.
 fn run_of_triples(
     rounds: u32,
     solo_power: f64,
@@ -206,7 +209,8 @@ fn run_of_triples(
     (plan, (0..rounds).map(worker).collect())
 }
 
-/// (1000 - 400) x 1.003 in the middle of the workers. Of the difference the power is (1000 - 400 x 0.5) / 600.
+/// (1000 - 400) x 1.003 in the middle of the workers. Of the difference the power is (1000 - 400 x
+/// 0.5) / 600.
 #[test]
 fn rings_and_solos_of_triples_are_brought_each_by_its_own_power() {
     let (plan, samples) = run_of_triples(21, 0.5, |round| if round % 3 == 0 { 1.1 } else { 1.0 });

@@ -110,7 +110,8 @@ fn the_unshared_level_is_found_however_long_the_core_was_shared() {
     }
 }
 
-/// The smallest ratio seen is that of an interruption: 0.30 on the test machine, where 1.06 is the level.
+/// The smallest ratio seen is that of an interruption: 0.30 on the test machine, where 1.06 is the
+/// level.
 #[test]
 fn an_interruption_is_no_level() {
     let times = noisy_times(3000, 0.5, 5);
@@ -158,7 +159,8 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
     assert_eq!(level.clock_ghz("aarch64-unknown-linux-gnu"), None);
 }
 
-/// What waited for an unshared core has seen more of it than there was: it adds to the level, not to the shares.
+/// What waited for an unshared core has seen more of it than there was: it adds to the level, not
+/// to the shares.
 #[test]
 fn the_shares_are_those_of_the_machine_as_it_was_found() {
     let times = noisy_times(2000, 0.7, 11);
@@ -569,7 +571,8 @@ proptest! {
     }
 }
 
-/// Ten rounds of 20 slices at full speed; others had so much of the CPU in those that `others` says.
+/// Ten rounds of 20 slices at full speed; others had so much of the CPU in those that `others`
+/// says.
 fn beside_others(members: u32, share: f64, others: impl Fn(usize) -> bool) -> (Plan, Vec<Sample>) {
     let sample = |round| {
         let mut sample = cut(sample(round), 20, |_| true);
@@ -623,7 +626,8 @@ fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
         noisy.in_words().contains("other tasks shared the CPU in 25 % of the slices"),
         "{noisy:?}"
     );
-    // Who was there in most slices was there all the time: the others are no slices of a CPU of one's own.
+    // Who was there in most slices was there all the time: the others are no slices of a CPU of
+    // one's own.
     let (beside, noisy) = hop(&|at| at % 5 < 3);
     assert_eq!((beside.speed, beside.interval()), (Speed::NotAlone, None));
     assert_eq!(noisy.level, crate::noise::NoiseLevel::Unusable);

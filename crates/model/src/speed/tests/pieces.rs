@@ -1,4 +1,5 @@
-//! How often intervals hold where a hop takes longer than a core stays unshared: no hop is clean, pieces are.
+//! How often intervals hold where a hop takes longer than a core stays unshared: no hop is clean,
+//! pieces are.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -31,8 +32,8 @@ const QUANTUM_S: f64 = 12e-6;
 struct Worker<'a> {
     trace: &'a Trace,
     now: f64,
-    /// What this worker's memory makes of what a switch adds, and the state of a cache that others use: it drifts over
-    /// some tens of pieces.
+    /// What this worker's memory makes of what a switch adds, and the state of a cache that others
+    /// use: it drifts over some tens of pieces.
     memory: f64,
     drift: f64,
     hops: (u32, u32),
@@ -146,7 +147,8 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
     (samples, hops)
 }
 
-/// Estimates at full speed of many launches; share of them that have one, and of hops that were clean throughout.
+/// Estimates at full speed of many launches; share of them that have one, and of hops that were
+/// clean throughout.
 fn said(model: Model, look: impl Fn(&mut [Sample])) -> (Vec<Estimate>, f64, f64) {
     let plan = own_solos();
     let (mut hops, mut unshared) = (0, 0);

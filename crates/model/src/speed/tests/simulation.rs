@@ -1,8 +1,8 @@
 //! How often intervals hold, on models of machines whose cores are shared.
 //!
-//! The models were fitted to slices recorded on the test machine: a ring of two takes 1.45 times as long while
-//! the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two workers, in random
-//! order, of 30 ms in 84 slices.
+//! The models were fitted to slices recorded on the test machine: a ring of two takes 1.45 times as
+//! long while the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two
+//! workers, in random order, of 30 ms in 84 slices.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -41,8 +41,8 @@ pub(super) enum Model {
     Independent,
     /// In stretches of 0.1 to 2 s, for a share of the time that is another in each launch.
     Stretches,
-    /// In milliseconds (mean cycle 9 ms), for a share that drifts over 0.25 s about a mean that is another in
-    /// each launch.
+    /// In milliseconds (mean cycle 9 ms), for a share that drifts over 0.25 s about a mean that is
+    /// another in each launch.
     Fast,
     /// The same, for half of the time.
     Half,
@@ -270,8 +270,8 @@ fn percent(count: usize, of: usize) -> f64 {
 
 fn as_it_is(_: &mut Plan, _: &mut Vec<Sample>) {}
 
-/// The promise behind every interval at full speed, where launches scatter by 1 % beside what is seen within
-/// one: what the term for launches takes them to.
+/// The promise behind every interval at full speed, where launches scatter by 1 % beside what is
+/// seen within one: what the term for launches takes them to.
 #[test]
 fn nominal_95_percent_covers_93_to_97_whatever_shares_the_core() {
     for model in [Model::Independent, Model::Stretches, Model::Fast] {
@@ -301,7 +301,8 @@ fn without_its_rules_the_interval_does_not_hold() {
     without_tau.print("without the term for launches");
     assert!(without_tau.covered() < 80.0);
     let contended_level = Said::by(Model::Fast, 0.01, |plan, samples| {
-        // k0 as a run has it that saw no unshared core: its quanta say that shared slices are the clean ones.
+        // k0 as a run has it that saw no unshared core: its quanta say that shared slices are the
+        // clean ones.
         plan.reference.unshared_ratio = Some(1.38 * UNSHARED_RATIO);
         let throughput = samples.iter_mut().filter_map(|sample| sample.slices.as_mut());
         for ns in throughput.flat_map(|slices| &mut slices.throughput_ns) {
@@ -312,8 +313,9 @@ fn without_its_rules_the_interval_does_not_hold() {
     assert!(contended_level.bias() > 20.0 && contended_level.covered() < 5.0);
 }
 
-/// On a CPU that nobody knows, a launch that was shared throughout may take a shared core's level for its own. It
-/// says that the level is provisional, and once others have seen a lower one it says less.
+/// On a CPU that nobody knows, a launch that was shared throughout may take a shared core's level
+/// for its own. It says that the level is provisional, and once others have seen a lower one it
+/// says less.
 #[test]
 fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
     let mut taken_back = 0;

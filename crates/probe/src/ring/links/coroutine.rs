@@ -26,8 +26,8 @@ pub struct Coroutines;
 
 type Member = Coroutine<u8, u8, (), DefaultStack>;
 
-/// The leader's ends: what it has sent and not yet handed over, and on the side of the receiver the others, all of
-/// whom it resumes in turn.
+/// The leader's ends: what it has sent and not yet handed over, and on the side of the receiver the
+/// others, all of whom it resumes in turn.
 struct LeaderEnd {
     sent: Rc<Cell<u8>>,
     others: Vec<Member>,

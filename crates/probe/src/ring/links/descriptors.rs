@@ -1,7 +1,7 @@
-//! Links whose two ends are descriptors: the pipe, Sloan's link and the one that others are compared with
-//! (pipe(2)), also read and written by io_uring(7); the FIFO, a pipe with a name (fifo(7)), and the POSIX message
-//! queue (mq_overview(7)), whose names are removed as soon as both ends are open; pairs of connected sockets
-//! (socketpair(2)); the event counter (eventfd(2)).
+//! Links whose two ends are descriptors: the pipe, Sloan's link and the one that others are
+//! compared with (pipe(2)), also read and written by io_uring(7); the FIFO, a pipe with a name
+//! (fifo(7)), and the POSIX message queue (mq_overview(7)), whose names are removed as soon as both
+//! ends are open; pairs of connected sockets (socketpair(2)); the event counter (eventfd(2)).
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -60,8 +60,8 @@ impl Link for Fifo {
     }
 }
 
-/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads does not
-/// notice when the other one is gone.
+/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads
+/// does not notice when the other one is gone.
 pub struct Sockets<const DATAGRAMS: bool>;
 
 impl<const DATAGRAMS: bool> Link for Sockets<DATAGRAMS> {
@@ -108,8 +108,8 @@ impl Link for PosixQueue {
     type End = Self;
 
     /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
-    /// vfork helper keeps their names from staying behind. Not by way of a user namespace: users that it does
-    /// not map have no POSIX queues in it (EOVERFLOW).
+    /// vfork helper keeps their names from staying behind. Not by way of a user namespace: users
+    /// that it does not map have no POSIX queues in it (EOVERFLOW).
     fn prepare() -> Result<(), CallError> {
         let _ = unshare(UnshareFlags::NEWIPC);
         Ok(())

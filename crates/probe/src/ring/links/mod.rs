@@ -104,7 +104,8 @@ impl Registered {
         (self.suits)(case).map_err(unsuited)
     }
 
-    /// Makes a ring whose members find their memory by `seed`; where `alone`, each also gets a channel of its own.
+    /// Makes a ring whose members find their memory by `seed`; where `alone`, each also gets a
+    /// channel of its own.
     pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
         (self.make)(case, seed, alone).map_err(|error| match error {
             RingError::Call(call) => {
@@ -127,8 +128,9 @@ impl Registered {
         format!("{call}: {errno}{hint}")
     }
 
-    /// Whether this machine has it: tried in a process of its own, which passes a token by it and changes its
-    /// signals and its namespace for that. If not, why. The calling process must be single-threaded.
+    /// Whether this machine has it: tried in a process of its own, which passes a token by it and
+    /// changes its signals and its namespace for that. If not, why. The calling process must be
+    /// single-threaded.
     pub fn available(&self) -> Result<(), String> {
         let pass_a_token = || {
             default_alarm();

@@ -1,8 +1,8 @@
-//! Links whose token lies in shared memory: the futex (futex(2)), where the kernel only puts to sleep and wakes;
-//! the mutex and the condition variable of the C library (pthread_cond_wait(3)); sched_yield(2), where no member
-//! sleeps and none is woken: every member looks for the token and, while it is elsewhere, offers its CPU to the
-//! next. Only the counted switches show what the scheduler does; then the semaphore and the message queue of System V
-//! (semop(2), msgop(2)).
+//! Links whose token lies in shared memory: the futex (futex(2)), where the kernel only puts to
+//! sleep and wakes; the mutex and the condition variable of the C library (pthread_cond_wait(3));
+//! sched_yield(2), where no member sleeps and none is woken: every member looks for the token and,
+//! while it is elsewhere, offers its CPU to the next. Only the counted switches show what the
+//! scheduler does; then the semaphore and the message queue of System V (semop(2), msgop(2)).
 
 use model::ring::Kind;
 use rustix::io::Errno;

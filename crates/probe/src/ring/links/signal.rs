@@ -1,14 +1,15 @@
-//! Signals: a queued real-time signal that is waited for, never handled (sigqueue(3), sigwaitinfo(2)), and one
-//! caught by a handler: the memorandum's kill and pause (VENIX 1984, twosig), without the race in which the
-//! signal comes between the test and the pause. That one is blocked but within sigsuspend(2), which lets it in
-//! and waits in one.
+//! Signals: a queued real-time signal that is waited for, never handled (sigqueue(3),
+//! sigwaitinfo(2)), and one caught by a handler: the memorandum's kill and pause (VENIX 1984,
+//! twosig), without the race in which the signal comes between the test and the pause. That one is
+//! blocked but within sigsuspend(2), which lets it in and waits in one.
 
 use rustix::io::Errno;
 
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
 use crate::sys::{CaughtSignal, QueuedSignal, Shared, Slot, Task, catch};
 
-/// The token travels as the value of the signal, which is blocked all the time. It is sent to one thread by its id.
+/// The token travels as the value of the signal, which is blocked all the time. It is sent to one
+/// thread by its id.
 pub struct Signal {
     place: Place,
     signal: QueuedSignal,

@@ -1,4 +1,5 @@
-//! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs' full speed.
+//! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs'
+//! full speed.
 
 mod file;
 pub(crate) mod speed;
@@ -103,8 +104,8 @@ impl Folder {
         Ok(all)
     }
 
-    /// The run whose name begins so, its own or the one that it was given. Of several runs that were given one
-    /// name the newest is meant.
+    /// The run whose name begins so, its own or the one that it was given. Of several runs that
+    /// were given one name the newest is meant.
     fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {
         let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
         let mut found: Vec<(String, Entry)> = Vec::new();
@@ -135,9 +136,9 @@ impl Folder {
     }
 }
 
-/// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other shares,
-/// or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a folder happens
-/// to hold must not stand for a stored run. Without a home only files can be meant.
+/// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other
+/// shares, or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a
+/// folder happens to hold must not stand for a stored run. Without a home only files can be meant.
 pub(crate) fn find(wanted: &str) -> Result<Entry> {
     if wanted.starts_with(PREFIX) {
         let why = "published figures are no run (see `switchcost history`)";

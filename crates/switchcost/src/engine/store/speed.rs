@@ -16,16 +16,16 @@ use super::{Entry, Folder, header};
 use crate::base::failure::say;
 use crate::present::output::file::replace;
 
-/// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio would be
-/// wrong for one of them.
+/// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio
+/// would be wrong for one of them.
 pub(crate) fn known_speed(machine: &Machine, cpus: &[u32]) -> Reference {
     let Some(key) = key(machine, cpus) else { return Reference::default() };
     // A file that cannot be read is as good as none: it is written anew.
     path().and_then(|path| read(&path)).unwrap_or_default().reference(&key)
 }
 
-/// What a run knows of its CPUs, and what has come to be known of them since. Only for what is measured next: a stored
-/// run is read by what its file says.
+/// What a run knows of its CPUs, and what has come to be known of them since. Only for what is
+/// measured next: a stored run is read by what its file says.
 pub(crate) fn known_now(run: &Run) -> Reference {
     let mut reference = run.header.plan.reference.clone();
     reference.learn(&known_speed(&run.header.machine, &run.header.plan.cpus()));
@@ -45,8 +45,8 @@ impl Left {
         Self { key: key(&run.header.machine, &plan.cpus()), reference }
     }
 
-    /// By what this one of `all` runs is read where they are compared; absent where its own level stands. One that never
-    /// saw its core unshared would else be held against one that did.
+    /// By what this one of `all` runs is read where they are compared; absent where its own level
+    /// stands. One that never saw its core unshared would else be held against one that did.
     pub(crate) fn beside(&self, all: &[Self]) -> Option<Reference> {
         let same = all.iter().filter(|other| self.key.is_some() && other.key == self.key);
         self.reference.clone().beside(&Reference::of_all(same.map(|other| other.reference.clone())))
@@ -63,7 +63,8 @@ pub(crate) fn subjects_of(runs: &[&Run]) -> Vec<Subject> {
     runs.iter().zip(&left).map(subject).collect()
 }
 
-/// The same of files. One that another level decides is read again: all at once may not fit into the memory.
+/// The same of files. One that another level decides is read again: all at once may not fit into
+/// the memory.
 pub(crate) fn subjects_of_files(paths: &[&Path]) -> Vec<Result<Subject>> {
     let mut left: Vec<Left> = Vec::new();
     let first = |path: &&Path| {
@@ -131,7 +132,8 @@ const MOST_FILES: usize = 60;
 /// Larger files are passed over: reading them would take longer than they are worth.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// What stored launches of the same plan on the same machine say of each of its cases; empty where there are none.
+/// What stored launches of the same plan on the same machine say of each of its cases; empty where
+/// there are none.
 fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let entries = Folder::of_user().and_then(|folder| folder.entries());
     let Ok(entries) = entries else { return Vec::new() };
@@ -158,7 +160,8 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
 }
 
-/// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.
+/// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told
+/// and no more.
 pub(crate) fn learn(run: &Run) {
     let plan = &run.header.plan;
     let levels = levels(plan, &run.samples);

@@ -20,7 +20,8 @@ const READINGS: [(&str, &str); 3] = [
     ("getrusage", "getrusage"),
 ];
 
-/// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call and of the dearest.
+/// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call
+/// and of the dearest.
 pub(super) fn overhead(record: &Record, found: &overhead::Found) -> String {
     let cost =
         |of: &overhead::CallCost| Some((of.call.clone(), ns(record, of.back_to_back_ticks)?));
@@ -50,7 +51,8 @@ pub(super) fn overhead(record: &Record, found: &overhead::Found) -> String {
     }
 }
 
-/// Whether getrusage scatters more than threadclock over the same work, and whether their means agree.
+/// Whether getrusage scatters more than threadclock over the same work, and whether their means
+/// agree.
 pub(super) fn primes(record: &Record, found: &primes::Found) -> String {
     let Some(against) = found.overall.get(GETRUSAGE_NS) else {
         return "Nothing was measured.".to_string();

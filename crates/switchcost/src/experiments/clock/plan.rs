@@ -38,8 +38,8 @@ fn planned(
     Ok((common.effort.plan(experiment, cases, batching), notices))
 }
 
-/// The names of those of these calls that are asked for and available here, and a note on each other one that is
-/// asked for.
+/// The names of those of these calls that are asked for and available here, and a note on each
+/// other one that is asked for.
 pub(crate) fn available(
     calls: &'static [Registered],
     is_asked: impl Fn(&str) -> bool,
@@ -98,8 +98,8 @@ fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
     planned(Experiment::ClockMalloc, trials.collect(), how, Vec::new(), at)
 }
 
-/// The dynamic linker passes over what it cannot load with a message: better once here than in every
-/// worker.
+/// The dynamic linker passes over what it cannot load with a message: better once here than in
+/// every worker.
 fn check_preload(library: &str) -> Result<()> {
     if library.trim().is_empty() {
         return Err(usage(format!("--preload '{library}': the name of a library is wanted")));

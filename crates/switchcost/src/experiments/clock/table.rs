@@ -19,7 +19,8 @@ use crate::present::terminal::{
     interval, table, told_value, told_words, value,
 };
 
-/// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps around them.
+/// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps
+/// around them.
 fn ns_of(record: &Record, ticks: Option<f64>) -> String {
     let ticks = ticks.filter(|ticks| *ticks >= 0.0);
     figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
@@ -74,7 +75,8 @@ fn single_calls(record: &Record, found: &overhead::Found) -> comfy_table::Table 
     table(columns, found.calls.iter().map(row))
 }
 
-/// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is one.
+/// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is
+/// one.
 fn beside_the_paper(calls: &[overhead::CallCost]) -> String {
     let call = |name: &str| calls.iter().find(|call| call.call == name);
     let in_a_row = |call: &overhead::CallCost| {
@@ -331,7 +333,8 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
     }
 }
 
-/// A row for each account of each process in each phase; `error` writes how far it is off, in percent.
+/// A row for each account of each process in each phase; `error` writes how far it is off, in
+/// percent.
 fn accounts(points: &[sampling::Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {

@@ -1,5 +1,5 @@
-//! What a run of costs by working set answers, in a sentence or two: what a switch costs at the smallest and at the
-//! largest of what was swept, and the largest jump between.
+//! What a run of costs by working set answers, in a sentence or two: what a switch costs at the
+//! smallest and at the largest of what was swept, and the largest jump between.
 
 use model::cost::{Candidate, Cost, Curve, Sweep};
 use model::estimate::Estimate;
@@ -13,8 +13,9 @@ use model::words;
 
 use super::walk_words;
 
-/// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it jumps from 1.05 us to
-/// 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there: L2 2 MiB.`
+/// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
+/// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there:
+/// L2 2 MiB.`
 pub(crate) fn headline(record: &Record, cost: &Cost) -> String {
     if let Some(words) = not_alone::in_words(record) {
         return words;
@@ -56,7 +57,8 @@ struct Series {
     beyond: Option<String>,
 }
 
-/// The series with the largest jump; where none has one that of most sizes, of lines at random and of small rings first.
+/// The series with the largest jump; where none has one that of most sizes, of lines at random and
+/// of small rings first.
 fn main_series(record: &Record, cost: &Cost) -> Option<Series> {
     let mut curves: Vec<&Curve> = cost.curves.iter().collect();
     curves.sort_by_key(|curve| {
@@ -146,7 +148,8 @@ fn of_sweep(record: &Record, sweep: &Sweep) -> Series {
 }
 
 impl Series {
-    /// The costs at the smallest and at the largest that may be quoted, and why there is none of the ends themselves.
+    /// The costs at the smallest and at the largest that may be quoted, and why there is none of
+    /// the ends themselves.
     fn ends(&self) -> String {
         let quoted = |(cost, _): &&(Estimate, String)| cost.quote_cost().is_ok();
         let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];

@@ -178,8 +178,8 @@ fn shaded(found: &Regions) -> Vec<Region> {
     found.extents.iter().zip(ends).map(region).chain(further).collect()
 }
 
-/// The costs of all walks over arrays. None of a single one, nor where nothing is resolved: a map of nothing but
-/// holes.
+/// The costs of all walks over arrays. None of a single one, nor where nothing is resolved: a map
+/// of nothing but holes.
 pub(super) fn map(cost: &Cost) -> Option<Figure> {
     let is_array = |curve: &&Curve| curve.work.walk != Walk::Sparse;
     let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();

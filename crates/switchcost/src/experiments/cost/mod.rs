@@ -23,9 +23,10 @@ use crate::present::output::Output;
 pub(crate) struct CostArgs {
     /// Arrays of each member: a list (64K,256K) or a geometric range (1K..8M:x2)
     ///
-    /// By default from 1 KiB to four times the last private cache of the CPU that is measured on, in
-    /// doublings; --walk chase by halves of a doubling from half of its first cache on. That grid is
-    /// all that is taken from the caches: where costs break is found from the costs. No array (c1) is always among them.
+    /// By default from 1 KiB to four times the last private cache of the CPU that is measured on,
+    /// in doublings; --walk chase by halves of a doubling from half of its first cache on. That
+    /// grid is all that is taken from the caches: where costs break is found from the costs. No
+    /// array (c1) is always among them.
     #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
     pub(crate) array: Option<List<u64>>,
 
@@ -35,16 +36,18 @@ pub(crate) struct CostArgs {
 
     /// Distances between successive accesses in bytes
     ///
-    /// Every element of 8 bytes is touched once a hop, whatever the stride: each stride-th from the first,
-    /// then each stride-th from the second, and so on. By 128, the paper's stride of a line or two, it takes as many
-    /// passes as a stride has elements; by 8 it is in sequence, where the machine fetches ahead. [default: 128]
+    /// Every element of 8 bytes is touched once a hop, whatever the stride: each stride-th from the
+    /// first, then each stride-th from the second, and so on. By 128, the paper's stride of a line
+    /// or two, it takes as many passes as a stride has elements; by 8 it is in sequence, where the
+    /// machine fetches ahead. [default: 128]
     #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
     pub(crate) stride: Option<List<u64>>,
 
     /// What is done to each element: read, write, rmw (load, add, store), or a list of them
     ///
-    /// rmw needs the lines and leaves them to be written back, which is the paper's case; read only needs
-    /// them. One kind by default, so that the minute goes into rounds: a second would halve them.
+    /// rmw needs the lines and leaves them to be written back, which is the paper's case; read only
+    /// needs them. One kind by default, so that the minute goes into rounds: a second would halve
+    /// them.
     #[arg(
         long,
         value_name = "LIST",
@@ -56,10 +59,10 @@ pub(crate) struct CostArgs {
 
     /// How the array is walked: whole, chase, or both
     ///
-    /// whole: every element, by each --stride, as in the paper. chase: every cache line once in a random
-    /// order that each line tells of the next, so that nothing can be fetched ahead; what a switch fetches
-    /// again then stands out of the noise, and the regions are found where a machine that prefetches well
-    /// hides them from the paper's walk.
+    /// whole: every element, by each --stride, as in the paper. chase: every cache line once in a
+    /// random order that each line tells of the next, so that nothing can be fetched ahead; what a
+    /// switch fetches again then stands out of the noise, and the regions are found where a machine
+    /// that prefetches well hides them from the paper's walk.
     #[arg(
         long,
         value_name = "LIST",
@@ -73,15 +76,16 @@ pub(crate) struct CostArgs {
 
     /// Touch one cache line in each page only, by growing numbers of pages: what the TLB holds
     ///
-    /// Each page's line is the next one after the page before's, so that they do not all fall into one set
-    /// of the cache. From 4 to 4096 pages by default.
+    /// Each page's line is the next one after the page before's, so that they do not all fall into
+    /// one set of the cache. From 4 to 4096 pages by default.
     #[arg(long, conflicts_with = "stride", help_heading = "Working set")]
     pub(crate) tlb: bool,
 
     /// Ask for transparent huge pages for the arrays (on), or refuse them (off)
     ///
-    /// A huge page is one piece of physical memory. Which lines meet in a cache is then the luck of a few pages
-    /// a worker; each worker is given others. The report says where they were not given.
+    /// A huge page is one piece of physical memory. Which lines meet in a cache is then the luck of
+    /// a few pages a worker; each worker is given others. The report says where they were not
+    /// given.
     #[arg(long, value_parser = on_or_off(), action = ArgAction::Set, default_value = "on", help_heading = "Working set")]
     pub(crate) huge_pages: bool,
 
@@ -97,22 +101,23 @@ pub(crate) struct CostArgs {
 
     /// Where the members run: same, free, or a list of CPUs
     ///
-    /// same: all on one CPU, an isolated one or else the one that serves the fewest interrupts of devices.
+    /// same: all on one CPU, an isolated one or else the one that serves the fewest interrupts of
+    /// devices.
     #[arg(long, default_value = "same", value_name = "same|free|CPU,...", help_heading = "Ring")]
     pub(crate) placement: PlacementArg,
 
     /// Scheduling policy of the members: other, fifo, rr or batch
     ///
-    /// By default fifo at the highest priority that is granted, so that nothing but the kernel's own
-    /// highest threads comes between; other where it is refused, or where this program has no other CPU
-    /// to watch from. What was granted is printed.
+    /// By default fifo at the highest priority that is granted, so that nothing but the kernel's
+    /// own highest threads comes between; other where it is refused, or where this program has no
+    /// other CPU to watch from. What was granted is printed.
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
     /// Laps of the sample in which switches are counted, instead of as many as last 4 ms
     ///
-    /// The ring and the solos that c1 and c2 are taken from keep their own. With --interference: laps of every
-    /// run, instead of as many as last its share of the budget.
+    /// The ring and the solos that c1 and c2 are taken from keep their own. With --interference:
+    /// laps of every run, instead of as many as last its share of the budget.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 

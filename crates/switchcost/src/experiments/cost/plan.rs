@@ -26,8 +26,8 @@ const SAMPLE_NS: u64 = 4_000_000;
 /// Triples of a worker, at most: workers differ by far more than triples of one do.
 const TRIPLES: u32 = 4;
 
-/// Places of the working set that a worker tries: on a guest whose host gives it its huge pages piece by piece, a
-/// third to nine tenths of them have pages that meet in the cache.
+/// Places of the working set that a worker tries: on a guest whose host gives it its huge pages
+/// piece by piece, a third to nine tenths of them have pages that meet in the cache.
 const PLACES: u32 = 32;
 
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
@@ -78,15 +78,15 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
 
-/// Members of the rings that switch by sched_yield: one, the fewest that switch, and more than the first-level caches hold kernel
-/// data of.
+/// Members of the rings that switch by sched_yield: one, the fewest that switch, and more than the
+/// first-level caches hold kernel data of.
 const YIELDING: [u32; 3] = [1, 2, 64];
 
 /// What their members are.
 const YIELDING_KINDS: [Kind; 2] = [Kind::Thread, Kind::Process];
 
-/// Rings without work whose members only yield, of threads and of processes, under the policy of most programs: what a
-/// program's involuntary switches cost is read from them.
+/// Rings without work whose members only yield, of threads and of processes, under the policy of
+/// most programs: what a program's involuntary switches cost is read from them.
 fn by_yield(placement: &Placement) -> impl Iterator<Item = Case> {
     let yielding = |kind: Kind, members: u32| {
         let link = "yield".to_string();
@@ -215,8 +215,8 @@ const COMMON_PRIVATE: u64 = 512 << 10;
 /// The first cache that is assumed where the machine does not say.
 const COMMON_FIRST: u64 = 32 << 10;
 
-/// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would each be known
-/// the worse.
+/// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would
+/// each be known the worse.
 const STEPS_A_DOUBLING: u32 = 2;
 
 /// Pages of a TLB grid at the least.
@@ -225,8 +225,8 @@ const FEWEST_PAGES: u64 = 4;
 /// Pages of a TLB grid: past the second-level TLB of any processor on sale.
 const MOST_PAGES: u64 = 4096;
 
-/// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at twice the
-/// largest.
+/// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at
+/// twice the largest.
 fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
     let size = |cache: &Cache| cache.size_bytes.known().copied();
     let private = cpu.and_then(|cpu| size(machine.last_private_cache(cpu).ok()?));
@@ -246,9 +246,10 @@ fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     tidy(small.into_iter().chain(steps(private / 4, end, 1)))
 }
 
-/// Arrays of a chase, evenly in ratio from half of the first cache, or just below, to the end of the span: costs peak
-/// where one array fits into a cache and two do not, at the first as well as at the last. Among them are a half and a whole
-/// of the last private cache; no array at all is always measured beside.
+/// Arrays of a chase, evenly in ratio from half of the first cache, or just below, to the end of
+/// the span: costs peak where one array fits into a cache and two do not, at the first as well as
+/// at the last. Among them are a half and a whole of the last private cache; no array at all is
+/// always measured beside.
 fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     let first = first_cache(machine, cpu).unwrap_or(COMMON_FIRST).min(private);

@@ -49,8 +49,8 @@ fn heading(record: &Record) -> String {
     )
 }
 
-/// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a single size there
-/// is no course.
+/// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a
+/// single size there is no course.
 fn findings(cost: &Cost, view: View) -> Vec<String> {
     let mut lines: Vec<String> = published(cost).filter(|_| view.history).into_iter().collect();
     let mut curves: Vec<&Curve> = cost.curves.iter().filter(|of| of.points.len() > 1).collect();

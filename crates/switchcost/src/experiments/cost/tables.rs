@@ -1,5 +1,6 @@
-//! Tables of costs: one for each question. Arrays are rows where arrays were swept, members where these were, kinds of
-//! access where nothing else was; of arrays and members together arrays are rows and members columns.
+//! Tables of costs: one for each question. Arrays are rows where arrays were swept, members where
+//! these were, kinds of access where nothing else was; of arrays and members together arrays are
+//! rows and members columns.
 
 use comfy_table::Table;
 use model::case::Work;
@@ -156,8 +157,8 @@ fn counted(point: &CostPoint) -> [String; 3] {
     ]
 }
 
-/// Costs by array and members, without intervals: where more is asked for a table of each ring follows that
-/// has them.
+/// Costs by array and members, without intervals: where more is asked for a table of each ring
+/// follows that has them.
 fn by_both(rings: &[&Curve], more: More) -> String {
     let points = || rings.iter().flat_map(|of| &of.points);
     let mut arrays = each_once(points().map(|point| point.array_bytes));

@@ -14,7 +14,8 @@ fn whole(kib: u64, stride: u64) -> Work {
     Work::new(kib * 1024, stride, Op::Rmw).unwrap()
 }
 
-/// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond; twice that by long strides.
+/// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond; twice that by long
+/// strides.
 fn l2(case: &Case) -> u64 {
     let Some(work) = case.work else { return 3000 };
     let per_kib = if work.stride_bytes > 128 { 200 } else { 100 };

@@ -1,4 +1,5 @@
-//! `switchcost cost --interference`: does a disturbance reach the measurement? Here is what may be typed.
+//! `switchcost cost --interference`: does a disturbance reach the measurement? Here is what may be
+//! typed.
 
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -24,7 +25,8 @@ const NOT_OF_INTERFERENCE: &str =
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Interference")]
 pub(crate) struct InterferenceArgs {
-    /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two settings
+    /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two
+    /// settings
     ///
     /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
     /// plain one (everything on one CPU, SCHED_OTHER), with and without a disturbance, as in

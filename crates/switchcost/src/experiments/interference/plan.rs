@@ -20,7 +20,8 @@ use crate::engine::setting::{self, Here, Planned, pair};
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
 /// Share of the budget for the laps themselves; the rest is for workers, and for noise that delays.
 const SHARE_FOR_LAPS: f64 = 0.65;
-/// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition together.
+/// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition
+/// together.
 const SHORTEST_NS: u64 = 100_000_000;
 
 /// The plan, and a note on what is not available here.
@@ -80,8 +81,8 @@ pub(crate) fn plan(
     Ok((plan, notices))
 }
 
-/// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The augmented one
-/// has its noise on another CPU, and a policy and a real-time priority of its own.
+/// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The
+/// augmented one has its noise on another CPU, and a policy and a real-time priority of its own.
 fn cases(
     works: &[Work],
     cpu: u32,
@@ -109,8 +110,8 @@ fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
     (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
 }
 
-/// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so that all runs
-/// have the same.
+/// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so
+/// that all runs have the same.
 fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching =

@@ -41,12 +41,14 @@ const NOT_COMPARED: &str = "The settings are not compared, as not all runs were 
 /// In place of an interval that is none of a time.
 const NOT_RESOLVED: &str = "not resolved";
 
-/// Whether an interval of a mean time is above zero throughout: of few and scattered runs Student's is not.
+/// Whether an interval of a mean time is above zero throughout: of few and scattered runs Student's
+/// is not.
 fn is_time(of: &Interval) -> bool {
     of.low > 0.0
 }
 
-/// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of moves 0.
+/// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of
+/// moves 0.
 fn ranges(verdict: &Verdict) -> comfy_table::Table {
     let columns = ["KiB", "setting", "quiet ms", "disturbed ms", "scatter x", "mean moved %"];
     let range =

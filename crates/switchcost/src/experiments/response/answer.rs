@@ -149,8 +149,8 @@ fn found(record: &Record, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<
     record.wakeups.iter().find(is_it)
 }
 
-/// How late a timer wakes a thread as applications have it; in older runs with the least slack. With `all` also what
-/// it would be with less slack, and without idle states.
+/// How late a timer wakes a thread as applications have it; in older runs with the least slack.
+/// With `all` also what it would be with less slack, and without idle states.
 fn wakeup(record: &Record, all: bool) -> Option<String> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
     let plain = found(record, LEAST_SLACK_NS, None);

@@ -1,4 +1,5 @@
-//! All that a run of responses says, part by part: calls, signals, links, interrupts, wake-ups and the budget.
+//! All that a run of responses says, part by part: calls, signals, links, interrupts, wake-ups and
+//! the budget.
 
 use std::fmt::Write;
 use std::iter::once;
@@ -24,8 +25,8 @@ use crate::present::terminal::{
     told_words, value,
 };
 
-/// Every part that was measured, with its legend, ending with a newline; with the machines of 1984 beside it where
-/// `history` says so.
+/// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
+/// beside it where `history` says so.
 pub(super) fn details(record: &Record, history: bool) -> String {
     let sections = [
         system_calls(record),
@@ -71,7 +72,8 @@ each from cases of the same round\n";
 
 const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Response Time), and how many times the figure here\n";
 
-/// A reading of the memorandum: what it is called, its figure here, and that of a processor of 1984.
+/// A reading of the memorandum: what it is called, its figure here, and that of a processor of
+/// 1984.
 type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
 
 /// The section, ending with a newline; none without a signal.
@@ -110,7 +112,8 @@ fn signals(record: &Record, history: bool) -> Option<String> {
     ))
 }
 
-/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that may not be quoted has no ratio.
+/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that may not be
+/// quoted has no ratio.
 fn beside(then_ms: f64, here: Option<Estimate>) -> String {
     let here = here.and_then(|here| here.quote_cost().ok());
     let ratio = here.map(|here| then_ms * 1e6 / here.value());

@@ -123,8 +123,9 @@ fn busy(cpu: u32, policy: Policy, here: &Here) -> Result<Case> {
     Ok(trial(Trial::Gaps { duration_ns: GAPS_NS }, cpu, policy))
 }
 
-/// A sleeper on an idle and on a busy CPU, under each policy that is granted; under the normal one also with the
-/// timer slack that applications have, and without idle states where those can be forbidden.
+/// A sleeper on an idle and on a busy CPU, under each policy that is granted; under the normal one
+/// also with the timer slack that applications have, and without idle states where those can be
+/// forbidden.
 fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
     let why = match here.allowed.len() < 2 {
         true => Some(

@@ -96,8 +96,8 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
     run
 }
 
-/// A switch by pipe of 3 us and a call of 150 ns at 2 GHz; what may not be quoted has no cycles, and what
-/// waits has no clock.
+/// A switch by pipe of 3 us and a call of 150 ns at 2 GHz; what may not be quoted has no cycles,
+/// and what waits has no clock.
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
     let mut record = model::response::Record::of(&made([(wakeup(Policy::Other), 0)]));

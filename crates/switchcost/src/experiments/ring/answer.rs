@@ -43,8 +43,8 @@ pub(crate) fn headline(record: &Record) -> String {
     by_size(record) + &jump::sentence(record)
 }
 
-/// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with 64: it grows with the
-/// logarithm of their number.`
+/// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with
+/// 64: it grows with the logarithm of their number.`
 fn by_size(record: &Record) -> String {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
@@ -130,8 +130,9 @@ fn by_setting(record: &Record, name: impl Fn(&Case) -> String) -> String {
     }
 }
 
-/// The link with the cheapest hop, which is all that waking another costs: send, wake, switch, receive. And
-/// which others it is not told apart from. Of a run that is not whole no link is called the cheapest.
+/// The link with the cheapest hop, which is all that waking another costs: send, wake, switch,
+/// receive. And which others it is not told apart from. Of a run that is not whole no link is
+/// called the cheapest.
 pub(crate) fn cheapest<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary> + Clone,
     is_whole: bool,

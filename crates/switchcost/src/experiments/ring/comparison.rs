@@ -49,8 +49,8 @@ impl Comparison {
         self.differing(labels(case))
     }
 
-    /// The cases link by link, then state by state, then placement by placement: a plan has all solo
-    /// rings first.
+    /// The cases link by link, then state by state, then placement by placement: a plan has all
+    /// solo rings first.
     pub(crate) fn in_order<'a>(&self, record: &'a Record) -> Vec<&'a CaseSummary> {
         let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
         cases.sort_by_key(|summary| {
@@ -142,8 +142,8 @@ pub(crate) fn not_switching<'a>(
     line.map(|line| format!("{line}: what a hop costs there is no switch"))
 }
 
-/// A row for each ring of several whose members have a state, with the cost of its switch and what that
-/// is above state none; nothing without such rings.
+/// A row for each ring of several whose members have a state, with the cost of its switch and what
+/// that is above state none; nothing without such rings.
 pub(crate) fn states(record: &Record, comparison: &Comparison) -> Option<String> {
     let rings: Vec<(&CaseSummary, State)> = comparison
         .in_order(record)

@@ -37,8 +37,8 @@ fn size(summary: &CaseSummary) -> f64 {
     f64::from(summary.case.members)
 }
 
-/// The figures of a run of rings without work. `index` is its place among the runs that are drawn together, and
-/// stands in every series. Each figure has another id.
+/// The figures of a run of rings without work. `index` is its place among the runs that are drawn
+/// together, and stands in every series. Each figure has another id.
 pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
     let groups = groups(record);
     let several_sizes = groups.iter().any(|group| group.cases.len() > 1);

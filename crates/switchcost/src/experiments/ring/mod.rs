@@ -57,12 +57,12 @@ pub(crate) struct RingArgs {
     #[arg(long, default_value_t = Op::Rmw, help_heading = "Ring")]
     pub(crate) op: Op,
 
-    /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512, neon,
-    /// a list of them, or all that this CPU has
+    /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512,
+    /// neon, a list of them, or all that this CPU has
     ///
     /// So that the kernel has them to save and restore. Each is compared with none, which is always
-    /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as compilers do
-    /// at the end of a function. Without this flag members do nothing about registers.
+    /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as
+    /// compilers do at the end of a function. Without this flag members do nothing about registers.
     #[arg(
         long,
         value_name = "STATE,...|all",
@@ -77,9 +77,9 @@ pub(crate) struct RingArgs {
     /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:
     /// the scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
     /// starting again at its end. sweep: same, and a pair of CPUs for each way in which two of this
-    /// machine's CPUs lie to each other: hardware threads of one core (smt), cores that share a cache
-    /// (shared-cache), cores that do not (other-cache), two memory nodes (other-node). Members of larger
-    /// rings take turns on the pair.
+    /// machine's CPUs lie to each other: hardware threads of one core (smt), cores that share a
+    /// cache (shared-cache), cores that do not (other-cache), two memory nodes (other-node).
+    /// Members of larger rings take turns on the pair.
     #[arg(
         long,
         default_value = "same",
@@ -100,9 +100,9 @@ pub(crate) struct RingArgs {
 
     /// Measure the plan so many times, one run after the other, each in its own budget
     ///
-    /// Intervals of one launch have a term for the scatter between launches, 1 % by default. Several
-    /// launches narrow it: `compare` takes all of them for one side. From five stored launches of the same plan
-    /// on this machine their scatter is taken from them.
+    /// Intervals of one launch have a term for the scatter between launches, 1 % by default.
+    /// Several launches narrow it: `compare` takes all of them for one side. From five stored
+    /// launches of the same plan on this machine their scatter is taken from them.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, help_heading = "Effort")]
     pub(crate) launches: u32,
 

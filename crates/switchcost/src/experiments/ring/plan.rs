@@ -64,8 +64,8 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     Ok((plan.with_solos(), notices))
 }
 
-/// The rings of two for each link in each placement, and a note on each that was left out. Links are
-/// chosen for the first placement; which of them the others can do shows there.
+/// The rings of two for each link in each placement, and a note on each that was left out. Links
+/// are chosen for the first placement; which of them the others can do shows there.
 fn rings(asked: &[String], placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
     let (first, others) = placed.split_first().context("no CPU is allowed")?;
     let (links, mut notices) = links::choose(asked, first)?;
@@ -83,9 +83,9 @@ fn rings(asked: &[String], placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> 
     Ok((rings, notices))
 }
 
-/// The states in their order, none among them, and a note on each that was left out of all. One that was
-/// asked for by name and that this CPU lacks is an error. Without any the members do nothing about
-/// registers.
+/// The states in their order, none among them, and a note on each that was left out of all. One
+/// that was asked for by name and that this CPU lacks is an error. Without any the members do
+/// nothing about registers.
 fn choose_states(asked: &[String]) -> Result<(Vec<Option<State>>, Vec<String>)> {
     // The list of names in the error ends in a bracket.
     let named = |name: &String| {

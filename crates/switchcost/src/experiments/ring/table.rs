@@ -105,8 +105,8 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
     terminal::table(columns, comparison.in_order(record).into_iter().map(row))
 }
 
-/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop first,
-/// as that is what waking another costs in all.
+/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
+/// first, as that is what waking another costs in all.
 fn by_setting(record: &Record, comparison: &Comparison) -> Table {
     let mut rings: Vec<&CaseSummary> =
         record.cases.iter().filter(|of| of.case.members > 1).collect();

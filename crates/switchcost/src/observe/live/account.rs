@@ -1,5 +1,5 @@
-//! What each thread did, and who took the CPU from whom, from one look at the tracer to the next. Bounded, however
-//! many threads come and go: what has ended is added up by name.
+//! What each thread did, and who took the CPU from whom, from one look at the tracer to the next.
+//! Bounded, however many threads come and go: what has ended is added up by name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -162,8 +162,8 @@ impl Account {
         (self.scope, self.inside) = (own, inside);
     }
 
-    /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the pairs that will
-    /// not be counted again.
+    /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the
+    /// pairs that will not be counted again.
     pub(crate) fn see(
         &mut self,
         now_ns: u64,
@@ -175,7 +175,8 @@ impl Account {
         for thread in &threads {
             let before = self.last.get(&thread.name);
             ended += usize::from(thread.ended && before.is_none_or(|before| !before.ended));
-            // One that is older than the last look and was not seen then had no room: its past is not of now.
+            // One that is older than the last look and was not seen then had no room: its past is
+            // not of now.
             let is_news =
                 before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
             let used = is_news.then(|| Use::since(thread, before));
@@ -279,7 +280,8 @@ impl Account {
         Some((found.tgid, found.comm.clone()))
     }
 
-    /// Adds up by name what has ended, where that has become much: first within processes, then over them, then all.
+    /// Adds up by name what has ended, where that has become much: first within processes, then
+    /// over them, then all.
     fn fold(&mut self) {
         for level in 0..3 {
             let lives = self.lives.len().saturating_sub(self.last.len());
@@ -347,8 +349,8 @@ impl Account {
         sum
     }
 
-    /// How often each took the CPU from those who are looked at while they could have run on, of pairs that `counts`
-    /// (who had the CPU, who got it) takes.
+    /// How often each took the CPU from those who are looked at while they could have run on, of
+    /// pairs that `counts` (who had the CPU, who got it) takes.
     pub(crate) fn preempters(&self, counts: impl Fn(&Life, &Life) -> bool) -> HashMap<&Who, u64> {
         let mut sums = HashMap::new();
         for ((prev, next), [_, involuntary]) in &self.pairs {

@@ -60,7 +60,8 @@ fn user(line: &str) -> Option<(u32, String)> {
     Some((fields.nth(1)?.parse().ok()?, name.to_string()))
 }
 
-/// The last part of a control group's path, of a container the start of its id: `docker-4f2b...scope` is `4f2b8c0d1e2f`.
+/// The last part of a control group's path, of a container the start of its id:
+/// `docker-4f2b...scope` is `4f2b8c0d1e2f`.
 fn cgroup(text: &str) -> String {
     let path = text.lines().find_map(|line| line.strip_prefix("0::"));
     let path = path.or_else(|| text.lines().next()?.splitn(3, ':').nth(2)).unwrap_or("/");

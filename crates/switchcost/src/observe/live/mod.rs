@@ -1,5 +1,5 @@
-//! Every switch of the running system: what `trace` and `top` share. `account` adds up what the tracer saw, `rows`
-//! makes figures of it, both without a kernel; `session` reads the tracer.
+//! Every switch of the running system: what `trace` and `top` share. `account` adds up what the
+//! tracer saw, `rows` makes figures of it, both without a kernel; `session` reads the tracer.
 
 pub(crate) mod account;
 pub(crate) mod labels;

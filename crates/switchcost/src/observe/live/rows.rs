@@ -95,13 +95,15 @@ pub(crate) struct Row {
     pub(crate) wait_99: Option<Between>,
     /// Time on a CPU between two switches: the median.
     pub(crate) burst_median: Option<Between>,
-    /// Share of its CPU time that the switches themselves take; absent where their cost is not known.
+    /// Share of its CPU time that the switches themselves take; absent where their cost is not
+    /// known.
     pub(crate) cost_share: Option<Range>,
     /// Who preempted it most often, others than itself and this program.
     pub(crate) preempted_by: Option<Preempter>,
 }
 
-/// How often the CPU was taken from those that are looked at while they could have run on, of all their switches.
+/// How often the CPU was taken from those that are looked at while they could have run on, of all
+/// their switches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Preemptions {
     /// How often.
@@ -199,8 +201,8 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
     rows
 }
 
-/// Who took the CPU most often from a thread of each group that could have run on, others than the group itself and
-/// the observer.
+/// Who took the CPU most often from a thread of each group that could have run on, others than the
+/// group itself and the observer.
 fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
     let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
@@ -226,7 +228,8 @@ fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u
     most
 }
 
-/// Columns and their widths, those of the widest lines last; the first ten make 80. Counts are a second.
+/// Columns and their widths, those of the widest lines last; the first ten make 80. Counts are a
+/// second.
 const COLUMNS: [(&str, usize); 12] = [
     ("name", 15),
     ("id", 7),

@@ -19,7 +19,8 @@ use super::labels::Labels;
 use super::rows::Preemptions;
 use crate::base::values::nanoseconds;
 
-/// Time between two looks: the records of threads that have ended stay readable until as many others have ended.
+/// Time between two looks: the records of threads that have ended stay readable until as many
+/// others have ended.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// The tracer, and what it has seen.
@@ -91,7 +92,8 @@ impl Own {
 }
 
 impl Session {
-    /// The same as [`Session::begin`]; `instead` is a command that needs no privilege, for the error.
+    /// The same as [`Session::begin`]; `instead` is a command that needs no privilege, for the
+    /// error.
     pub(crate) fn open(
         scope: Scope,
         recording: Option<Recording>,
@@ -111,7 +113,8 @@ impl Session {
         let options = Options { recording, ..Options::default() };
         // Its words have the errno already.
         let tracer = Tracer::open(&options).map_err(|error| anyhow!("{error}"))?;
-        // Where thread ids are others, nothing of what follows would be of the threads that are named.
+        // Where thread ids are others, nothing of what follows would be of the threads that are
+        // named.
         let elsewhere = "thread ids here are not those of the machine: trace from outside of the container, or run it \
                          in the host's pid namespace (--pid=host)";
         match tracer.thread_times() {
@@ -254,8 +257,8 @@ impl Session {
     }
 }
 
-/// The kernel's figure of what runs: the tracer's is that of the last switch. A thread that only seems to run, as the
-/// kernel ran no program for its switch, has the right one, too.
+/// The kernel's figure of what runs: the tracer's is that of the last switch. A thread that only
+/// seems to run, as the kernel ran no program for its switch, has the right one, too.
 fn until_now(thread: &mut Thread) {
     let path = format!("/proc/{}/task/{}/schedstat", thread.tgid, thread.name.tid);
     let text = fs::read_to_string(path).unwrap_or_default();

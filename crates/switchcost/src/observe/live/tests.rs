@@ -104,8 +104,8 @@ fn a_tree_grows_with_its_descendants_only() {
         |tid, parent, switches| Thread { parent, ..thread(name(tid, 101), tid, "x", switches) };
     account.see(100 * SECOND, vec![], &[]);
     account.set_scope(Scope::Tree(20));
-    // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before, and becomes the parent
-    // of 23, whose own has ended.
+    // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before,
+    // and becomes the parent of 23, whose own has ended.
     let rehearsal = Thread { name: name(19, 100), ..at(19, 7, 40) };
     let orphan = Thread { name: name(23, 102), ..at(23, 7, 6) };
     account.see(
@@ -124,7 +124,8 @@ fn a_tree_grows_with_its_descendants_only() {
     assert!(!account.is_alive());
 }
 
-/// A thousand threads a second, for as long as one likes: nothing is lost of the sums, and memory is bounded.
+/// A thousand threads a second, for as long as one likes: nothing is lost of the sums, and memory
+/// is bounded.
 #[test]
 fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
     let mut account = Account::new(Scope::All);

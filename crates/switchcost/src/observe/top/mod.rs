@@ -167,7 +167,8 @@ fn batch(
     Ok(())
 }
 
-/// Waits so long, but looks often enough to see threads that come and go; whether waiting was ended.
+/// Waits so long, but looks often enough to see threads that come and go; whether waiting was
+/// ended.
 fn wait(session: &mut Session, time: Duration, wait: impl Fn(Duration) -> bool) -> bool {
     let end = Instant::now() + time;
     loop {

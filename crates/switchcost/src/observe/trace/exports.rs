@@ -19,7 +19,8 @@ pub(super) fn pairs_csv(account: &Account) -> Result<Vec<u8>> {
     csv::write(&names, rows)
 }
 
-/// Folded stacks for flame graphs, as wide as the switches are many: process, thread, kind of switch, who got the CPU.
+/// Folded stacks for flame graphs, as wide as the switches are many: process, thread, kind of
+/// switch, who got the CPU.
 pub(super) fn folded(account: &Account) -> Vec<u8> {
     let frame = |text: &String| charts::clean(text).replace(';', ",");
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();

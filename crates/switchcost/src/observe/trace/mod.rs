@@ -1,4 +1,5 @@
-//! `switchcost trace`: every switch of a command, a process or the machine, added up; here is what may be typed.
+//! `switchcost trace`: every switch of a command, a process or the machine, added up; here is what
+//! may be typed.
 
 mod exports;
 mod perfetto;
@@ -59,7 +60,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = watch::seconds, conflicts_with = "command")]
     seconds: Duration,
 
-    /// A row for each thread, process, control group or user [default: process, or thread if there is one process]
+    /// A row for each thread, process, control group or user [default: process, or thread if there
+    /// is one process]
     #[arg(long)]
     by: Option<By>,
 
@@ -69,9 +71,11 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "RUN")]
     profile: Option<String>,
 
-    /// Record every switch of the machine, for Perfetto's viewer (ui.perfetto.dev) and trace_processor
+    /// Record every switch of the machine, for Perfetto's viewer (ui.perfetto.dev) and
+    /// trace_processor
     ///
-    /// A switch takes some 30 bytes; at 2 GiB the recording ends. Events that are lost are counted and told.
+    /// A switch takes some 30 bytes; at 2 GiB the recording ends. Events that are lost are counted
+    /// and told.
     #[arg(long, value_name = "FILE|-")]
     perfetto: Option<Destination>,
 
@@ -83,7 +87,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "BYTES", default_value = "32M", value_parser = buffer, requires = "perfetto")]
     buffer: u32,
 
-    /// Write folded stacks of the switches (process, thread, kind, who got the CPU), for flame graphs
+    /// Write folded stacks of the switches (process, thread, kind, who got the CPU), for flame
+    /// graphs
     #[arg(long, value_name = "FILE|-")]
     folded: Option<Destination>,
 
@@ -141,7 +146,8 @@ impl TraceArgs {
         Some(switchtrace::Recording { bytes: self.buffer, wakeups: self.wakeups })
     }
 
-    /// Prints the figures and writes what was asked for; all of it, even if a part cannot be written.
+    /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
+    /// written.
     fn write(&self, trace: &Trace, session: &Session, recording: Option<Recording>) -> Result<()> {
         let output = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));

@@ -1,8 +1,9 @@
-//! Perfetto's trace format: packets of protocol buffers (protos/perfetto/trace of github.com/google/perfetto), of which
-//! five messages are needed. They are written field by field: that is less than their definitions for a library would be.
+//! Perfetto's trace format: packets of protocol buffers (protos/perfetto/trace of
+//! github.com/google/perfetto), of which five messages are needed. They are written field by field:
+//! that is less than their definitions for a library would be.
 //!
-//! Switches are written in full, with who left. The format's compact form leaves that to be inferred from the switch
-//! before, which is wrong where events were lost.
+//! Switches are written in full, with who left. The format's compact form leaves that to be
+//! inferred from the switch before, which is wrong where events were lost.
 
 use std::collections::{BTreeMap, HashMap};
 

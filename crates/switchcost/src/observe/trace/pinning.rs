@@ -29,9 +29,9 @@ pub(crate) struct Pinning {
 }
 
 impl Pinning {
-    /// Apart, workers do not preempt each other, and one that waits for another hands over to another CPU at the
-    /// sweep's cost instead of being switched on its own. Nothing where that may save nothing, or there are not
-    /// enough CPUs.
+    /// Apart, workers do not preempt each other, and one that waits for another hands over to
+    /// another CPU at the sweep's cost instead of being switched on its own. Nothing where that may
+    /// save nothing, or there are not enough CPUs.
     pub(super) fn of(account: &Account, price: Price, apart: &Apart, cpus: usize) -> Option<Self> {
         let cpu_ns = account.total().cpu_ns as f64;
         let is_worker = |who: &Who| {

@@ -1,4 +1,5 @@
-//! The recording: events go from the ring buffer to the file as they come, so that memory is bounded.
+//! The recording: events go from the ring buffer to the file as they come, so that memory is
+//! bounded.
 
 use std::fs::File;
 use std::io::{self, Write};

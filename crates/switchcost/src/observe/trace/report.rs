@@ -42,7 +42,8 @@ pub(crate) struct Costs {
     pub(crate) price: Price,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
-    /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of placements is stored.
+    /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of
+    /// placements is stored.
     pub(crate) apart: Option<(Apart, usize)>,
     /// Why the working set is not known; absent where it is.
     pub(crate) refill_unknown: Option<String>,
@@ -121,7 +122,8 @@ pub(crate) struct Trace {
     pub(crate) share: Reading<Range>,
     /// What refilling caches takes.
     pub(crate) refill_share: Reading<Range>,
-    /// What it would save if its threads did not share CPUs; absent where that is not known, or nothing.
+    /// What it would save if its threads did not share CPUs; absent where that is not known, or
+    /// nothing.
     pub(crate) pinning: Option<Pinning>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
@@ -131,7 +133,8 @@ pub(crate) struct Trace {
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
     pub(crate) rows: Vec<Row>,
-    /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and not this program.
+    /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and
+    /// not this program.
     pub(crate) neighbours: Vec<Neighbour>,
     /// The twenty dearest pairs.
     pub(crate) pairs: Vec<PairRow>,
@@ -143,7 +146,8 @@ pub(crate) struct Trace {
     pub(crate) own: Own,
     /// What is not in the figures, and what happened.
     pub(crate) notices: Vec<String>,
-    /// Switches of the machine for which the kernel ran no program: they are counted, and lack in lengths and pairs.
+    /// Switches of the machine for which the kernel ran no program: they are counted, and lack in
+    /// lengths and pairs.
     pub(crate) missed_switches: u64,
 }
 
@@ -195,7 +199,8 @@ impl Trace {
         trace
     }
 
-    /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its CPU time, ...`.
+    /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
+    /// CPU time, ...`.
     fn headline(&self, profile: Option<&str>) -> String {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
@@ -247,7 +252,8 @@ fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {
     Row { name: target.name.clone(), id: target.pid, ..Row::of(used, seconds, price) }
 }
 
-/// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is told apart.
+/// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is
+/// told apart.
 fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
     let is_all = account.lives.values().all(|life| life.inside);
     let sums =

@@ -10,7 +10,8 @@ use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped
 /// Rows that are printed, by default and with --verbose.
 const ROWS: [usize; 2] = [10, 100];
 
-/// The whole report, ending with a newline: the answer, the table that it rests on, the lines that matter.
+/// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
+/// matter.
 pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     let heading =
         format!("traced for {} s; counts are a second, times upper ends", figure(trace.seconds));

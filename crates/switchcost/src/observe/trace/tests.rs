@@ -102,7 +102,8 @@ this tracer: 0.3 % of the machine, 165 ns a switch
     assert_eq!(said, expected);
 }
 
-/// Of 22 preemptions one is by the kernel; the rest are the observer's own doing, which is not of the program.
+/// Of 22 preemptions one is by the kernel; the rest are the observer's own doing, which is not of
+/// the program.
 #[test]
 fn what_the_observer_preempts_is_no_neighbours_doing() {
     let (worker, alien, observer) = (name(812, 1), name(57, 1), name(99, 1));
@@ -236,7 +237,8 @@ fn a_timeline_has_a_bounded_number_of_points() {
     assert!(least > 0.0 && most <= 4.0 * least, "{least} to {most}");
 }
 
-/// Of 41,200 switches a second of 20 us each two threads make 40,000 to each other, a quarter of them involuntary.
+/// Of 41,200 switches a second of 20 us each two threads make 40,000 to each other, a quarter of
+/// them involuntary.
 #[test]
 fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };

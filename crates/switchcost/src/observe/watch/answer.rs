@@ -1,4 +1,5 @@
-//! What is said of a program: the answer first, what refilling caches takes, and the command that would tell more.
+//! What is said of a program: the answer first, what refilling caches takes, and the command that
+//! would tell more.
 
 use model::reading::Reading;
 
@@ -8,9 +9,9 @@ use super::seen::{NotRead, Remedy, Seen};
 use crate::observe::price::{Range, percents};
 use crate::present::terminal::figure;
 
-/// The answer in a sentence: the share of both costs where the working set was read, its costs are known and the range is
-/// no wider than an answer may be; else that of the switches themselves. `by` is the profile that prices them, `narrower`
-/// what would narrow a wide range.
+/// The answer in a sentence: the share of both costs where the working set was read, its costs are
+/// known and the range is no wider than an answer may be; else that of the switches themselves.
+/// `by` is the profile that prices them, `narrower` what would narrow a wide range.
 pub(super) fn headline(
     cost: &ProgramCost,
     not_read: Option<&NotRead>,
@@ -75,7 +76,8 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
     }
 }
 
-/// What is known while the program is watched: `5,300 switches a second, 45 % of a CPU, at least 1.2 %`.
+/// What is known while the program is watched: `5,300 switches a second, 45 % of a CPU, at least
+/// 1.2 %`.
 pub(super) fn so_far(program: &Program, points: &[ProfilePoint]) -> String {
     let (Some(per_s), Some(cpu)) = (program.switches_per_s(), program.cpu_share.known()) else {
         return "watching".to_string();
@@ -112,8 +114,8 @@ fn longer_s(seen: &Seen) -> u64 {
     LONGER_S.max(2 * seen.watched_ns / 1_000_000_000)
 }
 
-/// The command that would make an unknown share known: first the costs are measured, then the working set is read.
-/// `profile` is the file of the one that was taken.
+/// The command that would make an unknown share known: first the costs are measured, then the
+/// working set is read. `profile` is the file of the one that was taken.
 pub(super) fn command_to_know(
     cost: &ProgramCost,
     not_read: Option<&NotRead>,

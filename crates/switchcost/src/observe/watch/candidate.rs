@@ -1,5 +1,5 @@
-//! Which of several stored runs prices a program's switches. Knows no files: a run is what its header and its end say,
-//! and its figures are asked for only where they decide.
+//! Which of several stored runs prices a program's switches. Knows no files: a run is what its
+//! header and its end say, and its figures are asked for only where they decide.
 
 use model::run::StopReason;
 
@@ -57,14 +57,15 @@ impl Candidate {
     }
 }
 
-/// Stored runs whose costs are computed in search of a clean one that answers, which takes a while each.
+/// Stored runs whose costs are computed in search of a clean one that answers, which takes a while
+/// each.
 const MOST_READ: usize = 8;
 /// Refused runs that are named.
 const MOST_NAMED: usize = 3;
 
-/// The number of the best of `candidates`, newest first: complete and of this machine; a run of `cost` before a quick one;
-/// clean; one that answers; closest in setting; the newest. `worth` tells of the figures of one. Else who was
-/// refused and why, in words.
+/// The number of the best of `candidates`, newest first: complete and of this machine; a run of
+/// `cost` before a quick one; clean; one that answers; closest in setting; the newest. `worth`
+/// tells of the figures of one. Else who was refused and why, in words.
 pub(super) fn choose(
     candidates: &[Candidate],
     mut worth: impl FnMut(usize) -> Worth,

@@ -24,8 +24,8 @@ use crate::engine::execute::build_info;
 use crate::engine::store::{Entry, Folder, find, header, read};
 use crate::observe::price::Range;
 
-/// Which runs may be the profile without being asked for: costs of a second's measurement for another purpose are no
-/// profile.
+/// Which runs may be the profile without being asked for: costs of a second's measurement for
+/// another purpose are no profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepts {
     /// Runs of `cost`.
@@ -62,7 +62,8 @@ const MOST_DIFFERENCES: usize = 3;
 
 /// Fields of a machine on which costs of switches depend: where one differs it is another machine.
 const OF_SWITCHES: [&str; 3] = ["cpu.models", "kernel.release", "mitigations"];
-/// What in them says nothing of a switch: which CPUs are of a model, and the revision of its microcode.
+/// What in them says nothing of a switch: which CPUs are of a model, and the revision of its
+/// microcode.
 const NOT_OF_SWITCHES: [&str; 2] = [".cpus", ".microcode"];
 
 /// The run that was asked for by name, or what is wrong with it.
@@ -194,8 +195,8 @@ fn clock_now() -> Option<f64> {
     clock_ghz(quantum_ns as f64, &build_info().target)
 }
 
-/// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members as it has working sets
-/// on a CPU, the walks and the yields that sampled accesses are priced by.
+/// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members
+/// as it has working sets on a CPU, the walks and the yields that sampled accesses are priced by.
 fn apart_from(plan: &Plan, set: Option<WorkingSet>) -> u32 {
     let has = |fits: &dyn Fn(&Case) -> bool| {
         plan.rings().any(|(_, case)| case.members > 1 && case.placement.is_one_cpu() && fits(case))
@@ -261,7 +262,8 @@ fn why(candidate: &Candidate, answers: bool) -> String {
 /// What handing over to another CPU costs on this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Apart {
-    /// A hop between two CPUs in ns, above that of a ring of one: the wake-up and the switches of both.
+    /// A hop between two CPUs in ns, above that of a ring of one: the wake-up and the switches of
+    /// both.
     pub(crate) hand_over_ns: Range,
     /// The stored run.
     pub(crate) run: String,
@@ -270,7 +272,8 @@ pub(crate) struct Apart {
 /// Sweeps that are read in search of one with figures.
 const MOST_SWEEPS: usize = 5;
 
-/// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is least.
+/// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is
+/// least.
 pub(crate) fn apart() -> Option<Apart> {
     let is_pair = |case: &Case| {
         case.placement.relation().is_some() && case.members == 2 && case.work.is_none()

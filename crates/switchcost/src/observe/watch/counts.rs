@@ -11,11 +11,12 @@ use crate::observe::live::session::Session;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// The kernel's counts of each thread, read from /proc now and then: without the last ones of threads that
-    /// ended, and without threads that came and ended in between.
+    /// The kernel's counts of each thread, read from /proc now and then: without the last ones of
+    /// threads that ended, and without threads that came and ended in between.
     #[default]
     Proc,
-    /// The kernel, told at the command's end by wait4(2): of the command and all children that were waited for.
+    /// The kernel, told at the command's end by wait4(2): of the command and all children that were
+    /// waited for.
     Wait4,
     /// The kernel's counts at each switch, by eBPF: of every thread, for as long as it lived.
     Tracepoints,

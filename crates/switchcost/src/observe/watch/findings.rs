@@ -30,10 +30,11 @@ pub(crate) struct Report {
     pub(crate) profile_choice: Option<String>,
     /// The estimate: where the working set was not read, for anything up to the resident memory.
     pub(crate) cost: ProgramCost,
-    /// Cost of a switch itself in ns, by which the answer's direct share is; absent where it was not measured.
+    /// Cost of a switch itself in ns, by which the answer's direct share is; absent where it was
+    /// not measured.
     pub(crate) direct_ns: Option<Range>,
-    /// Share of the CPU time that refilling caches takes, beside the switches themselves; unknown where the
-    /// working set was not read, or its costs were not measured.
+    /// Share of the CPU time that refilling caches takes, beside the switches themselves; unknown
+    /// where the working set was not read, or its costs were not measured.
     pub(crate) refill_share: Reading<Range>,
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
@@ -50,7 +51,8 @@ impl Report {
         direct_by_kind(&self.program, &self.profile.known()?.points)
     }
 
-    /// What was seen, and what it means with this machine's cost profile, or with the one that was asked for.
+    /// What was seen, and what it means with this machine's cost profile, or with the one that was
+    /// asked for.
     pub(super) fn of(mut seen: Seen, set: SeenSet, named: Option<&Chosen>) -> Self {
         let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];

@@ -7,9 +7,9 @@ use super::profile::{Cost, Lack, ProfilePoint, WorkingSet, direct, measure_with}
 use super::refill;
 use crate::base::values::each_once;
 
-/// Lowest and highest cost that the points around the working set leave open, over all walks that were measured
-/// around it; or what is lacking. `between_ns` is the CPU time between two switches, where it is known: an array
-/// that a ring does not walk in it is too large for the program, too.
+/// Lowest and highest cost that the points around the working set leave open, over all walks that
+/// were measured around it; or what is lacking. `between_ns` is the CPU time between two switches,
+/// where it is known: an array that a ring does not walk in it is too large for the program, too.
 pub(super) fn cost_at(
     set: WorkingSet,
     between_ns: Option<f64>,
@@ -70,7 +70,8 @@ fn around(
 fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, most: u64) -> Lack {
     let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
     let set = if low_bytes == high_bytes { bytes(low_bytes) } else { range(low_bytes, high_bytes) };
-    // A quarter more: the next watch will not find the same working set to the byte. The typed form has no blank.
+    // A quarter more: the next watch will not find the same working set to the byte. The typed form
+    // has no blank.
     let enough = high_bytes.saturating_add(high_bytes / 4).max(most);
     let end = bytes(enough.checked_next_power_of_two().unwrap_or(u64::MAX));
     let command = format!("switchcost cost --array 1K..{}:x2", end.replace(' ', ""));

@@ -64,13 +64,14 @@ pub(crate) struct ProgramArgs {
     /// What switching costs this running program: its switches, CPU time and working set, on this
     /// machine's measured costs
     ///
-    /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up to 15 us each
-    /// (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are touched tell less: their
-    /// referenced bits are cleared a few times (clear_refs of proc(5)), which holds the program's memory map for
-    /// some microseconds a MiB; not again once that took over 10 ms.
+    /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up
+    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are
+    /// touched tell less: their referenced bits are cleared a few times (clear_refs of proc(5)),
+    /// which holds the program's memory map for some microseconds a MiB; not again once that took
+    /// over 10 ms.
     ///
-    /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes each switch of the
-    /// machine some 0.2 us slower; else they are read from /proc.
+    /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes
+    /// each switch of the machine some 0.2 us slower; else they are read from /proc.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<i32>,
 
@@ -180,8 +181,8 @@ fn watch(
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
-/// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the working set is not known
-/// yet.
+/// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the
+/// working set is not known yet.
 fn points_so_far(named: Option<&Chosen>) -> Vec<ProfilePoint> {
     let chosen = named.cloned().or_else(|| newest().ok());
     chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
@@ -209,8 +210,8 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     // It may have ended already: then only its usage is known.
     let program = Watched::find(Path::new("/"), pid as i32).ok();
     let mut watcher = program.map(|program| Watcher::new(program, None));
-    // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
-    // take a CPU from it; what cannot be read is said in the figures.
+    // Its counts are the kernel's at its end. It is looked at only when a window is due, as that
+    // may take a CPU from it; what cannot be read is said in the figures.
     let most = session.is_ok().then_some(session::LOOK);
     let mut look = || {
         session.iter_mut().for_each(Session::look_if_due);

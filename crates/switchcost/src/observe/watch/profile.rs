@@ -16,14 +16,15 @@ use crate::present::terminal::counted;
 /// What samples of a program's accesses say beside its working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Sampled {
-    /// Working sets of one thread's size that are used on one CPU, by its threads and by other processes that run there:
-    /// 1 where all use the same lines.
+    /// Working sets of one thread's size that are used on one CPU, by its threads and by other
+    /// processes that run there: 1 where all use the same lines.
     pub(crate) sets_per_cpu: f64,
     /// Threads that take turns on one CPU.
     pub(crate) threads_per_cpu: f64,
     /// Share of its user time in code that accesses memory.
     pub(crate) memory_share: f64,
-    /// Share of the accesses whose address was itself read from memory: nothing can fetch them ahead.
+    /// Share of the accesses whose address was itself read from memory: nothing can fetch them
+    /// ahead.
     pub(crate) dependent_share: f64,
     /// Share of its switches that are involuntary (a yield is one).
     pub(crate) involuntary_share: f64,
@@ -47,8 +48,8 @@ impl WorkingSet {
         Self { low_bytes: 0, high_bytes: resident_bytes, sampled: None }
     }
 
-    /// The same, no larger than twice the machine's largest cache: an array of that size misses in every round,
-    /// with and without switches, and so does a larger one.
+    /// The same, no larger than twice the machine's largest cache: an array of that size misses in
+    /// every round, with and without switches, and so does a larger one.
     pub(super) fn in_caches(self, machine: &Machine) -> Self {
         let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
         let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
@@ -70,7 +71,8 @@ pub(crate) struct CostProfile {
     /// Clock of the core in GHz that its run had; absent where that is not known.
     #[serde(default)]
     pub(crate) measured_ghz: Option<f64>,
-    /// Clock of the core in GHz that its costs have been brought to: the one found now. Absent where either is not known.
+    /// Clock of the core in GHz that its costs have been brought to: the one found now. Absent
+    /// where either is not known.
     #[serde(default)]
     pub(crate) clock_ghz: Option<f64>,
     /// Its costs by array.
@@ -78,7 +80,8 @@ pub(crate) struct CostProfile {
 }
 
 impl CostProfile {
-    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock is another one now, both.
+    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock
+    /// is another one now, both.
     pub(crate) fn called(&self) -> String {
         let name = self.name.clone().unwrap_or_else(|| short(&self.run));
         let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
@@ -125,8 +128,8 @@ impl Cost {
         self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
     }
 
-    /// At a clock whose period is longer by exp(`apart`): by the power that the case itself shows, with its error; where
-    /// that is not known by any from 0 to 1.
+    /// At a clock whose period is longer by exp(`apart`): by the power that the case itself shows,
+    /// with its error; where that is not known by any from 0 to 1.
     pub(super) fn at_clock(self, apart: f64, power: Option<Elasticity>) -> Cost {
         let [least, most] = power.map_or([0.0, 1.0], |of| {
             [of.value - 1.96 * of.standard_error, of.value + 1.96 * of.standard_error]
@@ -143,7 +146,8 @@ impl Cost {
     }
 }
 
-/// What was measured at one array size. Several may have the same size: other walks, strides, kinds of access.
+/// What was measured at one array size. Several may have the same size: other walks, strides, kinds
+/// of access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ProfilePoint {
     /// Array of each member in bytes.
@@ -174,7 +178,8 @@ fn two() -> u32 {
 }
 
 impl ProfilePoint {
-    /// Of two members that work: what the cost of a program is read from whose accesses were not sampled.
+    /// Of two members that work: what the cost of a program is read from whose accesses were not
+    /// sampled.
     pub(super) fn is_of_two(&self) -> bool {
         self.members <= 2 && !self.yields && self.array_bytes > 0
     }
@@ -200,12 +205,13 @@ fn holds(cost: &Estimate) -> bool {
     cost.quote_cost().is_ok() && cost.rounds >= MINIMUM_ROUNDS
 }
 
-/// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds, else whatever interval there
-/// is. None of a few rounds: one figure says nothing of the next.
+/// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds,
+/// else whatever interval there is. None of a few rounds: one figure says nothing of the next.
 pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     let estimate = summary.ns_per_switch_above_solo;
     let interval = |of: Estimate| of.interval().map(|of| (of.low, of.high));
-    // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
+    // A program's switches are at whatever speed, too: where full speed was not seen, most rounds
+    // tell.
     let contended = summary.contended_ns_per_switch_above_solo;
     let contended = contended.filter(|_| summary.rounds >= MINIMUM_ROUNDS);
     let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
@@ -220,7 +226,8 @@ pub(super) fn clock_of(summary: &CaseSummary) -> Option<f64> {
     summary.clock_ghz.filter(|_| cost.speed == Speed::Full)
 }
 
-/// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by array.
+/// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by
+/// array.
 pub(super) fn is_clean(record: &Record) -> bool {
     let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
     let held = |of: &&CaseSummary| of.ns_per_switch_above_solo.as_ref().is_some_and(holds);
@@ -229,10 +236,12 @@ pub(super) fn is_clean(record: &Record) -> bool {
         && 2 * walked().filter(held).count() > walked().count()
 }
 
-/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
-/// cost, and the direct one where the same ring without work was measured beside it. Rings without any are left out.
+/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU,
+/// the total cost, and the direct one where the same ring without work was measured beside it.
+/// Rings without any are left out.
 ///
-/// Those at full speed are brought from their clock to `clock_ghz`, where both are known and differ; others have no clock.
+/// Those at full speed are brought from their clock to `clock_ghz`, where both are known and
+/// differ; others have no clock.
 pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
     let apart = |summary: &CaseSummary| {
         let clocks = clock_of(summary).zip(clock_ghz);
@@ -277,7 +286,8 @@ pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfileP
     rings.filter_map(point).chain(yielding.filter_map(switch)).collect()
 }
 
-/// From this share of a cache on lines of some sets evict each other, as pages fall into sets by chance.
+/// From this share of a cache on lines of some sets evict each other, as pages fall into sets by
+/// chance.
 const FILLED: f64 = 0.5;
 
 /// Whether the arrays of all members of a ring fit into the last cache that only its core uses.

@@ -29,7 +29,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU time.
+    /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU
+    /// time.
     pub(crate) fn over(
         ns: f64,
         counts: [Reading<f64>; 3],
@@ -96,8 +97,8 @@ pub(crate) enum ProgramCost {
         limited: bool,
         /// The same for the direct cost alone. `None` where it was not measured.
         direct_share: Option<Range>,
-        /// Cost of one switch in ns that the share rests on; its lower end is below 0 where the measured costs are
-        /// not resolved from zero.
+        /// Cost of one switch in ns that the share rests on; its lower end is below 0 where the
+        /// measured costs are not resolved from zero.
         cost_ns: Range,
         /// Switches per second, voluntary and not.
         switches_per_s: f64,
@@ -109,8 +110,8 @@ pub(crate) enum ProgramCost {
     Inconclusive {
         /// Which, and why.
         missing: Vec<String>,
-        /// Share of CPU time for the direct cost alone, which no working set goes into. `None` where it was
-        /// not measured, or the rates are missing.
+        /// Share of CPU time for the direct cost alone, which no working set goes into. `None`
+        /// where it was not measured, or the rates are missing.
         #[serde(default)]
         direct_share: Option<Range>,
         /// The command that would measure what is missing, where there is one.
@@ -119,11 +120,12 @@ pub(crate) enum ProgramCost {
     },
 }
 
-/// Estimates the share of a program's CPU time that goes to switching, from the costs of a switch on
-/// this machine at several array sizes. Between two sizes the cost is taken to lie between the lowest
-/// lower end and the highest upper end of the two; outside the measured sizes there is no answer. A
-/// working set below the smallest array is no extrapolation if c1, the cost without any, was measured; one that a
-/// ring does not walk in the CPU time between two switches is not the program's.
+/// Estimates the share of a program's CPU time that goes to switching, from the costs of a switch
+/// on this machine at several array sizes. Between two sizes the cost is taken to lie between the
+/// lowest lower end and the highest upper end of the two; outside the measured sizes there is no
+/// answer. A working set below the smallest array is no extrapolation if c1, the cost without any,
+/// was measured; one that a ring does not walk in the CPU time between two switches is not the
+/// program's.
 pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
     let mut missing = Vec::new();
     let mut rate = |what: &str, reading: &Reading<f64>| {
@@ -186,7 +188,8 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     }
 }
 
-/// The cost of a switch itself, of a program whose accesses were sampled by the kind of its switches.
+/// The cost of a switch itself, of a program whose accesses were sampled by the kind of its
+/// switches.
 pub(super) fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Direct> {
     match program.sampled() {
         Some(sampled) => refill::direct_of(points, Some(sampled.threads_per_cpu)),
@@ -272,7 +275,8 @@ impl ProgramCost {
     }
 }
 
-/// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told from 0 on.
+/// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told
+/// from 0 on.
 pub(super) fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
     let (low, high) = (cost_ns.low.max(0.0), cost_ns.high.max(0.0));
     let words = time(high);

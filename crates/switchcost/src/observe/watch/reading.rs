@@ -29,9 +29,11 @@ const SHORTEST_WINDOW: Duration = Duration::from_millis(2);
 const LONGEST_WINDOW: Duration = Duration::from_millis(500);
 /// Longest time for which a window may hold the program's memory map: a large one takes seconds.
 const LONGEST_HOLD: Duration = Duration::from_millis(10);
-/// CPU time missing to the threads' own that is more than reading them one after the other explains.
+/// CPU time missing to the threads' own that is more than reading them one after the other
+/// explains.
 const UNSEEN: f64 = 0.05;
-/// Time by which a running thread's sum may lag behind: a tick of the slowest timer (CONFIG_HZ=100).
+/// Time by which a running thread's sum may lag behind: a tick of the slowest timer
+/// (CONFIG_HZ=100).
 const LAG: Duration = Duration::from_millis(10);
 
 /// What is known of a program that is watched.
@@ -78,8 +80,8 @@ impl Watcher {
         }
     }
 
-    /// One look, with a window if it is time for one. False if the program has ended. `wait` waits, and is
-    /// true if watching ends meanwhile.
+    /// One look, with a window if it is time for one. False if the program has ended. `wait` waits,
+    /// and is true if watching ends meanwhile.
     pub(crate) fn look(&mut self, wait: impl Fn(Duration) -> bool) -> Result<bool, WatchError> {
         match self.see().and_then(|()| self.window_if_due(wait)) {
             Err(error) if error.is_end() => self.ended = true,
@@ -94,7 +96,8 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
-    /// Time until the next look that is needed: for a window, or for samples before they are overwritten.
+    /// Time until the next look that is needed: for a window, or for samples before they are
+    /// overwritten.
     pub(crate) fn until_look(&self) -> Option<Duration> {
         let for_samples = self.sampler.is_ok().then_some(LOOK).filter(|_| !self.ended);
         self.until_window().into_iter().chain(for_samples).min()
@@ -242,8 +245,8 @@ impl Watcher {
         }
     }
 
-    /// All that was seen, and what it means here, by the profile that was asked for or else the best one. `traced` are
-    /// the exact counts, or why there are none.
+    /// All that was seen, and what it means here, by the profile that was asked for or else the
+    /// best one. `traced` are the exact counts, or why there are none.
     pub(crate) fn report(
         mut self,
         traced: Result<Counts, String>,
@@ -279,7 +282,8 @@ impl Watcher {
         Report::of(seen, working_set, named)
     }
 
-    /// The working set, or the range within the resident memory and why it was not read. Adds how it was looked at.
+    /// The working set, or the range within the resident memory and why it was not read. Adds how
+    /// it was looked at.
     fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
         match &self.sampler {
             Ok(sampler) => self.sampled(sampler.seen(), method),
@@ -353,8 +357,9 @@ fn untraced(why: &str) -> String {
 
 const NOT_IN_PROC: &str = "not counted without tracing";
 
-/// All that is known of a command that has ended. Its counts are those of the tracer, or else what wait4(2) told: of all
-/// its threads and of the children that it waited for. Its time is the launcher's, from the start to the end.
+/// All that is known of a command that has ended. Its counts are those of the tracer, or else what
+/// wait4(2) told: of all its threads and of the children that it waited for. Its time is the
+/// launcher's, from the start to the end.
 pub(crate) fn report_of_command(
     (words, pid): (Vec<String>, u32),
     used: &Used,
@@ -419,8 +424,8 @@ fn told(used: &Used, untraced: &str) -> Counts {
     }
 }
 
-/// The working set that goes with the switches of a command and its children: only the command's own pages were
-/// looked at, and at moments only.
+/// The working set that goes with the switches of a command and its children: only the command's
+/// own pages were looked at, and at moments only.
 fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
     let most = used.usage.max_resident_bytes;
     let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);

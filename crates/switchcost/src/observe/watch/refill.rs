@@ -1,5 +1,5 @@
-//! What a switch costs a program whose accesses were sampled: the switch itself, by its kind and the number of threads
-//! that take turns, and the cache lines that it has to fetch again.
+//! What a switch costs a program whose accesses were sampled: the switch itself, by its kind and
+//! the number of threads that take turns, and the cache lines that it has to fetch again.
 
 use model::ring::{LINE_BYTES, Walk};
 use probe::accesses::Accesses;
@@ -53,24 +53,28 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
     Ok(WorkingSet { low_bytes, high_bytes, sampled: Some(sampled) })
 }
 
-/// Samples of another process, beside one of the program, from which on it runs between two switches of the program.
+/// Samples of another process, beside one of the program, from which on it runs between two
+/// switches of the program.
 const BESIDE: f64 = 0.25;
 
-/// Lines of the other processes that take turns with the program. However many they are, one of them at least runs between
-/// two of its switches.
+/// Lines of the other processes that take turns with the program. However many they are, one of
+/// them at least runs between two of its switches.
 fn of_neighbours(seen: &Accesses) -> f64 {
     let own = (seen.accesses + seen.computing + seen.unknown) as f64;
     let beside = seen.neighbours.values().filter(|of| of.samples as f64 >= BESIDE * own);
     beside.filter_map(|of| richness(of.lines(), CONFIDENCE)).map(|of| of.estimate).sum()
 }
 
-/// What the machine's caches change from one hour to the next, where others share them: refills are known within this
-/// factor only (docs/validation.md, "Estimated switch overhead against the truth").
+/// What the machine's caches change from one hour to the next, where others share them: refills are
+/// known within this factor only (docs/validation.md, "Estimated switch overhead against the
+/// truth").
 const DRIFT: f64 = 1.5;
-/// The same of what fits into caches that nobody shares: what is left is the core's other hardware thread, and its clock.
+/// The same of what fits into caches that nobody shares: what is left is the core's other hardware
+/// thread, and its clock.
 const PRIVATE_DRIFT: f64 = 1.2;
 
-/// Time in which whoever else uses the same caches evicts all lines of a thread that waits for its turn, at the least.
+/// Time in which whoever else uses the same caches evicts all lines of a thread that waits for its
+/// turn, at the least.
 const EVICTED_NS: f64 = 10e6;
 
 /// Refills of one line: ns more than without switches, and ns of a line without.
@@ -123,8 +127,8 @@ impl Line {
         if self.is_private { PRIVATE_DRIFT } else { DRIFT }
     }
 
-    /// The least and the most that so many bytes cost in `memory_ns` of memory accesses, lost time among them: no more
-    /// lines are fetched than there is time for. Within a factor of `drift`.
+    /// The least and the most that so many bytes cost in `memory_ns` of memory accesses, lost time
+    /// among them: no more lines are fetched than there is time for. Within a factor of `drift`.
     fn refill(self, bytes: f64, memory_ns: f64, drift: f64) -> (f64, f64) {
         let of = |each: f64| {
             let most = if each > 0.0 { memory_ns * each / (each + self.warm_ns) } else { 0.0 };
@@ -137,10 +141,11 @@ impl Line {
 /// Where the pages of an array lie makes a cache hold so much more or less of it.
 const PLACES: f64 = 1.2;
 
-/// What refilling a working set costs by one walk, at least and at most. Beside the set itself, and what a cache holds of
-/// it by the places of its pages, it is at most what any smaller array costs: a program need not use all of its set alike,
-/// and what it uses most may be what fits into the first cache. A ring that walks more than that misses there with and without
-/// switches, and its switches cost little.
+/// What refilling a working set costs by one walk, at least and at most. Beside the set itself, and
+/// what a cache holds of it by the places of its pages, it is at most what any smaller array costs:
+/// a program need not use all of its set alike, and what it uses most may be what fits into the
+/// first cache. A ring that walks more than that misses there with and without switches, and its
+/// switches cost little.
 fn refill_of(
     points: &[&ProfilePoint],
     sets: f64,
@@ -167,8 +172,8 @@ fn refill_of(
     Some((least, smaller.fold(most, f64::max)))
 }
 
-/// Where `value` lies between the two of `all` beside it, in the logarithm: those two and the part of the way. The
-/// nearest one beyond either end.
+/// Where `value` lies between the two of `all` beside it, in the logarithm: those two and the part
+/// of the way. The nearest one beyond either end.
 fn beside(all: &[u64], value: f64) -> Option<(u64, u64, f64)> {
     let below = all.iter().copied().filter(|of| *of as f64 <= value).max();
     let above = all.iter().copied().filter(|of| *of as f64 >= value).min();
@@ -268,8 +273,8 @@ pub(super) fn cost(
     Ok(with((low, random.1.max(ahead.1))))
 }
 
-/// The cost of the switch itself, by a pipe and by yields: where no more than two threads take turns on a CPU, by those of
-/// two.
+/// The cost of the switch itself, by a pipe and by yields: where no more than two threads take
+/// turns on a CPU, by those of two.
 pub(super) fn direct_of(points: &[ProfilePoint], threads_per_cpu: Option<f64>) -> Option<Direct> {
     let is_alike = |point: &&ProfilePoint| {
         point.yields && (point.members == 2 || threads_per_cpu.is_none_or(|of| of > 2.0))
@@ -295,7 +300,8 @@ mod tests {
         involuntary_share: 1.0,
     };
 
-    /// A ring whose members' lines cost so much more each, 4 ns without switches, beside a switch of 1,000 ns.
+    /// A ring whose members' lines cost so much more each, 4 ns without switches, beside a switch
+    /// of 1,000 ns.
     fn point(walk: Walk, members: u32, kib: u64, line_ns: f64) -> ProfilePoint {
         let direct = Cost { low_ns: 1000.0, high_ns: 1000.0 };
         let lines = (kib * 16) as f64;
@@ -338,7 +344,8 @@ mod tests {
         assert!((low - (SWITCH + 6144.0 / DRIFT)).abs() < 1.0, "{low}");
         let more = 6.0 * PLACES.ln() / 4_f64.ln();
         assert!((high - (800.0 + 1024.0 * (6.0 + more) * DRIFT)).abs() < 1.0, "{high}");
-        // Half way between 64 and 256 KiB, less what the places of pages make of it; and between 8 and 64 members.
+        // Half way between 64 and 256 KiB, less what the places of pages make of it; and between 8
+        // and 64 members.
         let (low, high) = ends(128, SAMPLED, 1e6);
         let part = 0.5 - PLACES.ln() / 4_f64.ln();
         assert!((low - (SWITCH + 2048.0 * (6.0 + 6.0 * part) / DRIFT)).abs() < 1.0, "{low}");
@@ -350,7 +357,8 @@ mod tests {
 
     #[test]
     fn no_more_is_fetched_than_there_is_time_for() {
-        // Each line takes 4 ns and up to some 10 more: of 2,000 ns 10/14 at the most, of which half in code with memory.
+        // Each line takes 4 ns and up to some 10 more: of 2,000 ns 10/14 at the most, of which half
+        // in code with memory.
         let sampled = Sampled { memory_share: 0.5, ..SAMPLED };
         let (_, high) = ends(64, sampled, 4000.0);
         let line = DRIFT * (6.0 + 6.0 * PLACES.ln() / 4_f64.ln());
@@ -378,7 +386,8 @@ mod tests {
         assert_eq!(ends(64, Sampled { sets_per_cpu: 1.0, ..SAMPLED }, 1e6).0, SWITCH);
     }
 
-    /// Nobody else evicts what fits into a private cache, nor does it cost another time when others use theirs.
+    /// Nobody else evicts what fits into a private cache, nor does it cost another time when others
+    /// use theirs.
     #[test]
     fn what_fits_into_a_private_cache_is_known_within_a_smaller_factor() {
         let fits = |of: ProfilePoint| ProfilePoint { fits_private_cache: of.members == 8, ..of };
@@ -393,7 +402,8 @@ mod tests {
         assert!(found.high_ns > 800.0 + 1024.0 * line * DRIFT, "{found:?}");
     }
 
-    /// 512 lines of 20 ns at 32 KiB are more than 1,024 of 1 ns: they may be those of 64 KiB that are used most.
+    /// 512 lines of 20 ns at 32 KiB are more than 1,024 of 1 ns: they may be those of 64 KiB that
+    /// are used most.
     #[test]
     fn a_working_set_costs_at_most_what_any_part_of_it_does() {
         let chase = [(8, 32, 20.0), (8, 64, 1.0), (8, 256, 1.0), (2, 8, 0.0)];

@@ -37,10 +37,11 @@ pub(crate) struct PageSizes {
 }
 
 impl WorkingSet {
-    /// The range that windows leave open. At least: each page touched was so in one of the stretches
-    /// between switches, and one line of it. At most: all resident memory, the most that there was; the
-    /// pages touched are no upper end, as one whose translation is still cached is touched without a
-    /// trace. Windows without CPU time say nothing; absent where there is no other, or no upper end.
+    /// The range that windows leave open. At least: each page touched was so in one of the
+    /// stretches between switches, and one line of it. At most: all resident memory, the most that
+    /// there was; the pages touched are no upper end, as one whose translation is still cached is
+    /// touched without a trace. Windows without CPU time say nothing; absent where there is no
+    /// other, or no upper end.
     pub(crate) fn seen_in(
         windows: &[Window],
         sizes: PageSizes,

@@ -27,7 +27,8 @@ fn point(x: f64, of: &Quoted) -> Point {
     Point { x, y: of.value(), low: Some(of.low()), high: Some(of.high()) }
 }
 
-/// The interval of a time: ` (1.1 us to 1.3 us)`; nothing of a figure that was published without one.
+/// The interval of a time: ` (1.1 us to 1.3 us)`; nothing of a figure that was published without
+/// one.
 pub(crate) fn interval_words(of: &Point) -> String {
     let ends = of.low.zip(of.high);
     ends.map_or(String::new(), |(low, high)| {
@@ -68,8 +69,8 @@ pub(crate) fn lines(
     Figure { in_words, ..Figure::new(id, title, x, y) }.of(series).map(Figure::with_fitting_scale)
 }
 
-/// Costs by name as bars, the smallest first; none without any that may be quoted. Why others may not is said below.
-/// `about` is said before the figures.
+/// Costs by name as bars, the smallest first; none without any that may be quoted. Why others may
+/// not is said below. `about` is said before the figures.
 pub(crate) fn bars(
     (id, title, label): (&str, &str, &str),
     about: &str,

@@ -11,8 +11,8 @@ use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, membe
 /// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
-/// The figures of a published machine by themselves, the `index`th of what is drawn together. What has none
-/// of ours to lie over is in no figure.
+/// The figures of a published machine by themselves, the `index`th of what is drawn together. What
+/// has none of ours to lie over is in no figure.
 pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
     let ring = |id: &str, title: &str, label: &str| {
         let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
@@ -62,9 +62,9 @@ fn log_ns(label: &str) -> Axis {
     Axis::new(label, Unit::Nanoseconds, Scale::Log)
 }
 
-/// Sets what `all` have published beside the figures of runs: series that are of no run, in the same axes.
-/// With rings among the figures comes one more, the cost of a switch over the years; `runs` are the names
-/// of what is drawn.
+/// Sets what `all` have published beside the figures of runs: series that are of no run, in the
+/// same axes. With rings among the figures comes one more, the cost of a switch over the years;
+/// `runs` are the names of what is drawn.
 pub(crate) fn with_published(
     mut figures: Vec<Figure>,
     all: &[Published],

@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_bad_round_stands_out_whatever_its_cases_cost() {
-        // Two cases, one a hundred times as slow; in the third of five rounds both take half as much again.
+        // Two cases, one a hundred times as slow; in the third of five rounds both take half as
+        // much again.
         let costs = |round: u32| if round == 2 { 1.5 } else { 1.0 };
         let all = (0..5).flat_map(|round| {
             [seen(0, round, 10.0 * costs(round)), seen(1, round, 1000.0 * costs(round))]

@@ -1,4 +1,5 @@
-//! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments use them too.
+//! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments
+//! use them too.
 
 use charts::{Figure, Point, Role, Scale, Series, together};
 use model::estimate::Estimate;
@@ -41,8 +42,8 @@ pub(crate) fn case(members: u32, work: Option<Work>) -> Case {
     Case { work, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
-/// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up to
-/// 0.9 %; there is one switch a hop, and all time is CPU time.
+/// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up
+/// to 0.9 %; there is one switch a hop, and all time is CPU time.
 pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case) -> u64) -> Run {
     let mut run = fixture();
     let cases = cases.into_iter().map(Into::into).collect();
@@ -78,8 +79,8 @@ pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case)
     run
 }
 
-/// At 2 GHz, as if the core had been looked at: what a time is in cycles, and the same so wide that it may
-/// not be quoted.
+/// At 2 GHz, as if the core had been looked at: what a time is in cycles, and the same so wide that
+/// it may not be quoted.
 pub(crate) fn in_cycles(ns: Option<Estimate>) -> [Option<Estimate>; 2] {
     let cycles = ns.and_then(|ns| ns.scaled(2.0));
     let open = cycles.map(|of| Estimate { low: Some(-1.0), resolved: false, ..of });

@@ -1,5 +1,5 @@
-//! Colour on a terminal: the headline's figure, and words that are verdicts. It is put on last, when all that a
-//! terminal would obey has been taken out of the text.
+//! Colour on a terminal: the headline's figure, and words that are verdicts. It is put on last,
+//! when all that a terminal would obey has been taken out of the text.
 
 use anstream::ColorChoice;
 
@@ -13,7 +13,8 @@ const END: &str = "\x1b[0m";
 /// What a figure's unit may be.
 const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "%"];
 
-/// From here on colour is as `--color` says; auto is for terminals, and asks NO_COLOR and CLICOLOR_FORCE.
+/// From here on colour is as `--color` says; auto is for terminals, and asks NO_COLOR and
+/// CLICOLOR_FORCE.
 pub(crate) fn choose(choice: clap::ColorChoice) {
     let choice = match choice {
         clap::ColorChoice::Auto => ColorChoice::Auto,

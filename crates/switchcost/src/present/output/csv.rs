@@ -1,4 +1,5 @@
-//! Rows as CSV, and the samples of a run as rows. What was not read or does not apply is empty, never zero.
+//! Rows as CSV, and the samples of a run as rows. What was not read or does not apply is empty,
+//! never zero.
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;

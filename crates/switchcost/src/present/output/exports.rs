@@ -3,12 +3,12 @@
 use charts::{clean, is_obeyed, printable};
 use model::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
 
-/// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
-/// for each case and round. Samples of one round share a worker and are no repetitions of each other, so
-/// that a line is a round: its median, over all its hops.
+/// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
+/// line for each case and round. Samples of one round share a worker and are no repetitions of each
+/// other, so that a line is a round: its median, over all its hops.
 pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
-    // benchstat compares only what has the same configuration: what may differ between two runs that are
-    // compared stands in a remark, which it passes over.
+    // benchstat compares only what has the same configuration: what may differ between two runs
+    // that are compared stands in a remark, which it passes over.
     let mut text = format!("# run: {}\n", clean(&subject.side.name));
     if let Some(release) = subject.machine.kernel.release.known() {
         text += &format!("# kernel: {}\n", clean(release));
@@ -35,8 +35,8 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
             let figures = case.figures.iter();
             let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
             let mut figures: Vec<String> = figures.flatten().collect();
-            // benchstat takes the first for the figure of the line, as in what `go test` prints; without any there
-            // is none.
+            // benchstat takes the first for the figure of the line, as in what `go test` prints;
+            // without any there is none.
             figures.sort_by_key(|figure| !figure.ends_with(" ns/op"));
             if !figures.is_empty() {
                 text += &format!("{name}-{cpus}\t{iterations}\t{}\n", figures.join("\t"));
@@ -120,8 +120,8 @@ fn decimal(value: f64) -> String {
     format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is, and the
-/// figure.
+/// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is,
+/// and the figure.
 const FAMILIES: [(&str, &str, Quantity); 5] = [
     (
         "switchcost_switch",
@@ -140,12 +140,13 @@ const FAMILIES: [(&str, &str, Quantity); 5] = [
 
 type Labels = Vec<(String, String)>;
 
-/// OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0), of gauges only: what the textfile
-/// collector of node_exporter reads, which parses Prometheus' older format, is then the same text; it
-/// takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
+/// OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0), of gauges only: what the
+/// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
+/// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
 pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     let mut text = String::new();
-    // On every line: the experiment. Not the run's name: each run would be a series of its own for ever.
+    // On every line: the experiment. Not the run's name: each run would be a series of its own for
+    // ever.
     let about = [("experiment".to_string(), subject.side.experiment.clone())];
     let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
         if values.is_empty() {
@@ -222,8 +223,8 @@ fn described(subject: &Subject) -> Labels {
     all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }
 
-/// `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end of line are
-/// escaped.
+/// `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end of line
+/// are escaped.
 fn labels(all: &[(String, String)]) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let one = |(name, value): &(String, String)| {
@@ -243,8 +244,8 @@ mod tests {
     use super::*;
     use crate::present::figures::tests::fixture;
 
-    /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600 cycles; the
-    /// hop of the ring of four may not be quoted.
+    /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600
+    /// cycles; the hop of the ring of four may not be quoted.
     fn at_two_ghz() -> Subject {
         let mut subject = Subject::of_run(&fixture());
         let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });

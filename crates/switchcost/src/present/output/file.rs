@@ -24,8 +24,9 @@ pub(crate) fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::unforeseen()?)))
 }
 
-/// A file that is not complete. It has no name where the file system has such files (open(2), O_TMPFILE), so that a
-/// program killed meanwhile leaves nothing; else a name of [`beside`], which goes with this value.
+/// A file that is not complete. It has no name where the file system has such files (open(2),
+/// O_TMPFILE), so that a program killed meanwhile leaves nothing; else a name of [`beside`], which
+/// goes with this value.
 pub(crate) struct Unfinished {
     file: File,
     named: Option<PathBuf>,
@@ -78,8 +79,8 @@ impl Unfinished {
         }
     }
 
-    /// Puts it on the disk and in place of what has that name. Only between two system calls of these is it there by
-    /// another.
+    /// Puts it on the disk and in place of what has that name. Only between two system calls of
+    /// these is it there by another.
     pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         if self.named.is_none() {
@@ -115,8 +116,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Or why it is not written to. A link to a file is not: who may make links in a folder must not choose which
-    /// file of somebody else is replaced.
+    /// Or why it is not written to. A link to a file is not: who may make links in a folder must
+    /// not choose which file of somebody else is replaced.
     pub(crate) fn of(path: &Path) -> Result<Self, String> {
         let found = match path.metadata() {
             Ok(found) if found.is_dir() => return Err("it is a directory".to_string()),
@@ -164,7 +165,8 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>
     }
 }
 
-/// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is to be written.
+/// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is
+/// to be written.
 pub(crate) fn written(
     to: impl Write,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
@@ -189,7 +191,8 @@ pub(crate) fn written(
     }
 }
 
-/// An empty file for the place of the one that is there, whose owner and mode it gets as far as that is permitted.
+/// An empty file for the place of the one that is there, whose owner and mode it gets as far as
+/// that is permitted.
 pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
     let mut new = Unfinished::create(path, 0o666)?;
     if let Some(old) = old {

@@ -60,7 +60,8 @@ pub(crate) struct Output {
 
     /// Name of the stored run, for `compare`, `report` and `runs`
     ///
-    /// Letters, digits, dot, dash, underscore and plus. Of several runs of one name the newest is meant.
+    /// Letters, digits, dot, dash, underscore and plus. Of several runs of one name the newest is
+    /// meant.
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     pub(crate) name: Option<String>,
 
@@ -97,7 +98,8 @@ impl Destination {
 }
 
 impl Files {
-    /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
+    /// Whether what is asked for can be written, before anything is measured for it. Nothing is
+    /// changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         // Two formats in one place would be neither.
         if let (Some(json), Some(csv)) = (&self.json, &self.csv) {
@@ -165,7 +167,8 @@ pub(crate) enum ExportFormat {
     Openmetrics,
 }
 
-/// A value as JSON, ending with a newline. All that a terminal would obey is escaped (RFC 8259, section 7).
+/// A value as JSON, ending with a newline. All that a terminal would obey is escaped (RFC 8259,
+/// section 7).
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
     let plain = serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n";
     let mut text = String::with_capacity(plain.len());
@@ -223,8 +226,8 @@ fn stdout() -> io::Result<StdoutLock<'static>> {
     }
 }
 
-/// A text for people as a stream shows it: without what a terminal would obey and without blanks at the ends of
-/// lines, in colour where that is wanted.
+/// A text for people as a stream shows it: without what a terminal would obey and without blanks at
+/// the ends of lines, in colour where that is wanted.
 pub(crate) fn for_people(text: &str, stream: &impl RawStream) -> String {
     let lines = printable(text);
     let text: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
@@ -249,8 +252,8 @@ pub(crate) fn say_text(text: &str) {
     let _ = io::stderr().write_all(for_people(text, &io::stderr()).as_bytes());
 }
 
-/// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no terminal, as every
-/// program of clap's has it.
+/// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no
+/// terminal, as every program of clap's has it.
 fn has_colour(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -43,15 +43,15 @@ const COLUMNS: [&str; 26] = [
     "elasticity_error",
 ];
 
-/// The figure that stands for a case, of which a run has one estimate. `estimate` is it if it may be quoted, `value`
-/// whatever was found.
+/// The figure that stands for a case, of which a run has one estimate. `estimate` is it if it may
+/// be quoted, `value` whatever was found.
 fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
     let (of, values) = case.figures.first_key_value()?;
     Some((*of, values.launches().first()?.estimate?))
 }
 
-/// The figure in cycles of the core's clock, if it may be quoted; that clock in GHz; by which power of its period the figure
-/// goes, and that one's standard error.
+/// The figure in cycles of the core's clock, if it may be quoted; that clock in GHz; by which power
+/// of its period the figure goes, and that one's standard error.
 fn at_clock(case: &Subcase, target: &str) -> [Option<f64>; 4] {
     let values = case.figures.first_key_value().map(|(_, values)| values);
     let launch = values.and_then(|values| values.launches().first());

@@ -43,13 +43,13 @@ pub(crate) enum ClassicCommand {
     /// Pass a character round a ring of processes: pipeline CHARS COUNT (Sloan 1992)
     ///
     /// COUNT processes, two or more, pass a character round through pipes, CHARS times. It prints
-    /// nothing. Exit codes: 1 two arguments are needed; 2 CHARS is below 1; 3 COUNT is below 2; 4, 5
-    /// no pipe; 6 no fork or no first write; 12, 13, 14 the ring broke.
+    /// nothing. Exit codes: 1 two arguments are needed; 2 CHARS is below 1; 3 COUNT is below 2; 4,
+    /// 5 no pipe; 6 no fork or no first write; 12, 13, 14 the ring broke.
     Pipeline(Words),
     /// Run a program and print its getrusage structure (Sloan 1992)
     ///
-    /// The program is named by its path: PATH is not searched. The figures go to standard error. The
-    /// exit code is the program's, 127 if a signal ended it or it could not be run.
+    /// The program is named by its path: PATH is not searched. The figures go to standard error.
+    /// The exit code is the program's, 127 if a signal ended it or it could not be run.
     Getrusage(TiedWords),
     /// Run a program and print its times in clock ticks and converted (Sloan 1992)
     ///
@@ -66,8 +66,8 @@ pub(crate) enum ClassicCommand {
     TestCycles(Words),
     /// Time the first primes by both: primes [PRIMES [TRIALS]] (Hines et al. 2000)
     ///
-    /// Without arguments as in the paper: 100 to 5000 primes by 100, 1000 trials of each by either call.
-    /// That takes about a minute.
+    /// Without arguments as in the paper: 100 to 5000 primes by 100, 1000 trials of each by either
+    /// call. That takes about a minute.
     Primes(Words),
     /// Time malloc by getpinfo(): malloc_stats [BYTES [TRIALS]] (Hines et al. 2000)
     ///
@@ -78,8 +78,8 @@ pub(crate) enum ClassicCommand {
     Sweep(SweepArgs),
     /// Make links by which this program is called by the originals' names
     ///
-    /// Called through a link named pipeline, getrusage, times, ... it acts as that program. The links
-    /// are symbolic.
+    /// Called through a link named pipeline, getrusage, times, ... it acts as that program. The
+    /// links are symbolic.
     Install(InstallArgs),
 }
 
@@ -108,8 +108,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "LIST", value_parser = counts, default_value = "2,4,8,10,16,20,32,48,64")]
     pub(crate) counts: List<u32>,
 
-    /// How often the character goes round each ring (Sloan: 1000000, which takes from a quarter of an
-    /// hour on)
+    /// How often the character goes round each ring (Sloan: 1000000, which takes from a quarter of
+    /// an hour on)
     #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = above_zero::<u32>)]
     pub(crate) laps: u32,
 
@@ -133,8 +133,9 @@ pub(crate) struct InstallArgs {
     pub(crate) force: bool,
 }
 
-/// Makes all links, or none where one would overwrite what is not this program's. They are symbolic: such may cross
-/// file systems, and go on working when this program is replaced by a newer one.
+/// Makes all links, or none where one would overwrite what is not this program's. They are
+/// symbolic: such may cross file systems, and go on working when this program is replaced by a
+/// newer one.
 fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     if !folder.is_dir() {

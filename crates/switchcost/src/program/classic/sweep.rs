@@ -1,6 +1,6 @@
 //! `switchcost classic sweep`: Sloan's whole procedure. Each number of processes is a run of the
-//! programs that he ran, `getrusage pipeline chars count`; what getrusage prints becomes his table and
-//! his graph.
+//! programs that he ran, `getrusage pipeline chars count`; what getrusage prints becomes his table
+//! and his graph.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -111,7 +111,8 @@ fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
     )
 }
 
-/// Sloan's graph, CPU time against processes with the projected line, in 80 columns; and what to read it by.
+/// Sloan's graph, CPU time against processes with the projected line, in 80 columns; and what to
+/// read it by.
 fn end(points: &[Point]) -> String {
     let Some(largest) = points.iter().map(|point| point.processes).max() else {
         return String::new();
@@ -175,8 +176,8 @@ impl Point {
     }
 }
 
-/// Runs a pipeline to its end, which goes when this process goes. None where somebody asked to stop; the inner
-/// error is why it has no figures.
+/// Runs a pipeline to its end, which goes when this process goes. None where somebody asked to
+/// stop; the inner error is why it has no figures.
 fn measure(
     interrupt: &Interrupt,
     laps: u32,

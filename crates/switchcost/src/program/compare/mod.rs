@@ -49,10 +49,11 @@ pub(crate) fn of_session(arg: Arg) -> Arg {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What to compare with: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
+    /// What to compare with: a run (name, start of a name, `last`, `last~1`, or a file), or
+    /// history:MACHINE
     ///
-    /// Several launches of the same plan, with commas between them, are one side; a run of `ring --launches`
-    /// stands for all launches that it was measured with.
+    /// Several launches of the same plan, with commas between them, are one side; a run of
+    /// `ring --launches` stands for all launches that it was measured with.
     // No conflict with --ab here: clap takes what conflicts for not required.
     #[arg(required_unless_present = "ab")]
     pub(crate) base: Option<String>,
@@ -63,23 +64,25 @@ pub(crate) struct CompareArgs {
 
     /// Further runs: of three or more, which is the odd one?
     ///
-    /// Each is compared with each. The odd one differs from all others in a case in which these do not differ among
-    /// themselves.
+    /// Each is compared with each. The odd one differs from all others in a case in which these do
+    /// not differ among themselves.
     #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
     /// Measure two settings, interleaved in one session, instead of comparing stored runs
     ///
     /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
-    /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does, but no
-    /// shell runs it. It must become the worker (exec): one that starts it as a child is refused, as
-    /// what it started would outlive this program. CPUs and policy that a prefix sets are those of its
-    /// rings; a --policy that says otherwise is refused. What it leaves running is ended with each worker. Every round measures each case once behind each prefix, next to each other in shuffled order.
+    /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does,
+    /// but no shell runs it. It must become the worker (exec): one that starts it as a child is
+    /// refused, as what it started would outlive this program. CPUs and policy that a prefix sets
+    /// are those of its rings; a --policy that says otherwise is refused. What it leaves running is
+    /// ended with each worker. Every round measures each case once behind each prefix, next to each
+    /// other in shuffled order.
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
-    /// Exit with 1 if a case has become slower by more than this; also the share within which a case
-    /// is called not changed [default for that: 3%]
+    /// Exit with 1 if a case has become slower by more than this; also the share within which a
+    /// case is called not changed [default for that: 3%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
@@ -89,8 +92,8 @@ pub(crate) struct CompareArgs {
 
     /// Compare cases that differ in this alone: policy, placement, link, kind or kernel
     ///
-    /// Without it only cases of the same setting are compared. `--across placement` answers what pinning brings,
-    /// from one run pinned and one that is not.
+    /// Without it only cases of the same setting are compared. `--across placement` answers what
+    /// pinning brings, from one run pinned and one that is not.
     #[arg(long, value_name = "SETTING", conflicts_with = "ab")]
     pub(crate) across: Option<Across>,
 
@@ -100,9 +103,9 @@ pub(crate) struct CompareArgs {
 
     /// Which cost is compared: switch, hop or cpu
     ///
-    /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop. hop: of a
-    /// hop. cpu: CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
-    /// known for it.
+    /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it,
+    /// of a hop. hop: of a hop. cpu: CPU time of a switch above solo, else of a hop: a ratio, and
+    /// no answer, as the CPU's speed is not known for it.
     #[arg(long, default_value_t = Wanted::Switch)]
     pub(crate) cost: Wanted,
 
@@ -110,7 +113,8 @@ pub(crate) struct CompareArgs {
     pub(crate) ring: RingArgs,
 }
 
-/// Exit code where there is no comparison: 1 means slower beyond the limit (as in diff(1), grep(1)).
+/// Exit code where there is no comparison: 1 means slower beyond the limit (as in diff(1),
+/// grep(1)).
 const TROUBLE: u8 = 2;
 
 /// Exit code of a gate that could not decide.
@@ -226,8 +230,9 @@ fn find(names: &[&String]) -> Result<Vec<Subject>> {
     named.into_iter().map(side).collect()
 }
 
-/// The published machine of that name, or the runs of these names, with a comma between each two: launches of
-/// the same plan. A run that was measured as one of several launches stands for all of them.
+/// The published machine of that name, or the runs of these names, with a comma between each two:
+/// launches of the same plan. A run that was measured as one of several launches stands for all of
+/// them.
 fn named(names: &str) -> Result<Named> {
     if let Some(machine) = names.strip_prefix(PREFIX) {
         return Ok(Named::Published(find_published(machine)?));
@@ -249,7 +254,8 @@ fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {
     Subject::of_launches(subjects).context("no run was named")
 }
 
-/// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
+/// The files of all launches that a run is one of: its own alone where it is a file outside of the
+/// folder.
 fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
     let launch = header(&found.path)?.launch;
     match launch.zip(Folder::of_user().ok()) {
@@ -277,7 +283,8 @@ fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
     Ok(())
 }
 
-/// A setting to compare across has one value on each side: else it is open which belong to each other.
+/// A setting to compare across has one value on each side: else it is open which belong to each
+/// other.
 fn check_across(across: Across, base: &Subject, new: &Subject) -> Result<()> {
     for subject in [base, new] {
         let values = each_once(subject.cases.iter().filter_map(|case| case.label(across.name())));

@@ -109,7 +109,8 @@ fn text(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> String {
     terminal::page(&parts)
 }
 
-/// The verdict with its reason on the last line; where that is too wide, the reason on the line before.
+/// The verdict with its reason on the last line; where that is too wide, the reason on the line
+/// before.
 fn narrow_verdict(found: &Comparison) -> Vec<String> {
     let gate = &found.gate;
     let fits = |line: &&&String| line.chars().count() <= terminal::WIDTH;

@@ -39,7 +39,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write each chart as a PNG file into this folder too, 300 pixels to the inch on a page's width
+    /// Write each chart as a PNG file into this folder too, 300 pixels to the inch on a page's
+    /// width
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
 }
@@ -105,8 +106,9 @@ fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
     (names, figures)
 }
 
-/// Writes the charts of these runs as pictures into the folders that are named, by format; gives the files.
-/// Published figures are drawn if they were asked for: on paper nobody switches them off.
+/// Writes the charts of these runs as pictures into the folders that are named, by format; gives
+/// the files. Published figures are drawn if they were asked for: on paper nobody switches them
+/// off.
 fn write_pictures(runs: &[Drawn], folders: [(&str, &Option<PathBuf>); 2]) -> Result<Vec<PathBuf>> {
     let (names, figures) = lettered(runs);
     let caption = |(name, run): (&String, &Drawn)| match runs.len() {
@@ -186,7 +188,8 @@ fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
     )
 }
 
-/// What a run says, on what it was measured, and all that is known of that below: `open` where one run is all.
+/// What a run says, on what it was measured, and all that is known of that below: `open` where one
+/// run is all.
 fn section(run: &Drawn, letter: &str, open: &str) -> String {
     let mut text = format!("<section class=\"run\">\n<h2>{letter}{}</h2>\n", escape(&run.title));
     // Writing to a String cannot fail. The first chart is of what matters most.

@@ -5,7 +5,8 @@ use model::trend::{By, Trend};
 
 use crate::present::figures::{lines, nanoseconds};
 
-/// The points with their intervals and the levels; by kernel or build a bar for each. None without points.
+/// The points with their intervals and the levels; by kernel or build a bar for each. None without
+/// points.
 pub(super) fn figure(found: &Trend) -> Option<Figure> {
     let at = |index: usize| match found.terms.by {
         By::Run => index as f64 + 1.0,

@@ -1,4 +1,5 @@
-//! `switchcost trend`: the stored runs as a record of the machine. When did the cost change, and what changed with it?
+//! `switchcost trend`: the stored runs as a record of the machine. When did the cost change, and
+//! what changed with it?
 
 mod figures;
 mod table;
@@ -19,13 +20,16 @@ use crate::present::output::check_place;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
-    /// Which runs (the beginning of their names, files, folders) and which case: a title, or a label
+    /// Which runs (the beginning of their names, files, folders) and which case: a title, or a
+    /// label
     ///
-    /// Without runs all stored ones; without a case the ring of two, or else the case that most runs have. Several words of
-    /// a case narrow it: 'ring of 2' futex. A file ends in .jsonl or has a slash, a folder has a slash: ./host7/
+    /// Without runs all stored ones; without a case the ring of two, or else the case that most
+    /// runs have. Several words of a case narrow it: 'ring of 2' futex. A file ends in .jsonl or
+    /// has a slash, a folder has a slash: ./host7/
     pub(crate) what: Vec<String>,
 
-    /// What a point of the series is: run; kernel or build, each with all its runs in the order of their first
+    /// What a point of the series is: run; kernel or build, each with all its runs in the order of
+    /// their first
     #[arg(long, default_value_t = By::Run)]
     pub(crate) by: By,
 
@@ -33,7 +37,8 @@ pub(crate) struct TrendArgs {
     #[arg(long, default_value_t = Cost::Switch)]
     pub(crate) cost: Cost,
 
-    /// Exit with 1 if the newest change is slower by more than this, with 3 if such a change would not be seen
+    /// Exit with 1 if the newest change is slower by more than this, with 3 if such a change would
+    /// not be seen
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 

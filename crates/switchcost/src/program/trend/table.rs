@@ -37,7 +37,8 @@ fn drawn(found: &Trend, args: &TrendArgs) -> String {
     figure.map_or(String::new(), |figure| format!("\n{}", plotted(&figure, &[], &look)))
 }
 
-/// The answer, the levels or the points, what else is to be known and the verdict, ending with a newline.
+/// The answer, the levels or the points, what else is to be known and the verdict, ending with a
+/// newline.
 fn text(found: &Trend, args: &TrendArgs) -> String {
     let rows: Vec<[String; 5]> = match args.verbose || found.terms.by != By::Run {
         true => (0..found.points.len()).map(|at| point(found, at)).collect(),

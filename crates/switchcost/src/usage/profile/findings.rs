@@ -110,14 +110,15 @@ pub(crate) struct Launch {
     pub(crate) missed_threads: u64,
     /// How threads read their CPU time (docs/threadclock.md).
     pub(crate) clocks: Vec<String>,
-    /// What timing adds to the CPU time of a call of an allocator, in nanoseconds: the mean of intervals with nothing
-    /// in them, of those up to four times their median.
+    /// What timing adds to the CPU time of a call of an allocator, in nanoseconds: the mean of
+    /// intervals with nothing in them, of those up to four times their median.
     pub(crate) empty_ns: Option<f64>,
     /// The same of a function that was named.
     pub(crate) empty_call_ns: Option<f64>,
     /// A short call that is known, timed in the same way.
     pub(crate) known: Option<Known>,
-    /// What profiling adds to the CPU time of the command for each call, in nanoseconds: the mean of samples of all calls.
+    /// What profiling adds to the CPU time of the command for each call, in nanoseconds: the mean
+    /// of samples of all calls.
     pub(crate) own_ns: Option<f64>,
     /// What was counted.
     pub(crate) counted: Vec<Counted>,
@@ -174,8 +175,8 @@ impl Launch {
         of.map(|counted| Sum::of(counted, self.empty_ns(&counted.what))).reduce(Sum::and)
     }
 
-    /// CPU time of the command without profiling, in nanoseconds: what profiling took is subtracted. Not known where that
-    /// is most of it.
+    /// CPU time of the command without profiling, in nanoseconds: what profiling took is
+    /// subtracted. Not known where that is most of it.
     fn own_cpu_ns(&self) -> Option<f64> {
         let calls: u64 = self.counted.iter().map(|of| of.calls).sum();
         let own_ns = calls as f64 * self.own_ns?;
@@ -353,14 +354,15 @@ pub(crate) struct Row {
     pub(crate) what: What,
     /// Calls a run: the median of runs.
     pub(crate) calls: f64,
-    /// Mean CPU time of a call, less what timing adds, in nanoseconds: median of runs. Nothing around a call overlaps with it
-    /// while it is timed; the interval has in it by how much a known call is told too long or too short.
+    /// Mean CPU time of a call, less what timing adds, in nanoseconds: median of runs. Nothing
+    /// around a call overlaps with it while it is timed; the interval has in it by how much a known
+    /// call is told too long or too short.
     pub(crate) ns_per_call: Estimate,
-    /// Whether the call is so short that only what it takes at most is known: that of a known call is more than three tenths
-    /// of it, or not known.
+    /// Whether the call is so short that only what it takes at most is known: that of a known call
+    /// is more than three tenths of it, or not known.
     pub(crate) is_bound: bool,
-    /// What a call takes at least and at most by the known call, in nanoseconds, without the scatter of runs; at least 0
-    /// where it is a bound.
+    /// What a call takes at least and at most by the known call, in nanoseconds, without the
+    /// scatter of runs; at least 0 where it is a bound.
     pub(crate) least_ns: f64,
     /// See `least_ns`.
     pub(crate) most_ns: f64,
@@ -378,7 +380,8 @@ pub(crate) struct Row {
     pub(crate) longest_wall_ns: u64,
     /// Calls in which the thread was switched out, moved, or took a signal, in all runs.
     pub(crate) switched: u64,
-    /// Their part of the command's CPU time without profiling, median of runs; absent where profiling took most of it in any.
+    /// Their part of the command's CPU time without profiling, median of runs; absent where
+    /// profiling took most of it in any.
     pub(crate) share_of_cpu: Option<Estimate>,
 }
 
@@ -390,7 +393,8 @@ pub(crate) struct Ratio {
     /// Which calls.
     #[serde(flatten)]
     pub(crate) what: What,
-    /// Median over rounds; resolved where its interval, which has the overlap of both in it, excludes 1.
+    /// Median over rounds; resolved where its interval, which has the overlap of both in it,
+    /// excludes 1.
     pub(crate) ratio: Estimate,
     /// Whether it is an upper bound, as the other allocator's cost is.
     pub(crate) is_bound: bool,
@@ -608,7 +612,8 @@ impl Row {
 /// A time of which a larger part may be overlap is an upper bound and no more.
 const MOST_OVERLAP: f64 = 0.3;
 
-/// Whether more of a time than [`MOST_OVERLAP`] may be that by which a known call is told too long or too short.
+/// Whether more of a time than [`MOST_OVERLAP`] may be that by which a known call is told too long
+/// or too short.
 pub(super) fn is_bound(ns: f64, known: Option<Known>) -> bool {
     ns <= 0.0
         || known.is_none_or(|known| {
@@ -623,7 +628,8 @@ fn widened(of: Estimate, ends: impl Fn(f64) -> [f64; 2]) -> Estimate {
     Estimate { low, high, resolved, ..of }
 }
 
-/// Allocators whose calls differ in number by more are not compared: they are not of the same calls.
+/// Allocators whose calls differ in number by more are not compared: they are not of the same
+/// calls.
 const MOST_UNLIKE: f64 = 0.1;
 
 impl Ratio {
@@ -654,7 +660,8 @@ impl Ratio {
             let is_alike = (*others as f64 / *calls as f64 - 1.0).abs() <= MOST_UNLIKE;
             (is_alike && *own > 0.0 && *other > 0.0).then(|| (other / own).ln())
         });
-        // A round whose cost is not above zero has no ratio, and without it the others say too much.
+        // A round whose cost is not above zero has no ratio, and without it the others say too
+        // much.
         let logs: Vec<f64> = logs.collect::<Option<_>>()?;
         let log = Estimate::over(&logs, MINIMUM_ROUNDS, plan.confidence, plan.seed)?;
         // Each may overlap with what is around it, the other one not.

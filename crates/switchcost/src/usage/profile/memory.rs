@@ -1,4 +1,5 @@
-//! The preloaded library and the memory that it counts in: both are files in memory, which end with this program.
+//! The preloaded library and the memory that it counts in: both are files in memory, which end with
+//! this program.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,8 +24,8 @@ fn in_memory(name: &str) -> Result<File> {
     Ok(file.context("memfd_create(2) (see sysctl vm.memfd_noexec)")?.into())
 }
 
-/// Where others find it while this program runs. No descriptor is handed on: programs close those that they do
-/// not know.
+/// Where others find it while this program runs. No descriptor is handed on: programs close those
+/// that they do not know.
 fn path(file: &File) -> String {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd())
 }
@@ -43,7 +44,8 @@ impl Library {
         Ok(Self(file))
     }
 
-    /// The words that start a command with it, before an allocator and before what the caller preloads.
+    /// The words that start a command with it, before an allocator and before what the caller
+    /// preloads.
     pub(super) fn words(
         &self,
         shared: &Shared,
@@ -79,7 +81,8 @@ impl Calls {
         self.buckets.iter().sum()
     }
 
-    /// The mean of those that take up to four times the median: without interrupts. None without calls.
+    /// The mean of those that take up to four times the median: without interrupts. None without
+    /// calls.
     pub(super) fn typical_ns(&self) -> Option<f64> {
         let middle = |bucket: usize| {
             let (from_ns, below_ns) = edges(bucket);

@@ -1,4 +1,5 @@
-//! `switchcost profile`: the CPU time of each call of a command's allocator, or of functions that are named.
+//! `switchcost profile`: the CPU time of each call of a command's allocator, or of functions that
+//! are named.
 
 mod findings;
 mod memory;
@@ -31,21 +32,24 @@ use memory::{Library, Shared};
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).args(["malloc", "calls"])))]
 pub(crate) struct ProfileArgs {
-    /// Time malloc, calloc, realloc, aligned_alloc (memalign, posix_memalign, valloc) and free, by size
+    /// Time malloc, calloc, realloc, aligned_alloc (memalign, posix_memalign, valloc) and free, by
+    /// size
     #[arg(long)]
     malloc: bool,
 
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
-    /// Of functions, not of variables. A call within one library, of a function that is linked statically or inlined, is not
-    /// seen. Up to 16 arguments on the stack are handed on. The time of a function has those in it that it calls, and what
-    /// timing them takes. x86-64.
+    /// Of functions, not of variables. A call within one library, of a function that is linked
+    /// statically or inlined, is not seen. Up to 16 arguments on the stack are handed on. The time
+    /// of a function has those in it that it calls, and what timing them takes. x86-64.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     calls: Vec<String>,
 
-    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be given several times
+    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be
+    /// given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to its own.
+    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
+    /// rounds, to its own.
     #[arg(long, value_name = "LIBRARY", requires = "malloc")]
     allocator: Vec<String>,
 
@@ -74,7 +78,8 @@ pub(crate) struct ProfileArgs {
 /// Runs with `--allocator` if nothing is said: enough for an interval.
 const RUNS_TO_COMPARE: u32 = 10;
 
-/// Functions that return twice, or not to their caller, or that look at who calls them; and those by which a thread is found.
+/// Functions that return twice, or not to their caller, or that look at who calls them; and those
+/// by which a thread is found.
 const REFUSED: [&str; 15] = [
     "setjmp",
     "_setjmp",
@@ -138,7 +143,8 @@ impl ProfileArgs {
     }
 }
 
-/// The dynamic linker passes over what it cannot load with a message: better once here than in every run.
+/// The dynamic linker passes over what it cannot load with a message: better once here than in
+/// every run.
 fn check_library(library: &str) -> Result<()> {
     if library.trim().is_empty() || library.contains([':', ' ']) {
         return Err(usage(format!(

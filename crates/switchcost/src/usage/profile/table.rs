@@ -8,7 +8,8 @@ use crate::present::terminal::{
     MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table, wrapped,
 };
 
-/// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
+/// Sizes that are printed by default have at least these shares of their function's calls and of
+/// all calls.
 const OF_FUNCTION: f64 = 0.05;
 const OF_ALL: f64 = 0.01;
 
@@ -36,7 +37,8 @@ fn knows_wall(profile: &Profile) -> bool {
     !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
 }
 
-/// How much more a wall clock would say, in percent; of a cost that is but a bound nothing is a part.
+/// How much more a wall clock would say, in percent; of a cost that is but a bound nothing is a
+/// part.
 fn wall_percent(row: &Row) -> Option<f64> {
     let ns = row.ns_per_call.value;
     (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))

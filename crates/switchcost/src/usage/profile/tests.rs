@@ -134,8 +134,8 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     );
 }
 
-/// As on a machine where 24 cycles take 5.5 ns, each of 16 calls in a row 1 ns, and one alone is told as 4 ns: by 3 ns too
-/// much, or by 1.5 ns too little.
+/// As on a machine where 24 cycles take 5.5 ns, each of 16 calls in a row 1 ns, and one alone is
+/// told as 4 ns: by 3 ns too much, or by 1.5 ns too little.
 fn with_known(of: Launch) -> Launch {
     Launch { known: Some(Known { told_ns: 4.0, in_a_row_ns: 1.0, chained_ns: 5.5 }), ..of }
 }
@@ -233,7 +233,8 @@ fn a_ratio_that_is_not_resolved_is_in_brackets() {
     assert!(!table::text(&two(), false).contains("(2.00)"), "{text}");
 }
 
-/// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than that.
+/// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than
+/// that.
 fn two() -> Profile {
     let launches = (0..6).flat_map(|round| {
         let ns = 50 * (u64::from(round) + 1);

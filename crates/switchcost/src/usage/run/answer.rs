@@ -21,7 +21,8 @@ pub(super) fn headline(record: &Record) -> String {
     }
 }
 
-/// `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time`
+/// `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of
+/// the CPU time`
 fn one_run(record: &Record, summary: &Summary) -> String {
     let median = |name: &str| summary.median(name);
     let unit = TimeUnit::of(median("real_ns").unwrap_or_default());
@@ -51,7 +52,8 @@ fn runs(record: &Record, summary: &Summary) -> String {
     }
 }
 
-/// `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`, and what else is told of more than two.
+/// `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`, and what else is told of more than
+/// two.
 fn comparison(record: &Record, all: &[Summary]) -> String {
     let label = |summary: &Summary| record.plan.label(summary.number);
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or(f64::INFINITY);
@@ -144,8 +146,8 @@ fn counted_switches(count: f64) -> String {
     format!("{} {what}", whole(count as f64))
 }
 
-/// What share of the CPU time went to switches, where that is estimated, and by which profile. Where the whole is too wide a
-/// range, the share of the switches themselves.
+/// What share of the CPU time went to switches, where that is estimated, and by which profile.
+/// Where the whole is too wide a range, the share of the switches themselves.
 pub(super) fn switching(summary: &Summary) -> Option<String> {
     let switching = summary.switching.as_ref()?;
     let (share, direct) = match &switching.cost {

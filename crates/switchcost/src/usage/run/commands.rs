@@ -7,7 +7,8 @@ use anyhow::Result;
 
 use crate::base::failure::usage;
 
-/// A command: its words, and the values by which it differs from others that were typed as the same.
+/// A command: its words, and the values by which it differs from others that were typed as the
+/// same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) words: Vec<OsString>,
@@ -28,8 +29,8 @@ pub(super) fn split(text: &str) -> Result<Vec<OsString>> {
     }
 }
 
-/// Each command once for each value of each parameter that is in it, as `{NAME}`. `typed` are names and lists of
-/// values in turn.
+/// Each command once for each value of each parameter that is in it, as `{NAME}`. `typed` are names
+/// and lists of values in turn.
 pub(super) fn expand(typed: Vec<Vec<OsString>>, parameters: &[String]) -> Result<Vec<Command>> {
     let plain = |words| Command { words, values: Vec::new() };
     let mut all: Vec<Command> = typed.into_iter().map(plain).collect();

@@ -76,8 +76,8 @@ const OUTLYING: f64 = 3.5;
 /// Runs above which a median's interval is taken from the order of the figures alone.
 const MOST_TO_RESAMPLE: usize = 100;
 
-/// A figure of a run: its name, which ends with its unit, what it is called in the report (there without a row
-/// if empty), and where it comes from.
+/// A figure of a run: its name, which ends with its unit, what it is called in the report (there
+/// without a row if empty), and where it comes from.
 type Source = (&'static str, &'static str, fn(&Used) -> Reading<u64>);
 
 /// What the CPU time is called in the report: its split follows it.
@@ -224,8 +224,8 @@ pub(crate) struct Switching {
     pub(crate) profile: Reading<CostProfile>,
     /// The estimate.
     pub(crate) cost: ProgramCost,
-    /// Estimated switch overhead in one run, in nanoseconds: switches x cost of one. Absent where there is
-    /// no estimate.
+    /// Estimated switch overhead in one run, in nanoseconds: switches x cost of one. Absent where
+    /// there is no estimate.
     #[serde(rename = "lost_ns")]
     pub(crate) overhead_ns: Option<Range>,
     /// The same by the direct cost alone.
@@ -236,9 +236,9 @@ pub(crate) struct Switching {
 }
 
 impl Switching {
-    /// The estimate for the medians of a command's runs. What it touches between two switches is not
-    /// watched, as that would disturb it: anything up to its greatest resident memory, but no more than
-    /// the largest array that was measured.
+    /// The estimate for the medians of a command's runs. What it touches between two switches is
+    /// not watched, as that would disturb it: anything up to its greatest resident memory, but no
+    /// more than the largest array that was measured.
     pub(crate) fn of(
         summary: &Summary,
         profile: Reading<CostProfile>,
@@ -291,8 +291,9 @@ fn second() -> usize {
 }
 
 impl Ratio {
-    /// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both ran to their end.
-    /// It is estimated on the logarithm, so that second / first and first / second say the same.
+    /// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both
+    /// ran to their end. It is estimated on the logarithm, so that second / first and first /
+    /// second say the same.
     pub(super) fn over(
         runs: &[&Run],
         [base, command]: [usize; 2],

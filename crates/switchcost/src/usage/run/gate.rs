@@ -1,4 +1,5 @@
-//! Whether a command takes more than the first: PASS, FAIL or UNDECIDED by the ratios within rounds.
+//! Whether a command takes more than the first: PASS, FAIL or UNDECIDED by the ratios within
+//! rounds.
 //!
 //! Answers and limit are those of `compare` (docs/method.md).
 
@@ -96,8 +97,8 @@ pub(crate) struct Change {
     pub(crate) base: f64,
     /// Median of this one.
     pub(crate) new: f64,
-    /// New / base within rounds, at the confidence at which all intervals hold together; absent without a round.
-    /// Ten are added to each count of switches.
+    /// New / base within rounds, at the confidence at which all intervals hold together; absent
+    /// without a round. Ten are added to each count of switches.
     pub(crate) ratio: Option<Estimate>,
     /// What follows.
     #[serde(flatten)]

@@ -47,7 +47,8 @@ const RUNS_TO_COMPARE: u32 = 10;
 pub(crate) struct RunArgs {
     /// Runs of the command [default: 1; of several commands 10]; from 5 on there are intervals
     ///
-    /// All runs have this program's standard input: what the first has read, the others will not find.
+    /// All runs have this program's standard input: what the first has read, the others will not
+    /// find.
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
     runs: Option<u32>,
 
@@ -57,9 +58,9 @@ pub(crate) struct RunArgs {
 
     /// Another command to compare with, in one word; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to the
-    /// command behind --. It is split into words as a shell does (quotes, backslashes), but no shell runs it: for
-    /// pipes and variables write "sh -c '...'".
+    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
+    /// rounds, to the command behind --. It is split into words as a shell does (quotes,
+    /// backslashes), but no shell runs it: for pipes and variables write "sh -c '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     vs: Vec<String>,
 
@@ -69,11 +70,12 @@ pub(crate) struct RunArgs {
     #[arg(long, num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
     parameter: Vec<String>,
 
-    /// Exit with 1 if a command takes more than the first by over this share; also the share within which a
-    /// figure is called not changed [default for that: 3%]
+    /// Exit with 1 if a command takes more than the first by over this share; also the share within
+    /// which a figure is called not changed [default for that: 3%]
     ///
-    /// The first is the one behind --, or has the first values: the base. All intervals hold together. The exit
-    /// codes are those of `compare`: 0 PASS, 1 FAIL, 3 UNDECIDED, and 2 if a run did not succeed.
+    /// The first is the one behind --, or has the first values: the base. All intervals hold
+    /// together. The exit codes are those of `compare`: 0 PASS, 1 FAIL, 3 UNDECIDED, and 2 if a run
+    /// did not succeed.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_above: Option<f64>,
 
@@ -336,8 +338,8 @@ fn rows(runs: &[Run]) -> Result<Vec<u8>> {
     csv::write(&names, runs.iter().map(row))
 }
 
-/// Adds what the switches cost, by the profile that was asked for. Where this machine has none a quick one is measured,
-/// unless somebody has asked to stop.
+/// Adds what the switches cost, by the profile that was asked for. Where this machine has none a
+/// quick one is measured, unless somebody has asked to stop.
 fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Option<&Chosen>) {
     let resident =
         record.commands.iter().filter_map(|command| command.median("max_resident_bytes"));

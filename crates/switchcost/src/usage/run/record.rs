@@ -13,8 +13,9 @@ use super::gate::Gate;
 use super::plan::Plan;
 use crate::observe::watch::Source;
 
-/// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of, and outputs are
-/// discarded from a command's second run on unless the plan says that they are shown.
+/// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of,
+/// and outputs are discarded from a command's second run on unless the plan says that they are
+/// shown.
 pub(crate) const SCHEMA: u32 = 2;
 
 /// Fields of getrusage(2) that Linux leaves at zero: they are no counts.
@@ -130,8 +131,8 @@ const MOST: f64 = 0.99;
 /// Process ids that are named one by one.
 const MOST_IDS: usize = 5;
 
-/// So much above what was there at exec the command's own memory must have been: the kernel counts pages
-/// for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
+/// So much above what was there at exec the command's own memory must have been: the kernel counts
+/// pages for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
 const NEAR: f64 = (256 << 10) as f64;
 
 /// Bytes of what points at a word.

@@ -6,8 +6,8 @@ use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A part with the 95 % interval that sampling leaves it; where children have a part in it whose ticks are
-/// not known ([`Split::with_children`]), with all that it may be.
+/// A part with the 95 % interval that sampling leaves it; where children have a part in it whose
+/// ticks are not known ([`Split::with_children`]), with all that it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Part {
     /// From 0 to 1.
@@ -25,7 +25,8 @@ pub(crate) struct Split {
     pub(crate) accounting: Reading<CpuAccounting>,
     /// Nanoseconds between two ticks: the resolution of one run's figures.
     pub(crate) tick_ns: Reading<u64>,
-    /// The command's own ticks that the split rests on, over all runs; absent where it rests on none.
+    /// The command's own ticks that the split rests on, over all runs; absent where it rests on
+    /// none.
     pub(crate) ticks: Option<f64>,
     /// Of the CPU time, the user part: that of the ticks, or where children have a part in it the
     /// kernel's own. Absent where fewer than five ticks fell into all runs.
@@ -35,8 +36,8 @@ pub(crate) struct Split {
     pub(crate) with_children: bool,
 }
 
-/// Own CPU time is all of it if no more than this part is missing: the clocks are read one after the
-/// other, and wait4(2) rounds to microseconds.
+/// Own CPU time is all of it if no more than this part is missing: the clocks are read one after
+/// the other, and wait4(2) rounds to microseconds.
 const ALL: f64 = 0.99;
 
 /// Fewer ticks than these say next to nothing: of four that are all user, half may be system.

@@ -1,4 +1,5 @@
-//! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose every figure.
+//! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose
+//! every figure.
 
 use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
@@ -320,7 +321,8 @@ fn shown(value: f64, name: &str) -> String {
     }
 }
 
-/// User and system time where the split is known: label, value, range. Of an exact one there is no range.
+/// User and system time where the split is known: label, value, range. Of an exact one there is no
+/// range.
 fn parts(summary: &Summary, shown: impl Fn(f64) -> String) -> Vec<[String; 3]> {
     let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
         return Vec::new();

@@ -86,7 +86,8 @@ fn few_or_equal_runs_have_no_outliers() {
 
 #[test]
 fn ratios_are_taken_within_rounds() {
-    // Each round twice as slow as the one before: only within rounds is the second 1.5 times the first.
+    // Each round twice as slow as the one before: only within rounds is the second 1.5 times the
+    // first.
     let runs = (0..6).flat_map(|round| {
         let ms = MS << round;
         [run(1, round, ms * 3 / 2, 6 * MS), run(0, round, ms, 2 * MS)]
@@ -123,7 +124,8 @@ fn the_split_rests_on_ticks() {
     let split = &record(plan(1, 4), with_children).commands[0].split;
     let user = split.user.unwrap();
     assert!(split.with_children && split.ticks == Some(10.0), "{split:?}");
-    // Wilson's 0.0567 to 0.5098 for 2 of 10, of a tenth; the kernel calls all user, which it cannot be.
+    // Wilson's 0.0567 to 0.5098 for 2 of 10, of a tenth; the kernel calls all user, which it cannot
+    // be.
     assert!((user.low - 0.00567).abs() < 1e-5 && (user.high - 0.95098).abs() < 1e-5, "{user:?}");
     assert_eq!(user.value.to_bits(), user.high.to_bits());
     // Four ticks in all: not resolved.

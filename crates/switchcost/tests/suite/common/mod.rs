@@ -51,8 +51,8 @@ impl Home {
         self.folder.path()
     }
 
-    /// `program` in this home, with no signal ignored or blocked; for the program under test behind a wrapper such as
-    /// `taskset`.
+    /// `program` in this home, with no signal ignored or blocked; for the program under test behind
+    /// a wrapper such as `taskset`.
     pub fn command(&self, program: &str) -> Command {
         let mut command = signals::command(program);
         command
@@ -72,8 +72,8 @@ impl Home {
         Said::of(self.command(PROGRAM).args(args))
     }
 
-    /// Measures a small ring, which must succeed: `args` bound it by rounds and laps, so that counts
-    /// are known.
+    /// Measures a small ring, which must succeed: `args` bound it by rounds and laps, so that
+    /// counts are known.
     pub fn measure(&self, args: &[&str]) -> Said {
         let said = self.run(&[&["ring", "--verbose", "--wide", "--budget", "60s"], args].concat());
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
@@ -124,8 +124,8 @@ impl Home {
         pids.filter_map(|pid| Process::read(pid, &mark)).collect()
     }
 
-    /// Waits until a process of this home runs the program of this name: the launcher's children are there
-    /// before it does. Gives all of them.
+    /// Waits until a process of this home runs the program of this name: the launcher's children
+    /// are there before it does. Gives all of them.
     pub fn wait_for_command(&self, name: &str) -> Vec<Process> {
         let named = |process: &Process| {
             let comm = fs::read_to_string(format!("/proc/{}/comm", process.pid));

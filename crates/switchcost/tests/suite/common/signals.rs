@@ -1,5 +1,5 @@
-//! Commands that no signal is kept from, whatever this test itself was started with: nohup(1), `&` in a script and
-//! some CI runners have signals ignored, and a program goes on with what it finds.
+//! Commands that no signal is kept from, whatever this test itself was started with: nohup(1), `&`
+//! in a script and some CI runners have signals ignored, and a program goes on with what it finds.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,8 +16,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     if *ARE_DEFAULT.get_or_init(|| kept_from(&own_status()) == 0) {
         return Command::new(program);
     }
-    // A shell cannot: what was ignored when it started stays so. GNU coreutils 8.31 or later; not looked up, as a test
-    // may say what PATH is.
+    // A shell cannot: what was ignored when it started stays so. GNU coreutils 8.31 or later; not
+    // looked up, as a test may say what PATH is.
     let mut command = Command::new("/usr/bin/env");
     command.arg("--default-signal").arg(program);
     command
@@ -27,15 +27,15 @@ fn own_status() -> String {
     fs::read_to_string("/proc/self/status").expect("a status")
 }
 
-/// The signals that a process with that status hands on ignored or blocked, a bit each. Of SIGPIPE, which every Rust
-/// program ignores, its children know nothing.
+/// The signals that a process with that status hands on ignored or blocked, a bit each. Of SIGPIPE,
+/// which every Rust program ignores, its children know nothing.
 fn kept_from(status: &str) -> u64 {
     let pipe = 1 << (Signal::PIPE.as_raw() - 1);
     (mask(status, "SigIgn:") & !pipe) | mask(status, "SigBlk:")
 }
 
-/// A set of signals of a status (proc_pid_status(5)), without the two that the C library keeps to itself: no program
-/// can change them.
+/// A set of signals of a status (proc_pid_status(5)), without the two that the C library keeps to
+/// itself: no program can change them.
 fn mask(status: &str, name: &str) -> u64 {
     const OF_THE_LIBRARY: u64 = 0b11 << 31;
     let set = status.lines().find_map(|line| line.strip_prefix(name)).expect("a set of signals");

@@ -19,7 +19,8 @@ pub enum Known {
     Never,
 }
 
-/// The CPU that a stored run measured on, as the table has it; absent where the machine does not say which it is.
+/// The CPU that a stored run measured on, as the table has it; absent where the machine does not
+/// say which it is.
 pub fn cpu_of(home: &Home) -> Option<String> {
     let text = fs::read_to_string(home.run_files().pop().expect("a run")).expect("a file");
     let header = Run::parse(&text).expect("a run").header;

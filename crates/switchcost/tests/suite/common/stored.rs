@@ -35,8 +35,8 @@ fn store(
     path.display().to_string()
 }
 
-/// That run as one of today's would be on a core that nobody shared: twice the rounds, every sample in ten slices
-/// with reference quanta around them.
+/// That run as one of today's would be on a core that nobody shared: twice the rounds, every sample
+/// in ten slices with reference quanta around them.
 pub fn full_speed_run(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
     let lines =
         RUN.lines().map(|text| serde_json::from_str::<Value>(text).expect("a line of JSON"));

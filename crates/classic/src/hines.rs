@@ -114,7 +114,8 @@ const LARGEST: u32 = 10_000_000;
 pub(crate) fn primes(call: &Call) -> Ended {
     let (sizes, trials) = sizes(call, "[primes [trials]]", LARGEST)?;
     print(
-        "             getrusage() us           getpinfo() us\nprimes    average  std. dev.    average  std. dev.\n",
+        "             getrusage() us           getpinfo() us\nprimes    average  std. dev.    \
+         average  std. dev.\n",
     )?;
     ask_the_kernel_rarely();
     let mut ratios = Vec::new();

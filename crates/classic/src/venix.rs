@@ -121,7 +121,8 @@ fn display(call: &Call, message: &str, loops: u32, used: Used) -> Ended {
     if total_ns < ENOUGH_NS {
         let more = u128::from(loops) * u128::from(ENOUGH_NS) / u128::from(total_ns);
         say(&format!(
-            "note: on most kernels the timer tick samples what is system and what is user time; {:.1} ms hold few ticks (`{} {}` takes some 1 s)",
+            "note: on most kernels the timer tick samples what is system and what is user time; \
+             {:.1} ms hold few ticks (`{} {}` takes some 1 s)",
             total_ns as f64 / 1e6,
             call.name,
             two_digits(more)
@@ -138,7 +139,8 @@ fn lines(message: &str, loops: u32, used: Used) -> Option<String> {
     let ms = total_ns as f64 / f64::from(loops) / 1e6;
     (total_ns > 0).then(|| {
         format!(
-            "{message}: {ms:.6} ms per loop.\n System {system}%, user {user}%, child sys {child_system}%, child user {child_user}%\n"
+            "{message}: {ms:.6} ms per loop.\n System {system}%, user {user}%, child sys \
+             {child_system}%, child user {child_user}%\n"
         )
     })
 }
@@ -157,7 +159,8 @@ mod tests {
     fn a_system_call_of_today_shows() {
         // 10,000 loops of 143 ns, of which the original would have made "0.00 ms".
         let text = lines("'getuid' system call", 10_000, [1_000_000, 430_000, 0, 0]).unwrap();
-        let expected = "'getuid' system call: 0.000143 ms per loop.\n System 69%, user 30%, child sys 0%, child user 0%\n";
+        let expected = "'getuid' system call: 0.000143 ms per loop.\n System 69%, user 30%, \
+             child sys 0%, child user 0%\n";
         assert_eq!(text, expected);
     }
 

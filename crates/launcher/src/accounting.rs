@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn the_files_as_linux_6_18_writes_them() {
-        let io = "rchar: 280076\nwchar: 262238\nsyscr: 32\nsyscw: 7\nread_bytes: 110592\nwrite_bytes: 266240\ncancelled_write_bytes: 262144\n";
+        let io = "rchar: 280076\nwchar: 262238\nsyscr: 32\nsyscw: 7\nread_bytes: 110592\n\
+             write_bytes: 266240\ncancelled_write_bytes: 262144\n";
         let expected = IoBytes {
             read_call_bytes: 280_076,
             write_call_bytes: 262_238,
@@ -237,7 +238,8 @@ mod tests {
         };
         assert_eq!(parse_io(io), Some(expected));
         assert_eq!(parse_io("rchar: 1\nwchar: x\n"), None);
-        let sched = "sh (18296, #threads: 1)\n-----\nse.sum_exec_runtime  :  54.757230\nse.nr_migrations  :   3\nnr_switches  :   17\n";
+        let sched = "sh (18296, #threads: 1)\n-----\nse.sum_exec_runtime  :  54.757230\n\
+             se.nr_migrations  :   3\nnr_switches  :   17\n";
         assert_eq!(item(sched, "se.nr_migrations"), Some(3));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("schedstat");

@@ -160,7 +160,8 @@ fn speed_in_words(levels: &Levels) -> Vec<String> {
         let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
         slowdown.map(|slowdown| {
             format!(
-                "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as slow",
+                "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as \
+                 slow",
                 shared * 100.0
             )
         })

@@ -25,7 +25,8 @@ pub fn in_words(record: &Record) -> Option<String> {
         format!(" By CPU time a switch costs at most {}.", words::time(of.high()))
     });
     Some(format!(
-        "No cost of a switch at full speed: other tasks{who} shared CPU {cpu} in {:.0} % of the slices.{bound} {}.",
+        "No cost of a switch at full speed: other tasks{who} shared CPU {cpu} in {:.0} % of the \
+         slices.{bound} {}.",
         100.0 * share,
         advice(record, cpu)
     ))

@@ -412,7 +412,8 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     let found = schema.ok_or_else(|| lacks("no schema version"))?;
     if found > u64::from(SCHEMA) {
         return Err(RunError(format!(
-            "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer switchcost"
+            "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer \
+             switchcost"
         )));
     }
     let experiment = value.pointer("/header/plan/experiment").and_then(Value::as_str);

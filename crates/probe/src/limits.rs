@@ -184,8 +184,8 @@ fn of_kind(root: &Path, call: &str) -> Option<Limit> {
         _ => return None,
     };
     // With the kernel's own values, whatever the machine's are.
-    let raise = "ask for fewer members: the ring lives in an IPC namespace of its own, which begins \
-                 with the kernel's default, whatever it is outside";
+    let raise = "ask for fewer members: the ring lives in an IPC namespace of its own, which \
+         begins with the kernel's default, whatever it is outside";
     Some(Limit { raise: raise.to_string(), ..limit })
 }
 

@@ -50,7 +50,8 @@ pub fn needs(policy: Policy, errno: Errno) -> String {
     let limit = getrlimit(Resource::Rtprio).current;
     let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
     format!(
-        "it needs CAP_SYS_NICE (run as root) or RLIMIT_RTPRIO of {} or more (ulimit -r; now {limit})",
+        "it needs CAP_SYS_NICE (run as root) or RLIMIT_RTPRIO of {} or more (ulimit -r; now \
+         {limit})",
         policy.priority()
     )
 }

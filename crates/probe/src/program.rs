@@ -103,8 +103,8 @@ impl Watched {
         }
         if watched.text("stat")?.of_stat("flags", |stat| stat.is_kernel_thread())? {
             return Err(WatchError::Other(format!(
-                "'{}' is a thread of the kernel: it has no memory of its own and no program; name a \
-                 program's process",
+                "'{}' is a thread of the kernel: it has no memory of its own and no program; \
+                 name a program's process",
                 watched.name
             )));
         }

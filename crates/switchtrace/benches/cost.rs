@@ -268,8 +268,8 @@ fn flood(seconds: usize) {
         let switches: u64 = made.iter().map(|(_, switches)| switches).sum();
         let kind = if options.recording.is_some() { "recording" } else { "aggregated" };
         println!(
-            "{kind}: {:.0} switches/s for {elapsed:.1} s on {cpus} CPUs, {missing} of {switches} not counted; \
-             {:?}; {events} events, at most {most} at once",
+            "{kind}: {:.0} switches/s for {elapsed:.1} s on {cpus} CPUs, {missing} of {switches} \
+             not counted; {:?}; {events} events, at most {most} at once",
             switches as f64 / elapsed,
             tracer.lost()
         );

@@ -97,7 +97,8 @@ impl fmt::Display for Refusal {
         }
         if let Some(bytes) = self.memlock_bytes {
             said.push(format!(
-                "before Linux 5.11 maps count as locked memory, limited to {bytes} bytes: `ulimit -l unlimited`"
+                "before Linux 5.11 maps count as locked memory, limited to {bytes} bytes: \
+                 `ulimit -l unlimited`"
             ));
         }
         if self.not_in_kernel {

@@ -32,7 +32,8 @@ impl Clocks {
         let are_brought = changes.iter().any(|change| change.at_one_clock);
         let how = if are_brought { "times are at one clock" } else { "that is in the ratios" };
         let in_words = format!(
-            "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in base): {how}",
+            "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in \
+             base): {how}",
             percent.abs()
         );
         (percent.abs() > 100.0 * DIFFERS).then_some(Self { base_ghz, new_ghz, in_words })

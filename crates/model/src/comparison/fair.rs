@@ -114,10 +114,12 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
     let (one, other) = (&base.profile, &new.profile);
     if one != other {
         return Some(format!(
-            "not fair: one was measured by a {one} build, the other by a {other} build of this program"
+            "not fair: one was measured by a {one} build, the other by a {other} build of this \
+             program"
         ));
     }
-    let why = "measured by different builds of this program: a change of the measured code would be in the ratio";
+    let why = "measured by different builds of this program: a change of the measured code would \
+         be in the ratio";
     (base.version != new.version || base.commit != new.commit).then(|| why.to_string())
 }
 
@@ -128,8 +130,8 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
     match is_published(base) && is_published(new) {
         true => "published figures have no interval: no answer is possible".to_string(),
         false => format!(
-            "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
-             the figure as printed"
+            "different machines; a published figure has no interval: the ratio's is {whose} \
+             alone, and holds for the figure as printed"
         ),
     }
 }

@@ -60,9 +60,9 @@ fn ticks_and_interrupts_are_told_of_all_measured_cpus_together() {
         ]),
         ..ten_seconds(vec![])
     };
-    let line = "also of CPUs 0,1: tasks that came and went between two looks 5.0 %, the hypervisor \
-                (steal) 10 %, soft interrupts (the link's own included) 5.0 %; virtio1-req.0 3000 a \
-                second";
+    let line = "also of CPUs 0,1: tasks that came and went between two looks 5.0 %, the \
+         hypervisor (steal) 10 %, soft interrupts (the link's own included) 5.0 %; virtio1-req.0 \
+         3000 a second";
     assert_eq!(found.line().as_deref(), Some(line));
 }
 

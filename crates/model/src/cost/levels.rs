@@ -138,7 +138,10 @@ impl<'a> Levels<'a> {
             by_members && jump.from <= *spaces && jump.to + TAKEN_BY_OTHERS > *spaces
         });
         let spaces = spaces.map(|spaces| {
-            format!("the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with other tasks")
+            format!(
+                "the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with \
+                 other tasks"
+            )
         });
         let runnable =
             self.runnable.filter(|tasks| by_members && (jump.from..jump.to).contains(tasks));

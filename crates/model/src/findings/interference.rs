@@ -276,14 +276,16 @@ impl Verdict {
         let moved = self.moves(setting);
         let Some(growth) = growth else {
             return format!(
-                "{name}: inconclusive, it needs two runs or more in both environments, and some scatter in each{moved}"
+                "{name}: inconclusive, it needs two runs or more in both environments, and some \
+                 scatter in each{moved}"
             );
         };
         let factor = with_range(growth);
         let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
         match too_often(growth, by_chance) {
             Some(share) => format!(
-                "{name}: growth of its interval not resolved, {factor}: swapping quiet and disturbed within rounds does as much in {} of the ways{moved}",
+                "{name}: growth of its interval not resolved, {factor}: swapping quiet and \
+                 disturbed within rounds does as much in {} of the ways{moved}",
                 percent(share)
             ),
             None if grew => {
@@ -305,7 +307,9 @@ impl Verdict {
         });
         let widths: Vec<String> = widths.collect();
         let first = match widths.is_empty() {
-            true => "How wide intervals of execution times are in each setting is not known (too few runs)".to_string(),
+            true => "How wide intervals of execution times are in each setting is not known (too \
+                 few runs)"
+                .to_string(),
             false => {
                 let confidence = 100.0 * CONFIDENCE;
                 format!("Intervals of execution times ({confidence:.0} %): {}", widths.join("; "))
@@ -418,7 +422,8 @@ fn hardly_disturbed(by_case: &ByCase, executions: &[Condition]) -> Option<String
     let events = executions.first()?.1.noise.events();
     (!told.is_empty()).then(|| {
         format!(
-            "fewer than {FEWEST_EVENTS} {events} fell into all runs together of: {}; longer runs meet more (--budget, or sizes that are closer together)",
+            "fewer than {FEWEST_EVENTS} {events} fell into all runs together of: {}; longer runs \
+             meet more (--budget, or sizes that are closer together)",
             told.join("; ")
         )
     })
@@ -434,7 +439,9 @@ fn held_back(by_case: &ByCase, executions: &[Condition]) -> Option<String> {
     let longest = samples.filter_map(|sample| sample.tally(EXECUTION_NS)?.max()).max()? as f64;
     (longest > limit).then(|| {
         format!(
-            "real-time runs lasted up to {}: the kernel may have held them back, as it gives real-time work 950 ms of each second (sched_rt_runtime_us); fewer --laps keep them below {}",
+            "real-time runs lasted up to {}: the kernel may have held them back, as it gives \
+             real-time work 950 ms of each second (sched_rt_runtime_us); fewer --laps keep them \
+             below {}",
             time(longest),
             time(limit)
         )

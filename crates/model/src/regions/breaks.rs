@@ -184,7 +184,8 @@ fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), S
             false => {
                 let up_to = percent(bound);
                 return Err(format!(
-                    "no break is resolved, but a jump of up to {up_to} between {place} would not be either"
+                    "no break is resolved, but a jump of up to {up_to} between {place} would not \
+                     be either"
                 ));
             }
         }

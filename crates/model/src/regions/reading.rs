@@ -134,8 +134,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     if direct > 0.0 && first.cost_at_first_ns > CLOSE_TO_DIRECT * direct {
         let times = two_digits(first.cost_at_first_ns / direct);
         return Some(format!(
-            "at the smallest array the cost is already {times}x the direct cost, so where all working sets fit was not \
-             measured"
+            "at the smallest array the cost is already {times}x the direct cost, so where all \
+             working sets fit was not measured"
         ));
     }
     let why = match (first.course, breaks.pieces.get(1)) {

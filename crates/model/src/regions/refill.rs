@@ -74,7 +74,8 @@ impl Refill {
         let holds = bytes(self.holds_bytes);
         let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
         format!(
-            "a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for each KiB fetched again"
+            "a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for \
+             each KiB fetched again"
         )
     }
 }

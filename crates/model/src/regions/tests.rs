@@ -176,9 +176,9 @@ fn the_paper_in_words() {
     assert_eq!(regions, [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge]);
     assert_eq!(
         read.in_words(),
-        "all working sets fit: flat at 4.00 us, 1.1 of c1; \
-         combined working sets exceed the cache from 222 KiB (192 to 256 KiB): rises from 25.6 us to 179 us, 6.7 to 47 of c1; \
-         one working set exceeds the cache from 512 KiB (384 to 768 KiB): flat at 179 us, 47 of c1"
+        "all working sets fit: flat at 4.00 us, 1.1 of c1; combined working sets exceed the \
+         cache from 222 KiB (192 to 256 KiB): rises from 25.6 us to 179 us, 6.7 to 47 of c1; one \
+         working set exceeds the cache from 512 KiB (384 to 768 KiB): flat at 179 us, 47 of c1"
     );
     let (low, high) = read.second_over_first().unwrap();
     assert!(low > 4.0 && high > 30.0 && high < 50.0, "{low} to {high}");

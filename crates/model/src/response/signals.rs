@@ -192,19 +192,24 @@ impl Signals {
                 format!(", at least a system call ({})", words::time(call.value()))
             });
             all.push(format!(
-                "why more expensive: the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"
+                "why more expensive: the formula's switch also pays for the pause that each \
+                 signal ends{call}: a signal to oneself has none, so two signals do not take it off"
             ));
         }
         if less {
             all.push(
-                "why cheaper: two signals to oneself may take off more than the two of the loop took, such as the second entry that a signal to oneself makes from the same call; nothing here measures it"
+                "why cheaper: two signals to oneself may take off more than the two of the loop \
+                 took, such as the second entry that a signal to oneself makes from the same \
+                 call; nothing here measures it"
                     .to_string(),
             );
         }
         if more || less {
             all.push(
-                "a ring's solo makes every call of a hop, its wait included, but never sleeps in it: what remains is sleeping, waking and the switch, \
-                 and what the calls find cold after a switch, which is more the longer they are: making and undoing a signal's frame is longer than a pipe's byte"
+                "a ring's solo makes every call of a hop, its wait included, but never sleeps in \
+                 it: what remains is sleeping, waking and the switch, and what the calls find \
+                 cold after a switch, which is more the longer they are: making and undoing a \
+                 signal's frame is longer than a pipe's byte"
                     .to_string(),
             );
         }

@@ -90,7 +90,8 @@ impl Work {
         let refused = |why: String| Err(WorkError(why));
         if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
             return refused(format!(
-                "--work {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and not empty (0 is no work)"
+                "--work {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and not \
+                 empty (0 is no work)"
             ));
         }
         Self::check_stride(stride_bytes)?;
@@ -156,7 +157,8 @@ impl Work {
         let is_walkable = stride_bytes > 0 && stride_bytes % ELEMENT_BYTES == 0;
         is_walkable.then_some(()).ok_or_else(|| {
             WorkError(format!(
-                "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes and above 0"
+                "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes \
+                 and above 0"
             ))
         })
     }

@@ -409,7 +409,8 @@ fn figures() {
                 let counted = part(&|v| v.shape().is_some() && v.knees.len() == knees.len());
                 let bracketed = part(&|v| v.knees.len() == knees.len() && brackets(v, knees));
                 println!(
-                    "{name:12} law {right:.3} inconclusive {silent:.3} knees {counted:.3} bracketed {bracketed:.3}"
+                    "{name:12} law {right:.3} inconclusive {silent:.3} knees {counted:.3} \
+                     bracketed {bracketed:.3}"
                 );
             }
         }

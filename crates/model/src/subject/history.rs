@@ -142,16 +142,17 @@ const SLOAN: Paper = Paper {
     year: 1992,
     source: "Sloan, Context Switch Time Scalability: Benchmark Results",
     experiment: Experiment::Ring,
-    note: "seconds are printed whole; there was no ring of one, so that a hop is compared, with all that it costs beside \
-           the switch",
+    note: "seconds are printed whole; there was no ring of one, so that a hop is compared, with \
+         all that it costs beside the switch",
 };
 
 const HINES: Paper = Paper {
     year: 2000,
-    source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in Linux",
+    source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in \
+         Linux",
     experiment: Experiment::ClockOverhead,
-    note: "means of single calls; today's are compared by calls in a row, and getpinfo, a call of their kernel, has no \
-           counterpart",
+    note: "means of single calls; today's are compared by calls in a row, and getpinfo, a call \
+         of their kernel, has no counterpart",
 };
 
 const LI: Paper = Paper {

@@ -159,7 +159,8 @@ pub(super) fn clock(before_ghz: f64, after_ghz: f64, before: &str, after: &str) 
     let way = if after_ghz > before_ghz { "higher" } else { "lower" };
     let percent = 100.0 * (after_ghz / before_ghz - 1.0).abs();
     format!(
-        "the core's clock is {percent:.1} % {way} since {}: {before_ghz:.2} -> {after_ghz:.2} GHz, which is taken out",
+        "the core's clock is {percent:.1} % {way} since {}: {before_ghz:.2} -> {after_ghz:.2} \
+         GHz, which is taken out",
         since(before, after)
     )
 }

@@ -94,7 +94,8 @@ pub mod malloc {
         Cause { name: "switched", in_words: "switched out" },
         Cause {
             name: "unexplained",
-            in_words: "unexplained (interrupts, steal, cold caches, a re-sync of threadclock, the allocator's housekeeping)",
+            in_words: "unexplained (interrupts, steal, cold caches, a re-sync of threadclock, \
+                 the allocator's housekeeping)",
         },
     ];
 

@@ -56,7 +56,11 @@ fn the_growths_are_those_of_the_printed_widths() {
 fn the_verdict_is_the_papers() {
     assert_eq!(
         verdict().in_words(),
-        "augmented setting: growth of its interval not resolved, 0.940x (0.587x to 1.50x); its means moved by -1.1 to +0.8 % (0 of 3 resolved). plain setting: its interval grew 4.09x (2.56x to 6.55x) under the disturbance; its means moved by +5.6 to +13.9 % (2 of 3 resolved). the plain setting's grew 4.35x (2.24x to 8.46x) as much as the augmented one's (90 % intervals)"
+        "augmented setting: growth of its interval not resolved, 0.940x (0.587x to 1.50x); its \
+         means moved by -1.1 to +0.8 % (0 of 3 resolved). plain setting: its interval grew 4.09x \
+         (2.56x to 6.55x) under the disturbance; its means moved by +5.6 to +13.9 % (2 of 3 \
+         resolved). the plain setting's grew 4.35x (2.24x to 8.46x) as much as the augmented \
+         one's (90 % intervals)"
     );
 }
 

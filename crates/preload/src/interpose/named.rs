@@ -210,7 +210,8 @@ fn find(number: usize) -> *mut c_void {
     let found = if name.is_null() { null_mut() } else { unsafe { next_symbol(name) } };
     if found.is_null() {
         // The program asked for it where it may be absent, and calls it now, as it saw ours.
-        const TEXT: &[u8] = b"switchcost profile: a function of --calls is in no library of this program, and was called\n";
+        const TEXT: &[u8] = b"switchcost profile: a function of --calls is in no library of this \
+             program, and was called\n";
         // SAFETY: reads the text; what cannot be written is lost. Then the program ends.
         unsafe {
             libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len());

@@ -29,7 +29,9 @@ impl Made {
         made.task(2, 2, "kthreadd", KERNEL, 0, 0, 5 * MS);
         made.task(OWN, OWN, "switchcost", USER, 400, 0, 40 * MS);
         made.cpus([[100, 0, 0], [200, 0, 0]]);
-        let interrupts = "            CPU0       CPU1\n 36:     0   777745 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\nLOC:  13736366    3601589   Local timer interrupts\nERR:          0\n";
+        let interrupts = "            CPU0       CPU1\n 36:     0   777745 \
+             PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\nLOC:  13736366    3601589   Local \
+             timer interrupts\nERR:          0\n";
         made.put("interrupts", interrupts);
         made
     }
@@ -46,7 +48,8 @@ impl Made {
         let ticks = ns / (10 * MS);
         let stat = format!(
             "{tid} ({name}) S {parent} 0 0 0 -1 {flags} 0 0 0 0 0 {ticks} 0 0 20 0 1 0 203 0 0 \
-             18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 {cpu} 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+             18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 {cpu} 0 0 0 0 0 0 0 0 0 0 0 \
+             0 0\n"
         );
         self.put(&format!("{pid}/task/{tid}/stat"), &stat);
         self.put(&format!("{pid}/task/{tid}/schedstat"), &format!("{ns} 7025319 355\n"));
@@ -179,7 +182,9 @@ fn time_of_the_cpu_that_nobody_was_seen_to_have_is_told() {
     made.task(700, 700, "seen", USER, 1, 1, 3000 * MS);
     let stat = fs::read_to_string(made.0.path().join(format!("proc/{OWN}/stat"))).unwrap();
     made.put(&format!("{OWN}/stat"), &stat.replace(" 0 0 20 0 1 ", " 300 200 20 0 1 "));
-    let interrupts = "            CPU0       CPU1\n 36:     9   777755 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\nLOC:  13736366    3601589   Local timer interrupts\nERR:          0\n";
+    let interrupts = "            CPU0       CPU1\n 36:     9   777755 PCI-MSIX-0000:00:02.0   \
+         1-edge      virtio1-req.0\nLOC:  13736366    3601589   Local timer interrupts\n\
+         ERR:          0\n";
     made.put("interrupts", interrupts);
     let seen = watcher.end();
     assert_eq!(seen.unseen_ns, Some(2000 * MS));

@@ -302,7 +302,8 @@ ERR:          0
 
     #[test]
     fn cpus_that_are_off_leave_gaps() {
-        let arm = "           CPU0       CPU4       CPU5\n 13:  1  20 300  GICv3  30 Level  arch_timer\nIPI0: 9 9 9  Rescheduling interrupts\n";
+        let arm = "           CPU0       CPU4       CPU5\n 13:  1  20 300  GICv3  30 Level  \
+             arch_timer\nIPI0: 9 9 9  Rescheduling interrupts\n";
         assert_eq!(devices(arm), [(0, 1), (4, 20), (5, 300)]);
     }
 

@@ -68,7 +68,8 @@ pub fn make<M: Make>(case: &Case, seed: u64, alone: bool) -> Result<Ring, RingEr
         (Some(work), None) => {
             Array::check(&work).map_err(|limit| {
                 RingError::Memory(format!(
-                    "a working set of {} bytes cannot be allocated: the limit is {limit} bytes (--work)",
+                    "a working set of {} bytes cannot be allocated: the limit is {limit} bytes \
+                     (--work)",
                     work.bytes
                 ))
             })?;

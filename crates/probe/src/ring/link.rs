@@ -69,7 +69,8 @@ pub enum RingError {
     Denied(String),
     /// The machine ran out of something while the ring was set up.
     #[error(
-        "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. {limits}",
+        "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. \
+         {limits}",
         .call.0, .call.1
     )]
     Refused {

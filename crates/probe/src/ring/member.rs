@@ -306,7 +306,8 @@ impl<'a> Leader<'a> {
         };
         if found != expected {
             return Err(RingError::Broken(format!(
-                "the token came back as {found} instead of {expected}: not every member passed it on"
+                "the token came back as {found} instead of {expected}: not every member passed \
+                 it on"
             )));
         }
         self.token = found;

@@ -143,7 +143,9 @@ impl End {
         let refused = std::io::Error::from_raw_os_error(errno as i32);
         Some(match self {
             Self::Signal(9) => {
-                "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see dmesg)".into()
+                "it was killed by signal 9; if nobody did that, the kernel ran out of memory \
+                 (see dmesg)"
+                    .into()
             }
             Self::Signal(signal) => format!("it was killed by signal {signal}"),
             Self::Status(0) if errno == 0 => return None,

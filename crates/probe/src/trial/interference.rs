@@ -172,7 +172,8 @@ pub fn check_noise(noise: Noise) -> Result<(), TrialError> {
 
 fn no_loopback(error: io::Error) -> TrialError {
     TrialError(format!(
-        "no datagram can be sent to this machine itself: {error} (ip link set lo up; or another --noise)"
+        "no datagram can be sent to this machine itself: {error} (ip link set lo up; or another \
+         --noise)"
     ))
 }
 

@@ -155,8 +155,8 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     }
     if blocks.iter().any(Option::is_none) {
         return Err(TrialError(format!(
-            "malloc gave no {bytes} bytes: {trials} such blocks do not fit; ask for smaller ones or fewer \
-             --trials"
+            "malloc gave no {bytes} bytes: {trials} such blocks do not fit; ask for smaller ones \
+             or fewer --trials"
         )));
     }
     frees.marks = Marks::now();

@@ -51,8 +51,9 @@ fn of_garbage_only_what_is_true_is_known() {
             "/kernel/hz/unknown",
             json!(
                 "/proc/config.gz: is not a regular file; \
-             /boot/config-../../../../../../etc/passwd: No such file or directory (os error 2); \
-             /lib/modules/../../../../../../etc/passwd/config: No such file or directory (os error 2)"
+                 /boot/config-../../../../../../etc/passwd: No such file or directory (os error \
+                 2); /lib/modules/../../../../../../etc/passwd/config: No such file or directory \
+                 (os error 2)"
             ),
         ),
         (

@@ -155,8 +155,8 @@ pub(crate) fn run_name(text: &str) -> Result<String, String> {
     match begins && text.len() <= LONGEST_NAME && text.chars().all(is_plain) {
         true if text != "last" && !text.ends_with(".jsonl") => Ok(text.to_string()),
         _ => Err(format!(
-            "accepted: a letter or digit, then letters, digits, '.', '-', '_' and '+', at most {LONGEST_NAME}; not \
-             'last' and not the name of a run file"
+            "accepted: a letter or digit, then letters, digits, '.', '-', '_' and '+', at most \
+             {LONGEST_NAME}; not 'last' and not the name of a run file"
         )),
     }
 }

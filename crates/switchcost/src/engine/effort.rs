@@ -78,8 +78,8 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         let budget = humantime::format_duration(self.budget);
         let needed = (CASE * FEWEST_ROUNDS).as_secs_f64() * all as f64;
         let note = format!(
-            "{TOO_SHORT} {budget} is too short for {all} cases: about {needed:.0} s give intervals; measured are {kept} \
-             of {} sizes",
+            "{TOO_SHORT} {budget} is too short for {all} cases: about {needed:.0} s give \
+             intervals; measured are {kept} of {} sizes",
             sizes.len()
         );
         (chosen, Some(note))
@@ -128,7 +128,8 @@ mod tests {
         assert_eq!(
             note.as_deref(),
             Some(
-                "budget: 5s is too short for 53 cases: about 34 s give intervals; measured are 6 of 52 sizes"
+                "budget: 5s is too short for 53 cases: about 34 s give intervals; measured are 6 \
+                 of 52 sizes"
             )
         );
         assert_eq!(effort(1, None).fitting(&sizes, 1, 1).0, [2, 53], "never fewer than both ends");

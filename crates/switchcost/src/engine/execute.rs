@@ -171,8 +171,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
-            "{} is one half of a session that measured two settings: it cannot go on alone (compare --ab \
-             measures both anew)",
+            "{} is one half of a session that measured two settings: it cannot go on alone \
+             (compare --ab measures both anew)",
             run.header.run
         )));
     }
@@ -231,8 +231,8 @@ impl More {
             return Ok(());
         };
         Err(usage(format!(
-            "the run file names a library to be loaded into what is measured, '{library}': if you trust it, resume \
-             with --preload {}",
+            "the run file names a library to be loaded into what is measured, '{library}': if \
+             you trust it, resume with --preload {}",
             shell_words::quote(&library)
         )))
     }
@@ -275,9 +275,9 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     let mut notices = Vec::new();
     if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
-            "what is measured may use every CPU that this program may, which wakes up there to take \
-             each sample; for a CPU of its own measure on fewer (--placement, --cpu) or allow it one \
-             more (taskset, cpuset)"
+            "what is measured may use every CPU that this program may, which wakes up there to \
+             take each sample; for a CPU of its own measure on fewer (--placement, --cpu) or \
+             allow it one more (taskset, cpuset)"
                 .to_string(),
         );
     }

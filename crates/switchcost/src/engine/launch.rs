@@ -103,8 +103,8 @@ impl Workers {
             }
             None => Err(refused(format!("it did not start the worker ({status})"))),
             Some(standing) if Some(standing.pid) != started => Err(refused(
-                "it starts the worker as a child of its own instead of becoming it (exec): the worker \
-                 would outlive this program"
+                "it starts the worker as a child of its own instead of becoming it (exec): the \
+                 worker would outlive this program"
                     .to_string(),
             )),
             Some(standing) => Ok(standing),

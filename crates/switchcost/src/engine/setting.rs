@@ -83,8 +83,8 @@ impl Here {
             PlacementArg::Free => Ok(Placement::Free { cpus: self.allowed.clone() }),
             PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
             PlacementArg::Sweep => Err(usage(
-                "--placement sweep: measures rings only (accepted here: same, free, or CPU numbers; \
-                 see switchcost ring)",
+                "--placement sweep: measures rings only (accepted here: same, free, or CPU \
+                 numbers; see switchcost ring)",
             )),
             PlacementArg::Cpus(cpus) => {
                 cpus.iter().try_for_each(|cpu| self.check_cpu("--placement", *cpu))?;
@@ -117,14 +117,15 @@ impl Here {
         let online = of.online.known().filter(|list| !list.contains(cpu));
         Err(usage(match (present, online) {
             (Some(present), _) => format!(
-                "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
+                "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: \
+                 {have})"
             ),
             (None, Some(online)) => {
                 format!("{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})")
             }
             (None, None) => format!(
-                "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
-                 see taskset -p $$ and the control group's cpuset)"
+                "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted \
+                 here: {have}; see taskset -p $$ and the control group's cpuset)"
             ),
         }))
     }
@@ -166,7 +167,8 @@ pub(crate) fn chosen_cpu(cpu: u32, machine: &Machine) -> String {
     let counts: Vec<String> =
         counts.iter().map(|of| format!("CPU {}: {}", of.cpu, of.devices)).collect();
     format!(
-        "setting: members on CPU {cpu}, by the interrupts of devices since the start of the machine ({})",
+        "setting: members on CPU {cpu}, by the interrupts of devices since the start of the \
+         machine ({})",
         counts.join(", ")
     )
 }

@@ -110,7 +110,8 @@ pub(crate) const TOO_SHORT: &str = "budget:";
 pub(crate) const GHZ: &str = "GHz";
 
 /// What `at_clock` gives.
-pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's own clock, and that clock; -: not known, or not to be quoted\n";
+pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's own \
+     clock, and that clock; -: not known, or not to be quoted\n";
 
 /// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
 pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {
@@ -313,7 +314,8 @@ fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
     lines.extend(common.ns_per_tick.map(|ns| {
         let mhz = 1000.0 / ns;
         format!(
-            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the core's clock"
+            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the \
+             core's clock"
         )
     }));
     lines.push(format!("machine: {}", common.noise.in_words()));

@@ -82,7 +82,8 @@ pub(crate) enum Command {
     /// and whether the machine was quiet enough to believe it, and stores the runs. --report writes
     /// charts.
     #[command(
-        after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s --name before\n  switchcost measure --report report.html"
+        after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s \
+             --name before\n  switchcost measure --report report.html"
     )]
     Measure(MeasureArgs),
     /// Measure a ring of processes that pass a token round, against its size
@@ -92,7 +93,9 @@ pub(crate) enum Command {
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
     #[command(
-        after_long_help = "Examples:\n  switchcost ring\n  switchcost ring --members 2..64:x2 --kind thread\n  switchcost ring --link all --members 2\n  switchcost ring --placement sweep --members 2 --name pinned"
+        after_long_help = "Examples:\n  switchcost ring\n  switchcost ring --members 2..64:x2 \
+             --kind thread\n  switchcost ring --link all --members 2\n  switchcost ring \
+             --placement sweep --members 2 --name pinned"
     )]
     Ring(RingArgs),
     /// Measure direct and total cost of a switch by working set, stride and kind of access
@@ -105,7 +108,8 @@ pub(crate) enum Command {
     /// fit together; one alone does not fit. They are found from the data alone, and set beside
     /// this machine's caches afterwards.
     #[command(
-        after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
+        after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
+             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
     )]
     Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
@@ -127,9 +131,8 @@ pub(crate) enum Command {
     /// parts explain it. All cases are measured in one shuffled schedule, so that what is computed
     /// from several of them is paired within rounds. What registers in use add to a switch:
     /// switchcost ring --members 2 --state all.
-    #[command(
-        after_long_help = "Examples:\n  switchcost response\n  switchcost response --only wakeup\n  switchcost response --only interrupts --busy-policy fifo"
-    )]
+    #[command(after_long_help = "Examples:\n  switchcost response\n  switchcost response --only \
+             wakeup\n  switchcost response --only interrupts --busy-policy fifo")]
     Response(ResponseArgs),
     /// Compare two runs, or two settings measured side by side: did it change?
     ///
@@ -139,9 +142,9 @@ pub(crate) enum Command {
     /// 0; 1 if --fail-above was given and a case has become slower beyond it; 2 if there is no
     /// comparison, or if --fail-above was given and a case that BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
-    #[command(
-        after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  switchcost compare free pinned --across placement\n  switchcost compare --ab '' 'nice -n 10' --members 2"
-    )]
+    #[command(after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  \
+             switchcost compare free pinned --across placement\n  switchcost compare --ab '' \
+             'nice -n 10' --members 2")]
     Compare(Box<CompareArgs>),
     /// Follow a cost through the stored runs: when did it change, and what changed with it?
     ///
@@ -151,16 +154,17 @@ pub(crate) enum Command {
     /// microcode, CPU, and this program's build. Runs whose figure does not hold are left out, with
     /// the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by more than
     /// that, 3 if a change of that size would not be seen; 2 if there is no series.
-    #[command(
-        after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend ./builds/ --by build --json -"
-    )]
+    #[command(after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' \
+             --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend \
+             ./builds/ --by build --json -")]
     Trend(TrendArgs),
     /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
     ///
     /// The file needs no network and no other file. It opens with what was measured, on what, and
     /// what it says; a table under each chart has its numbers.
     #[command(
-        after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost report base last history:sun-4/280"
+        after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost \
+             report base last history:sun-4/280"
     )]
     Report(ReportArgs),
     /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
@@ -179,7 +183,9 @@ pub(crate) enum Command {
     /// first four is printed; other signals end or stop this program as any other. All commands are
     /// looked up before the first is run. Nothing is stored: --json keeps the figures.
     #[command(
-        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- \
+             sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 \
+             --parameter jobs 1,2,4 -- make -j{jobs}"
     )]
     Run(RunArgs),
     /// Measure the CPU time of each call of a command's allocator, or of functions that you name
@@ -190,12 +196,14 @@ pub(crate) enum Command {
     /// launch; intervals are over launches. The command is not changed or built anew, but has to be
     /// linked dynamically. The report goes to standard error, and the exit code is the command's.
     /// Nothing is stored: --json keeps all, with histograms.
+    #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
+             'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
+             sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once")]
     #[command(
-        after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c 'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once"
-    )]
-    #[command(
-        mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema profile`) to a file, or - for standard output"))
+        mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
+             or - for standard output")),
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema profile`) \
+             to a file, or - for standard output"))
     )]
     Profile(ProfileArgs),
     /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it
@@ -204,7 +212,8 @@ pub(crate) enum Command {
     /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
     /// prints the same for scripts.
     #[command(
-        after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort wait\n  switchcost top --batch=json --updates 5"
+        after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort \
+             wait\n  switchcost top --batch=json --updates 5"
     )]
     Top(TopArgs),
     /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
@@ -214,11 +223,14 @@ pub(crate) enum Command {
     /// stays attached, however it ends. What the switches cost is looked up in the stored run of
     /// `cost`. With a command the figures go to standard error, and the exit code is the command's.
     #[command(
-        after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all --seconds 5\n  switchcost trace -- make -j4"
+        after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
+             --seconds 5\n  switchcost trace -- make -j4"
     )]
     #[command(
-        mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a file, or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema trace`) to a file, or - for standard output"))
+        mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \
+             file, or - for standard output")),
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema trace`) to \
+             a file, or - for standard output"))
     )]
     Trace(TraceArgs),
     /// List, show, export, resume or remove stored runs

@@ -124,8 +124,8 @@ fn plan(
     match a == b {
         true => Ok(halves),
         false => Err(usage(
-            "--ab: behind one prefix other rings can be measured than behind the other: name those that \
-             both can have (--link, --placement)",
+            "--ab: behind one prefix other rings can be measured than behind the other: name \
+             those that both can have (--link, --placement)",
         )),
     }
 }
@@ -179,7 +179,8 @@ impl Half {
             })?;
             if let Some(asked) = args.policy.filter(|asked| *asked != policy) {
                 return Err(usage(format!(
-                    "it sets policy {policy}, and --policy {asked} would undo it (leave one of them out)"
+                    "it sets policy {policy}, and --policy {asked} would undo it (leave one of \
+                     them out)"
                 )));
             }
             for case in &mut plan.cases {

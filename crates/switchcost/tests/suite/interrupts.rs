@@ -216,7 +216,8 @@ fn without_the_device_the_report_says_how_to_get_it() {
     let record = said.json();
     assert_eq!(sleepers(&record), [(1, None), (50_000, None)]);
     let words = said.err.replace("\n  ", " ");
-    let told = "idle states: what leaving one adds is not measured: it needs access to /dev/cpu_dma_latency (root)";
+    let told = "idle states: what leaving one adds is not measured: it needs access to \
+         /dev/cpu_dma_latency (root)";
     assert!(words.contains(told), "{}", said.err);
     let notices = record["header"]["notices"].to_string();
     assert!(notices.contains("/dev/cpu_dma_latency: "), "the errno stands with it: {notices}");

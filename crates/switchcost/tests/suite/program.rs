@@ -136,8 +136,10 @@ fn a_shell_that_waits_makes_at_least_that_many_switches() {
     assert!(voluntary >= 20, "{voluntary}");
     assert_eq!(figures["command"][0], "sh");
     assert!(
-        unwrapped(&said.err)
-            .starts_with("What switching costs it is not known: no stored cost profile: run `switchcost cost` first."),
+        unwrapped(&said.err).starts_with(
+            "What switching costs it is not known: no stored cost profile: run \
+                 `switchcost cost` first."
+        ),
         "{}",
         said.err
     );

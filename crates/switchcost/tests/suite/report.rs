@@ -152,7 +152,8 @@ fn what_a_run_file_says_is_text_and_nothing_else() {
     for tag in ["<script", "</script", "<img"] {
         assert_eq!(count(&html, tag), count(&harmless, tag), "{tag}");
     }
-    let escaped = "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;&quot;&#39;&amp;";
+    let escaped = "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x \
+         onerror=alert(2)&gt;&quot;&#39;&amp;";
     assert!(count(&html, escaped) > 5, "what was said is still there");
     assert!(attribute(chart(&html, "ring-cost"), "data-names").starts_with(escaped));
 }

@@ -245,7 +245,8 @@ fn the_table_has_a_row_for_each_size_and_says_how_far_to_trust_it() {
     }
     let solo = said.table()[0].join(" ");
     assert!(solo.contains(" - (solo) ") && solo.ends_with(" 1"), "{solo}");
-    let columns = "members real s CPU s user s system s projected s ns/switch interval cycles/switch GHz ns/hop switches/hop clean % rounds";
+    let columns = "members real s CPU s user s system s projected s ns/switch interval \
+         cycles/switch GHz ns/hop switches/hop clean % rounds";
     let header = said.out.lines().find(|line| line.starts_with("members")).expect("a header");
     assert_eq!(header.split_whitespace().collect::<Vec<_>>().join(" "), columns);
     for word in ["scaling: ", "machine: ", "stopped: all rounds are done", "run file: "] {

@@ -421,7 +421,8 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
     let (once, stop) = (once.display(), stop.display());
     // A daemon of the first run that goes on making orphans while the others run.
     let script = format!(
-        "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep 0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
+        "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep \
+         0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
     );
     let (said, record) =
         record(&home, &["-n", "4", "--tree", "--verbose", "--", "sh", "-c", &script]);
@@ -525,7 +526,8 @@ fn the_first_run_of_each_command_shows_its_output() {
     assert_eq!(lines, ["a", "b"]);
     // What was closed stays closed.
     let script = format!(
-        "exec {PROGRAM} run --quiet --no-estimate -n 3 -- sh -c '[ ! -e /proc/$$/fd/1 ] || exit 9' >&-"
+        "exec {PROGRAM} run --quiet --no-estimate -n 3 -- sh -c '[ ! -e /proc/$$/fd/1 ] || exit \
+         9' >&-"
     );
     assert_eq!(Said::of(home.command("sh").args(["-c", &script])).code, Some(0));
 }

@@ -15,7 +15,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 #[test]
 fn signals_reach_the_command() {
     let home = Home::new();
-    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; trap 'exit 43' USR2; echo ready >&2; while :; do sleep 0.05; done";
+    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; trap 'exit 43' \
+         USR2; echo ready >&2; while :; do sleep 0.05; done";
     for (signal, code) in
         [(Signal::INT, 40), (Signal::TERM, 41), (Signal::HUP, 42), (Signal::USR2, 43)]
     {
@@ -64,7 +65,8 @@ fn ctrl_c_reaches_the_command_once() {
     let ready = home.path().join("ready");
     let trapped = home.path().join("trapped.sh");
     let text = format!(
-        "trap 'echo got >> {0}' INT\necho ready > {0}\nn=0\nwhile [ $n -lt 1 ]; do sleep 0.05; n=$(grep -c got {0}); done\nsleep 0.3\nexit 9\n",
+        "trap 'echo got >> {0}' INT\necho ready > {0}\nn=0\nwhile [ $n -lt 1 ]; do sleep 0.05; \
+         n=$(grep -c got {0}); done\nsleep 0.3\nexit 9\n",
         ready.display()
     );
     fs::write(&trapped, text).expect("a file");
@@ -130,7 +132,8 @@ impl Counter {
         // It waits for nothing: a shell runs its traps between two commands, and two signals before
         // that are one.
         let script = format!(
-            "n=0; trap 'n=$((n+1)); echo x >> {at}/seen' INT TERM HUP USR1; echo ready > {at}/ready; while [ ! -e {at}/end ]; do :; done; echo $n > {at}/count"
+            "n=0; trap 'n=$((n+1)); echo x >> {at}/seen' INT TERM HUP USR1; echo ready > \
+             {at}/ready; while [ ! -e {at}/end ]; do :; done; echo $n > {at}/count"
         );
         Self { script, folder }
     }
@@ -274,7 +277,8 @@ fn signals_that_the_caller_ignores_do_not_end_a_series() {
     let home = Home::new();
     let json = path(&home, "r.json");
     let script = format!(
-        "trap '' HUP; exec {PROGRAM} run --no-estimate -n 20 --json {json} -- sh -c 'echo x >> {json}.count; sleep 0.02'"
+        "trap '' HUP; exec {PROGRAM} run --no-estimate -n 20 --json {json} -- sh -c 'echo x >> \
+         {json}.count; sleep 0.02'"
     );
     let mut shell = home.command("sh");
     let child = shell.args(["-c", &script]).stderr(Stdio::piped()).spawn().expect("a shell");

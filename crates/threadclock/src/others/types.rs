@@ -66,7 +66,8 @@ impl fmt::Display for OthersError {
             Self::NoSuchThread(tid) => write!(f, "no thread {tid} has been seen"),
             Self::NoTable => f.write_str("not a table of threads of this version of switchtrace"),
             Self::NotTraced => f.write_str(
-                "the table is not kept up to date: its tracer has ended or is in another pid namespace",
+                "the table is not kept up to date: its tracer has ended or is in another pid \
+                 namespace",
             ),
             Self::Os { call, errno } => write!(f, "{call}: errno {errno}"),
         }

@@ -105,7 +105,8 @@ fn outliers_do_not_make_a_growth() {
     }
     let percent = |count: u64| 100.0 * count as f64 / TRIALS as f64;
     println!(
-        "covered {:.1} %, interval claims {:.1} %, words claim {:.1} %; of a threefold growth {:.1} % is found",
+        "covered {:.1} %, interval claims {:.1} %, words claim {:.1} %; of a threefold growth \
+         {:.1} % is found",
         percent(covered),
         percent(by_interval),
         percent(told),
@@ -336,10 +337,11 @@ fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
     assert_eq!(
         found.verdict.headline(Noise::Net),
         format!(
-            "Intervals of execution times (90 %): in quiet 1.8 % wide in the augmented setting and 1.8 % in the plain \
-             one, no difference resolved (0.443x to 2.26x); under packets 1.8 % wide in the augmented setting and 14 % \
-             in the plain one, 8.00x ({low} to {high}) as wide. By packets they grew: not resolved (0.443x to 2.26x) in \
-             the augmented setting, 8.00x ({low} to {high}) in the plain one.",
+            "Intervals of execution times (90 %): in quiet 1.8 % wide in the augmented setting \
+             and 1.8 % in the plain one, no difference resolved (0.443x to 2.26x); under packets \
+             1.8 % wide in the augmented setting and 14 % in the plain one, 8.00x ({low} to \
+             {high}) as wide. By packets they grew: not resolved (0.443x to 2.26x) in the \
+             augmented setting, 8.00x ({low} to {high}) in the plain one.",
             low = times(plain.low),
             high = times(plain.high)
         )

@@ -243,7 +243,8 @@ fn a_gradual_rise_that_fits_as_well_leaves_a_knee_inconclusive() {
     let costs = [(2, 1000.0), (4, 1000.0), (8, 1000.0), (16, 1140.0), (32, 1280.0), (64, 1420.0)];
     assert_eq!(
         law(&points(&costs, 60.0)).in_words(),
-        "inconclusive: a flat cost, then logarithmic growth and slowing growth fit about equally well"
+        "inconclusive: a flat cost, then logarithmic growth and slowing growth fit about equally \
+         well"
     );
     assert_eq!(law(&points(&costs, 10.0)).shape(), Some(Shape::FlatLogarithmic));
 }

@@ -180,7 +180,8 @@ fn figures_of_pieces_hold_where_hardly_a_hop_is_clean() {
         let (estimates, answered, unshared) = said(model, |_| ());
         let (covered, bias) = covered_and_bias(&estimates);
         println!(
-            "{model:?}: {:.1} % of hops unshared, answered {answered:.2}, covered {covered:.1} %, bias {bias:+.2} %",
+            "{model:?}: {:.1} % of hops unshared, answered {answered:.2}, covered {covered:.1} \
+             %, bias {bias:+.2} %",
             100.0 * unshared
         );
         assert!((92.0..=98.5).contains(&covered), "{model:?}: {covered:.1} %");

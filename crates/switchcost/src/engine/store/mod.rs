@@ -129,8 +129,8 @@ impl Folder {
         found.pop().map(|(_, entry)| entry).ok_or_else(|| {
             let folder = self.path.display();
             usage(format!(
-                "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in {folder}; a file's name \
-                 has a slash or ends in .jsonl)"
+                "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in \
+                 {folder}; a file's name has a slash or ends in .jsonl)"
             ))
         })
     }

@@ -131,7 +131,8 @@ pub(super) fn sampling(points: &[sampling::Point]) -> String {
     let usage =
         usage.map(|(.., all)| format!("; getrusage's user + system is {} % of it", figure(all)));
     format!(
-        "Ticks see {percent} % of the CPU time of a process that sleeps whenever they come ({seen} of {truth} ms a second){}.",
+        "Ticks see {percent} % of the CPU time of a process that sleeps whenever they come \
+         ({seen} of {truth} ms a second){}.",
         usage.unwrap_or_default()
     )
 }

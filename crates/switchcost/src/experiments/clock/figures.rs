@@ -98,8 +98,8 @@ pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure
     let names = sampling::ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
     let y = Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear);
     let axes = (Axis::of_names("account", names), y);
-    let in_words = "Share of the time that each account gives to each process: where ticks sample, a process \
-                    that sleeps whenever the tick comes is told too little.";
+    let in_words = "Share of the time that each account gives to each process: where ticks \
+         sample, a process that sleeps whenever the tick comes is told too little.";
     let title = "What accounting by ticks makes of a sleeper";
     lines("clock-sampling", title, in_words.to_string(), axes, all)
 }

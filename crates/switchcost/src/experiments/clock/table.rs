@@ -32,8 +32,10 @@ fn clock_of(record: &Record, case: usize, view: View) -> impl Iterator<Item = St
     view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
 }
 
-const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
-mean to p99: ns of all single calls, less the time stamps, interruptions included; -: less than these\n";
+const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, \
+     median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps \
+     around it cost, median of rounds\nmean to p99: ns of all single calls, less the time stamps, \
+     interruptions included; -: less than these\n";
 
 pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> Text {
     let row = |call: &overhead::CallCost| {
@@ -48,7 +50,10 @@ pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> 
     columns.push("ns alone");
     let table = table(columns, found.calls.iter().map(row));
     let step = found.step_ticks.map_or(String::new(), |step| {
-        format!("the counter goes on in steps of about {step:.0} ticks: a single short call is told no better\n")
+        format!(
+            "the counter goes on in steps of about {step:.0} ticks: a single short call is \
+             told no better\n"
+        )
     });
     let clock = if view.wide { CLOCK_LEGEND } else { "" };
     let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
@@ -114,8 +119,10 @@ const WAYS: [(&str, &str); 3] = [
     (GETRUSAGE_THREAD_NS, "getrusage(RUSAGE_THREAD), user + system"),
 ];
 
-const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
-gain: how much larger that SD is than threadclock's, in percent\n";
+const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by \
+     getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty \
+     trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
+     gain: how much larger that SD is than threadclock's, in percent\n";
 
 pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text {
     let mut columns = vec!["primes", "mean us", "SD us"];
@@ -126,7 +133,8 @@ pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text
     });
     let then = view.history.then(|| {
         format!(
-            "\nin 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms\n",
+            "\nin 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of \
+             10 ms\n",
             hines2000::PRECISION_GAIN_PERCENT
         )
     });
@@ -174,8 +182,10 @@ fn verdict(against: &Against) -> String {
     format!("{gain}; {means}")
 }
 
-const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all, -: less than the time stamps around them\n\
-brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
+const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; \
+     fast: mean of the calls that were not slow; mean to p99: of all, -: less than the time \
+     stamps around them\nbrk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) \
+     and page faults of a round\n";
 
 pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text {
     let several = found.overall.len() > 1;
@@ -199,7 +209,8 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text
     let cycles = hines2000::MALLOC_CYCLES;
     let then = view.history.then(|| {
         format!(
-            "\nin 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)\n",
+            "\nin 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over \
+             the same sizes)\n",
             cycles / 166.0
         )
     });
@@ -250,7 +261,8 @@ fn malloc_details(record: &Record, found: &malloc::Found) -> String {
     let untraced = match is_traced {
         true => "",
         false => {
-            "brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)\n"
+            "brk, mmap: not counted, as a child could not be traced here (ptrace(2); see \
+             kernel.yama.ptrace_scope and seccomp)\n"
         }
     };
     format!("{table}\n\n{MALLOC_LEGEND}{overall}{untraced}")
@@ -309,9 +321,11 @@ fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
     format!("{calls} of {all}{share}: {}", causes.collect::<Vec<_>>().join("; "))
 }
 
-const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, schedstat), user time against threadclock around the\n  system calls; ticks: utime + stime as the kernel samples them\n\
-precise on today's Linux: the scheduler's sum, and user + system of a process, which is scaled to it\n\
-sampled by ticks: how that sum is split into user and system (getrusage, times, /proc/PID/stat, time(1), top)\n";
+const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, \
+     schedstat), user time against threadclock around the\n  system calls; ticks: utime + stime \
+     as the kernel samples them\nprecise on today's Linux: the scheduler's sum, and user + system \
+     of a process, which is scaled to it\nsampled by ticks: how that sum is split into user and \
+     system (getrusage, times, /proc/PID/stat, time(1), top)\n";
 
 pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
@@ -321,8 +335,9 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
     });
     let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
     let details = format!(
-        "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy {policy}\n\
-         the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n",
+        "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy \
+         {policy}\nthe precision below is that of the sleeper's share of the CPU; errors have \
+         intervals of their own\n",
         table(columns, accounts(points, told_words))
     );
     Text {

@@ -212,8 +212,8 @@ fn the_answer_of_sampling_is_what_ticks_miss() {
     let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
     assert_eq!(
         answer(&run),
-        "Ticks see 2.00 % of the CPU time of a process that sleeps whenever they come (10.0 of 500 ms a second); \
-         getrusage's user + system is 100 % of it."
+        "Ticks see 2.00 % of the CPU time of a process that sleeps whenever they come (10.0 of \
+         500 ms a second); getrusage's user + system is 100 % of it."
     );
 }
 

@@ -171,12 +171,17 @@ fn take_policy(
     // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
     if !own_cpu && asked.is_realtime() {
         return Err(usage(format!(
-            "--policy {asked}: the ring would take every CPU that this program may use, and under a real-time \
-             policy could not be watched (accepted here: other, batch; or leave a CPU out: --placement)"
+            "--policy {asked}: the ring would take every CPU that this program may use, and \
+             under a real-time policy could not be watched (accepted here: other, batch; or leave \
+             a CPU out: --placement)"
         )));
     }
     if !own_cpu && args.policy.is_none() {
-        notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; SCHED_OTHER instead".to_string());
+        notices.push(
+            "not granted: SCHED_FIFO needs a CPU outside of the ring to be watched \
+             from; SCHED_OTHER instead"
+                .to_string(),
+        );
     }
     match asked.is_realtime().then(|| policy::highest(asked)) {
         Some(Ok(priority)) => {

@@ -12,7 +12,9 @@ use super::figures::map;
 use super::tables::{self, title};
 use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
-const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
+const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of \
+     its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % \
+     interval with the scatter between launches; indirect = c2 - c1\n";
 
 pub(crate) fn text(record: &Record, cost: &Cost, view: View) -> Text {
     let direct = cost.direct.iter().map(|direct| {
@@ -45,7 +47,8 @@ fn heading(record: &Record) -> String {
     let Case { kind, link, policy, placement, .. } = case;
     let cpus = cpu_list(&placement.cpus());
     format!(
-        "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU {cpus}), huge pages {huge_pages}{lacking}"
+        "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU \
+         {cpus}), huge pages {huge_pages}{lacking}"
     )
 }
 
@@ -107,7 +110,7 @@ fn published(cost: &Cost) -> Option<String> {
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
     let (paper, c1) = (range(theirs.second_over_first()), figure(li2007::DIRECT_US));
     Some(format!(
-        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} (Li, Ding and Shen \
-         2007, in sequence; their c1 {c1} us)"
+        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} \
+         (Li, Ding and Shen 2007, in sequence; their c1 {c1} us)"
     ))
 }

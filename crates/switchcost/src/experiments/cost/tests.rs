@@ -101,9 +101,10 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
     let Text { headline, table, .. } = text_by(cases, of, View::default());
     assert_eq!(
         headline,
-        "A switch costs 943 ns (940 to 947) without a working set, 182 us (181 to 182) with 1 MiB; it jumps from 1.05 us \
-         to 182 us between 256 KiB and 1 MiB, 172x (172x to 173x); it peaks at 2.44 us with 32 KiB and falls to 1.05 us \
-         with 256 KiB. Candidates there: L2 512 KiB."
+        "A switch costs 943 ns (940 to 947) without a working set, 182 us (181 to 182) with 1 \
+         MiB; it jumps from 1.05 us to 182 us between 256 KiB and 1 MiB, 172x (172x to 173x); it \
+         peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. Candidates there: L2 512 \
+         KiB."
     );
     assert!(table.starts_with("rmw of lines at random, 2 members\n"), "{table}");
 }
@@ -185,8 +186,8 @@ fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
     let text = super::table::text(&record, cost, View::default());
     assert_eq!(
         text.headline,
-        "A switch costs an amount that is not known without a working set (2 rounds only), an amount that is not known with \
-         2 MiB (2 rounds only)."
+        "A switch costs an amount that is not known without a working set (2 rounds only), an \
+         amount that is not known with 2 MiB (2 rounds only)."
     );
     assert!(text.table.lines().skip(3).all(|row| row.contains("2 rounds only")), "{}", text.table);
     assert!(cost.curves[0].jump.is_none() && cost.curves[0].outcome.breaks().pieces.is_empty());

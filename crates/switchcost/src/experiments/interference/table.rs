@@ -110,7 +110,8 @@ fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
 }
 
 fn legend(record: &Record, found: &Found) -> String {
-    let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: scatter disturbed / quiet, moved: of the mean";
+    let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: \
+         scatter disturbed / quiet, moved: of the mean";
     let mut lines = vec![columns.to_string()];
     for summary in &record.cases {
         let Trial::Execution(of) = &summary.case.trial else { continue };
@@ -144,7 +145,8 @@ fn published() -> String {
     let Ok(figures) = Figures::published() else { return String::new() };
     let verdict = judge(&figures.runs);
     format!(
-        "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from another machine):\n\n{}\n\ntheir verdict: {}\n",
+        "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from \
+         another machine):\n\n{}\n\ntheir verdict: {}\n",
         comparisons(&verdict, 1.0),
         verdict.in_words()
     )

@@ -198,7 +198,8 @@ fn no_idle(record: &Record) -> Option<String> {
     let is_missing = found(record, LEAST_SLACK_NS, Some(0)).is_none();
     is_missing.then(|| {
         format!(
-            "idle states: what leaving one adds is not measured: it needs access to {LATENCY_DEVICE} (root)"
+            "idle states: what leaving one adds is not measured: it needs access to \
+             {LATENCY_DEVICE} (root)"
         )
     })
 }

@@ -39,8 +39,8 @@ pub(super) fn details(record: &Record, history: bool) -> String {
     sections.into_iter().flatten().collect::<Vec<String>>().join("\n")
 }
 
-const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the same worker; enters kernel: entries per\n\
-call, counted in a traced child\n";
+const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the \
+     empty loop of the same worker; enters kernel: entries per\ncall, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
 fn system_calls(record: &Record) -> Option<String> {
@@ -66,11 +66,13 @@ fn system_calls(record: &Record) -> Option<String> {
     Some(format!("system calls\n\n{}\n\n{CALLS_LEGEND}", table(columns, rows)))
 }
 
-const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: its estimate, a fourth of a system call; signal: kill to oneself, the handler installs itself again;\n\
-kernel's processing: signal - 3 system calls; loop of two: two signals and two switches; context switch: (loop - 2 signals) / 2;\n\
-each from cases of the same round\n";
+const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: its estimate, a fourth of \
+     a system call; signal: kill to oneself, the handler installs itself again;\nkernel's \
+     processing: signal - 3 system calls; loop of two: two signals and two switches; context \
+     switch: (loop - 2 signals) / 2;\neach from cases of the same round\n";
 
-const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Response Time), and how many times the figure here\n";
+const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Response Time), and \
+     how many times the figure here\n";
 
 /// A reading of the memorandum: what it is called, its figure here, and that of a processor of
 /// 1984.
@@ -128,7 +130,8 @@ fn words(record: &Record, found: &Signals) -> Vec<String> {
     });
     let accounts = found.accounts.iter().map(|account| {
         format!(
-            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU time, by the timer ticks of {:.1} ms",
+            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU \
+             time, by the timer ticks of {:.1} ms",
             record.header.plan.cases[account.case].title(),
             account.system_percent,
             account.user_percent,
@@ -141,8 +144,9 @@ fn words(record: &Record, found: &Signals) -> Vec<String> {
     switches.into_iter().chain(accounts).chain(found.in_words.iter().cloned()).collect()
 }
 
-const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU; ns/switch: what a hop costs above solo / switches as\n\
-counted; above pipe: ns/switch less the pipe's of the same round\n";
+const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU; \
+     ns/switch: what a hop costs above solo / switches as\ncounted; above pipe: ns/switch less \
+     the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
 fn links(record: &Record) -> Option<String> {
@@ -181,10 +185,11 @@ fn links(record: &Record) -> Option<String> {
     Some(format!("links\n\n{table}\n\n{LINKS_LEGEND}{lines}"))
 }
 
-const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on; switched out: the kernel counted\n\
-a switch, another task ran; uncharged: neither, as when the hypervisor steals time (and interrupts,\n\
-where the kernel accounts for them apart: CONFIG_IRQ_TIME_ACCOUNTING). What is below the\n\
-threshold, and pauses that no kernel counts (system management), cannot be told from an interrupt\n";
+const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock \
+     went on; switched out: the kernel counted\na switch, another task ran; uncharged: neither, \
+     as when the hypervisor steals time (and interrupts,\nwhere the kernel accounts for them \
+     apart: CONFIG_IRQ_TIME_ACCOUNTING). What is below the\nthreshold, and pauses that no kernel \
+     counts (system management), cannot be told from an interrupt\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn interrupts(record: &Record) -> Option<String> {
@@ -213,8 +218,8 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
     };
     let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
     let mut text = format!(
-        "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} ns\n\n\
-         {}\n\nall together, % of the time: {}\n",
+        "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} \
+         ns\n\n{}\n\nall together, % of the time: {}\n",
         policy(record, found.case),
         found.watched_ns / 1e9,
         figure(found.loop_ns),
@@ -247,7 +252,8 @@ fn periods(record: &Record, found: &gaps::Found) -> Vec<String> {
     let seen = match combs().any(|(_, comb)| comb.is_tick) {
         true => "seen",
         false if are_counted => {
-            "not seen, though the kernel counted as many timer interrupts (LOC): too few rounds, or drowned"
+            "not seen, though the kernel counted as many timer interrupts (LOC): too few rounds, \
+             or drowned"
         }
         false => "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)",
     };
@@ -274,7 +280,8 @@ fn counted(found: &gaps::Found) -> Vec<String> {
         Some(percent) => {
             let percent = figure(percent);
             format!(
-                "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {percent} % of the time"
+                "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {percent} \
+                 % of the time"
             )
         }
         None => "no stolen time is reported here".to_string(),
@@ -292,12 +299,13 @@ fn counted(found: &gaps::Found) -> Vec<String> {
     lines
 }
 
-const WAKEUP_LEGEND: &str = "lateness in us from the moment asked for (clock_nanosleep, absolute) to the sleeper's first look at the clock;\n\
-busy: beside a SCHED_OTHER process that never waits; slack: what was asked for by prctl(PR_SET_TIMERSLACK), 1 ns where\n\
-nothing is said; awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\n\
-p50: median of rounds with its interval;\n\
-p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes;\n\
-ranks take every wake for independent of the others: disturbances that come in clumps make it less sure\n";
+const WAKEUP_LEGEND: &str = "lateness in us from the moment asked for (clock_nanosleep, \
+     absolute) to the sleeper's first look at the clock;\nbusy: beside a SCHED_OTHER process that \
+     never waits; slack: what was asked for by prctl(PR_SET_TIMERSLACK), 1 ns where\nnothing is \
+     said; awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\np50: \
+     median of rounds with its interval;\np99, p99.9: of all wakes with their interval by ranks, \
+     - with fewer than 368 and 3688 wakes;\nranks take every wake for independent of the others: \
+     disturbances that come in clumps make it less sure\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn wakeup(record: &Record) -> Option<String> {
@@ -342,11 +350,12 @@ fn counted_beside(found: &Found) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of the intervals too: the return is in the tick's gap. Tick and\n\
-switch are measured under SCHED_OTHER, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
-unexplained: measured wake-up less the sum. In the measured time and in no part: the timer's\n\
-own delay (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
-clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
+const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of the intervals too: \
+     the return is in the tick's gap. Tick and\nswitch are measured under SCHED_OTHER, whatever \
+     the sleeper's. What registers in use add: ring --members 2 --state all\nunexplained: \
+     measured wake-up less the sum. In the measured time and in no part: the timer's\nown delay \
+     (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
+     clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
 fn budget(record: &Record, history: bool) -> Option<String> {
@@ -414,6 +423,7 @@ fn of_1984(budget: &Budget) -> Option<String> {
     let times = sum.map(|sum| 1e6 * sum_ms / sum.value());
     let times = times.map_or(String::new(), |times| format!(", {times:.0} times the sum here"));
     Some(format!(
-        "1984, 80186: interrupt latency {latency} + handler (not given) + switch {switch} + return {latency} = {sum_ms:.1} ms and the handler{times}\n"
+        "1984, 80186: interrupt latency {latency} + handler (not given) + switch {switch} + \
+         return {latency} = {sum_ms:.1} ms and the handler{times}\n"
     ))
 }

@@ -47,7 +47,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     for part in args.parts() {
         if !has_counter && matches!(part, Part::SystemCalls | Part::Signals | Part::Interrupts) {
             notices.push(format!(
-                "{} cannot be measured here: this CPU has no time-stamp counter that a program may read",
+                "{} cannot be measured here: this CPU has no time-stamp counter that a program \
+                 may read",
                 part.to_possible_value().map_or(String::new(), |part| part.get_name().to_string())
             ));
             continue;
@@ -141,8 +142,8 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
     let bound = LatencyBound::hold(0).map(drop);
     let no_device = bound.as_ref().err().map(|error| {
         format!(
-            "what leaving an idle state adds to a wake-up is not measured: {LATENCY_DEVICE}: {error} (run as root, or \
-             grant read and write access to the device)"
+            "what leaving an idle state adds to a wake-up is not measured: {LATENCY_DEVICE}: \
+             {error} (run as root, or grant read and write access to the device)"
         )
     });
     let plain = Wakeup {

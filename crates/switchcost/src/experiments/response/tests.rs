@@ -148,14 +148,15 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let text = printed(&run);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("Cheapest is futex: "), "{text}");
-    let wanted = "; a timer on an idle CPU wakes a thread 350 us (350 to 350) late (median), 644 us at 99 %, with the \
-                  default timer slack; 300 us with 1 ns, 280 us without idle states; SCHED_OTHER, CPU 1.";
+    let wanted = "; a timer on an idle CPU wakes a thread 350 us (350 to 350) late (median), 644 \
+         us at 99 %, with the default timer slack; 300 us with 1 ns, 280 us without idle states; \
+         SCHED_OTHER, CPU 1.";
     assert!(first.ends_with(wanted), "{first}");
     for line in [
-        "timer slack: the default of 50 us adds 50.0 us (50.0 to 50.0) to a wake-up under SCHED_OTHER; \
-         prctl(PR_SET_TIMERSLACK) lowers it",
-        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of a wake-up; /dev/cpu_dma_latency held at 0 keeps the \
-         CPU awake",
+        "timer slack: the default of 50 us adds 50.0 us (50.0 to 50.0) to a wake-up under \
+         SCHED_OTHER; prctl(PR_SET_TIMERSLACK) lowers it",
+        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of a wake-up; \
+         /dev/cpu_dma_latency held at 0 keeps the CPU awake",
     ] {
         assert!(text.lines().any(|of| of == line), "no {line:?} in {text}");
     }

@@ -112,9 +112,10 @@ pub(crate) fn placements(record: &Record) -> Option<String> {
     let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
     (!words.is_empty()).then(|| {
         format!(
-            "placements: {}; members take turns on the pair\n\
-             between CPUs a switch is to and from idle, and a hop is a wake-up of another CPU: with the interrupt\n  \
-             between processors that it takes, and leaving the idle state; switches/hop are counted there too",
+            "placements: {}; members take turns on the pair\nbetween CPUs a switch is to and \
+             from idle, and a hop is a wake-up of another CPU: with the interrupt\n  between \
+             processors that it takes, and leaving the idle state; switches/hop are counted there \
+             too",
             words.join("; ")
         )
     })
@@ -164,7 +165,8 @@ pub(crate) fn states(record: &Record, comparison: &Comparison) -> Option<String>
     let words = states.iter().map(|state| format!("\n{state}: {}", state.in_words()));
     (!rings.is_empty()).then(|| {
         format!(
-            "{}\n\nabove none: ns/switch less that of none, paired within rounds, median and 95 % interval{}",
+            "{}\n\nabove none: ns/switch less that of none, paired within rounds, median and 95 \
+             % interval{}",
             terminal::table(columns, rings.iter().map(row)),
             words.collect::<String>()
         )

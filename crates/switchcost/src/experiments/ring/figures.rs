@@ -169,7 +169,8 @@ fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
     let measured = series.iter().filter(|of| of.role == Role::Measured);
     let measured = measured.map(|of| format!("{}: {}.", of.name, ends(of)));
     let in_words = format!(
-        "CPU time of all members for one lap; the projected line is that of the ring of two, scaled. {}",
+        "CPU time of all members for one lap; the projected line is that of the ring of two, \
+         scaled. {}",
         measured.collect::<Vec<_>>().join(" ")
     );
     let figure = Figure::new(RING_CPU, "CPU time of a lap", axes.0, axes.1).of(series)?;

@@ -27,8 +27,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (count, output) = (args.launches, &args.output);
     if output.files.json.is_some() || output.files.csv.is_some() || output.plot {
         return Err(usage(
-            "--launches: each launch is a run of its own: write it by `runs export` or `runs show` (accepted here: \
-             no --json, --csv, --plot)",
+            "--launches: each launch is a run of its own: write it by `runs export` or `runs \
+             show` (accepted here: no --json, --csv, --plot)",
         ));
     }
     let here = Here::detect()?;
@@ -78,9 +78,9 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let scatter =
         if least == most { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
     format!(
-        "{heading}, {many} launches\n\n{table}\n\n\
-         ns: mean of the launches at full speed and at one clock; interval: {confidence:.0} %, by the launches' own errors and their \
-         scatter (taken to be {scatter} %)\n{places}"
+        "{heading}, {many} launches\n\n{table}\n\nns: mean of the launches at full speed and at \
+         one clock; interval: {confidence:.0} %, by the launches' own errors and their scatter \
+         (taken to be {scatter} %)\n{places}"
     )
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     notices.extend(left_out);
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
         notices.push(
-            "--placement sweep: this program may use one CPU only (see taskset -p $$ and the control group's \
-             cpuset)"
+            "--placement sweep: this program may use one CPU only (see taskset -p $$ and the \
+             control group's cpuset)"
                 .to_string(),
         );
     }

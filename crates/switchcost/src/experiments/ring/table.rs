@@ -20,9 +20,12 @@ use crate::present::terminal::{
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
-const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices); ns/switch: what a hop costs above the\n  ring of one / counted switches, 95 % interval with the scatter between launches";
+const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices); \
+     ns/switch: what a hop costs above the\n  ring of one / counted switches, 95 % interval with \
+     the scatter between launches";
 
-const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2; clean: share\n  of clean slices";
+const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; \
+     projected = CPU(2) x members / 2; clean: share\n  of clean slices";
 
 const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
 

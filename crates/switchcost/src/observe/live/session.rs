@@ -115,8 +115,8 @@ impl Session {
         let tracer = Tracer::open(&options).map_err(|error| anyhow!("{error}"))?;
         // Where thread ids are others, nothing of what follows would be of the threads that are
         // named.
-        let elsewhere = "thread ids here are not those of the machine: trace from outside of the container, or run it \
-                         in the host's pid namespace (--pid=host)";
+        let elsewhere = "thread ids here are not those of the machine: trace from outside of the \
+             container, or run it in the host's pid namespace (--pid=host)";
         match tracer.thread_times() {
             Err(Error::Table(OthersError::NotTraced)) => bail!(elsewhere),
             times => drop(times.map_err(|error| anyhow!("{error}"))?),
@@ -237,7 +237,8 @@ impl Session {
         let all = [
             (events > 0).then(|| {
                 format!(
-                    "lost: {lost_events} events are not in the recording (a larger --buffer keeps more)"
+                    "lost: {lost_events} events are not in the recording (a larger --buffer \
+                     keeps more)"
                 )
             }),
             (threads > 0).then(|| {

@@ -207,9 +207,12 @@ fn rows_are_of_threads_or_of_processes() {
     assert_eq!(
         text(By::Thread, 102)[..3],
         [
-            "name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by",
-            "server:work          11    200    200      0      0   <1us   <1us  <16us  6.0-16   0.4 server",
-            "server               10     50     50      0      0   <1us   <1us  <16us  6.0-16   0.1",
+            "name                 id sleeps prmpts yields  moves   wait    p99    run  cost % \
+             cpu % preempted by",
+            "server:work          11    200    200      0      0   <1us   <1us  <16us  6.0-16   \
+             0.4 server",
+            "server               10     50     50      0      0   <1us   <1us  <16us  6.0-16   \
+             0.1",
         ]
     );
     assert!(text(By::Process, 110)[1].ends_with("kworker/1:2"));

@@ -78,15 +78,19 @@ fn details(trace: &Trace) -> Vec<String> {
     }));
     let missed = trace.missed_switches;
     lines.extend((missed > 0).then(|| {
-        format!("the kernel ran no program for {missed} switches of the machine: counted, but without lengths and pairs")
+        format!(
+            "the kernel ran no program for {missed} switches of the machine: counted, but \
+             without lengths and pairs"
+        )
     }));
     lines.push(LEGEND.to_string());
     lines
 }
 
-const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because another was to run, by \
-    sched_yield(2); moves: to another CPU; wait, p99: median and 99th percentile of the wait in the run queue; run: median \
-    of the time on a CPU between two switches; cost: what the switches themselves take of its CPU time";
+const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because another was to \
+     run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th percentile of the \
+     wait in the run queue; run: median of the time on a CPU between two switches; cost: what the \
+     switches themselves take of its CPU time";
 
 /// The dearest pairs: from whom, to whom, how often.
 fn pairs(pairs: &[PairRow]) -> String {

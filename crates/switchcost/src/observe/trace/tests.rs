@@ -172,8 +172,8 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let nothing = trace(Scope::All, Price::default());
     assert_eq!(
         nothing.in_words,
-        "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most preemptions by: postgres \
-         (5,000 a second)."
+        "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most \
+         preemptions by: postgres (5,000 a second)."
     );
     let said = table::text(&nothing, false);
     assert!(

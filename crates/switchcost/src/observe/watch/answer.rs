@@ -70,7 +70,8 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
             let end = most.saturating_mul(2).max(1 << 16).checked_next_power_of_two();
             let end = model::words::bytes(end.unwrap_or(u64::MAX)).replace(' ', "");
             format!(
-                "a profile with arrays of its size would narrow it (`switchcost cost --array 8K..{end}:x2`)"
+                "a profile with arrays of its size would narrow it (`switchcost cost --array \
+                 8K..{end}:x2`)"
             )
         }
     }

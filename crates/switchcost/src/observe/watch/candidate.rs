@@ -186,7 +186,9 @@ mod tests {
         ];
         assert_eq!(
             chosen(&all).unwrap_err(),
-            "no stored cost profile serves: refused a (it was interrupted); b (of another machine: mitigations.srso); c (nothing was measured); 2 more: run `switchcost cost` first"
+            "no stored cost profile serves: refused a (it was interrupted); b (of another \
+             machine: mitigations.srso); c (nothing was measured); 2 more: run `switchcost cost` \
+             first"
         );
     }
 

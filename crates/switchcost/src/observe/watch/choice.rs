@@ -71,8 +71,8 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     let entry = find(name)?;
     let refuse = |why: &str| {
         usage(format!(
-            "--profile {name}: no costs by working set: {why} (accepted: a run of `switchcost cost`, or of `ring \
-             --members 2 --work SIZE`)"
+            "--profile {name}: no costs by working set: {why} (accepted: a run of `switchcost \
+             cost`, or of `ring --members 2 --work SIZE`)"
         ))
     };
     let run = read(&entry.path)?;
@@ -149,7 +149,8 @@ impl Stored {
             differences(&header.machine, here, &entry.name).into_iter().collect();
         notices.extend((!costs.is_clean).then(|| {
             format!(
-                "the cost profile ({}) is of a busy machine: most of its costs are not at full speed, or not resolved",
+                "the cost profile ({}) is of a busy machine: most of its costs are not at full \
+                 speed, or not resolved",
                 entry.name
             )
         }));

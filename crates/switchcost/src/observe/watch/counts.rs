@@ -57,8 +57,9 @@ impl Counts {
         let each =
             each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
         let method = format!(
-            "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every thread, for as long as \
-             it lived; {} switches were yields, and threads moved to another CPU {} times",
+            "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every \
+             thread, for as long as it lived; {} switches were yields, and threads moved to \
+             another CPU {} times",
             used.yields, used.migrations
         );
         Self {

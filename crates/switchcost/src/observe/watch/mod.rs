@@ -55,8 +55,8 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
-const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind placement policy laps \
-     precision budget rounds seed";
+const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind \
+     placement policy laps precision budget rounds seed";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A program's cost")]

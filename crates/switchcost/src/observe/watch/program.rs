@@ -204,16 +204,20 @@ pub(super) const LIMITED: &str = "limited to";
 fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<String> {
     if sampled {
         let always = [
-            "between two switches a thread touches the working set that it has over the whole watch",
-            "its threads take turns on a CPU one after the other, and with other processes that use a quarter of its time there or more",
+            "between two switches a thread touches the working set that it has over the whole \
+             watch",
+            "its threads take turns on a CPU one after the other, and with other processes that \
+             use a quarter of its time there or more",
             "it may use a part of its working set most",
-            "a line costs as much to fetch again as in a ring of as many members with such working sets, within a factor of 1.5 as others use the same caches",
+            "a line costs as much to fetch again as in a ring of as many members with such \
+             working sets, within a factor of 1.5 as others use the same caches",
             "the time that was watched is typical",
         ];
         return always.map(String::from).to_vec();
     }
     let always = [
-        "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size",
+        "each switch costs what one of a ring of two costs here, whose members each touch a \
+         working set of this size",
         "it walks its memory no faster than the ring's members",
         "a task that runs in between displaces as much cache as the program touches",
         "a cost between two measured arrays lies between theirs",
@@ -221,7 +225,11 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
     ];
     let mut all = always.map(String::from).to_vec();
     if mostly_involuntary {
-        all.push("most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it".to_string());
+        all.push(
+            "most switches are involuntary: they come at any point of the work, where a \
+             ring switches between two rounds of it"
+                .to_string(),
+        );
     }
     if share.low <= 0.0 {
         let limited =
@@ -231,7 +239,8 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
     if share.high > 1.0 {
         let high = two_digits(100.0 * share.high);
         all.push(format!(
-            "the upper end is {LIMITED} 100 %: the cost profile overstates this program's switches ({high} %)"
+            "the upper end is {LIMITED} 100 %: the cost profile overstates this program's \
+             switches ({high} %)"
         ));
     }
     all

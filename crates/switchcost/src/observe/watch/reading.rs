@@ -209,7 +209,8 @@ impl Watcher {
         let mut notices = Vec::new();
         if self.lost_threads > 0 {
             notices.push(format!(
-                "{} of its threads ended meanwhile: their last switches (up to {} ms) are not counted",
+                "{} of its threads ended meanwhile: their last switches (up to {} ms) are not \
+                 counted",
                 self.lost_threads,
                 LOOK.as_millis()
             ));
@@ -221,7 +222,8 @@ impl Watcher {
             let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
             if share > UNSEEN && missing_ns > lag_ns {
                 notices.push(format!(
-                    "{:.0} % of its CPU time was in threads that came and ended unseen: its switches are a lower bound",
+                    "{:.0} % of its CPU time was in threads that came and ended unseen: its \
+                     switches are a lower bound",
                     100.0 * share
                 ));
             }
@@ -301,7 +303,8 @@ impl Watcher {
         match refill::working_set(seen) {
             Ok(set) => {
                 method.push(format!(
-                    "its working set is estimated from {} samples of its accesses by how often the same cache line came again",
+                    "its working set is estimated from {} samples of its accesses by how often \
+                     the same cache line came again",
                     seen.accesses
                 ));
                 (Reading::Known(set), None)
@@ -324,7 +327,9 @@ impl Watcher {
             let why = self.no_window.as_ref();
             let why = why.map_or(String::new(), |not| format!("; no more windows: {}", not.why));
             method.push(format!(
-                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{why}",
+                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held \
+                 its memory map for up to {:.1} ms; they give the lower end of the working set, \
+                 its resident memory the upper one{why}",
                 self.windows.len(),
                 1000.0 * self.held.as_secs_f64(),
             ));
@@ -374,7 +379,10 @@ pub(crate) fn report_of_command(
         Some(watcher) => watcher.working_set(&mut method),
         None => {
             let why = "it ended before its memory was looked at";
-            method.push(format!("{why}: its working set may be anything up to the greatest resident memory that the kernel saw"));
+            method.push(format!(
+                "{why}: its working set may be anything up to the greatest \
+                 resident memory that the kernel saw"
+            ));
             let set = WorkingSet::within(usage.max_resident_bytes);
             (Reading::Known(set), Some(NotRead::new(why, None)))
         }
@@ -418,7 +426,8 @@ fn told(used: &Used, untraced: &str) -> Counts {
         migrations: Reading::unknown(NOT_IN_PROC),
         cpu_ns: Reading::Known(usage.cpu_ns()),
         method: format!(
-            "switches and CPU time are those of the command and of all children that it waited for ({untraced})"
+            "switches and CPU time are those of the command and of all children that it waited \
+             for ({untraced})"
         ),
         notices: Vec::new(),
     }

@@ -59,7 +59,8 @@ fn at_a_measured_size_the_share_is_that_of_its_interval() {
     assert!(near(share(&answer), (0.007, 0.009)), "{answer:?}");
     assert_eq!(
         answer.in_words(),
-        "switching takes 0.7 to 0.9 % of the CPU time: 1,000 switches a second at 3.5 to 4.5 us each"
+        "switching takes 0.7 to 0.9 % of the CPU time: 1,000 switches a second at 3.5 to 4.5 us \
+         each"
     );
 }
 
@@ -80,7 +81,9 @@ fn nothing_is_extrapolated_silently() {
     let words = program_cost(&program(400, 600), &profile()).in_words();
     assert_eq!(
         words,
-        "inconclusive: cost profile: the working set (400 KiB to 600 KiB) lies outside the measured arrays (64 KiB to 512 KiB): measure them with `switchcost cost --array 1K..1MiB:x2`"
+        "inconclusive: cost profile: the working set (400 KiB to 600 KiB) lies outside the \
+         measured arrays (64 KiB to 512 KiB): measure them with `switchcost cost --array \
+         1K..1MiB:x2`"
     );
     assert!(program_cost(&program(10, 100), &profile()).in_words().contains("(10 KiB to 100 KiB)"));
     // With c1, no work is measured too.
@@ -231,7 +234,8 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let by = (Some("profile x, 1 hour old"), "a longer watch would narrow it");
     assert_eq!(
         answer::headline(&cost, Some(&not_read), &unread, direct, by),
-        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each, by profile x, 1 hour old; refill: not known."
+        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
+         2.5 us each, by profile x, 1 hour old; refill: not known."
     );
     let refill = answer::refill(&cost, Some(&not_read));
     assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
@@ -269,7 +273,9 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let estimate = program_cost(&wide, &points);
     assert_eq!(
         answer::headline(&estimate, None, &wide, direct, by),
-        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each, by profile x, 1 hour old; with refill the range is too wide to quote; a longer watch would narrow it."
+        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
+         2.5 us each, by profile x, 1 hour old; with refill the range is too wide to quote; a \
+         longer watch would narrow it."
     );
     let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
         let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };

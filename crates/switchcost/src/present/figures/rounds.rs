@@ -61,7 +61,8 @@ pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     let (worst, middle) = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
     let (many, rounds, worst, off) = (ratios.len(), last + 1, worst + 1, (middle - 1.0) * 100.0);
     let mut in_words = format!(
-        "{many} samples in {rounds} rounds, each over the median of its case; round {worst} deviates most, by {off:+.1} %."
+        "{many} samples in {rounds} rounds, each over the median of its case; round {worst} \
+         deviates most, by {off:+.1} %."
     );
     if every > 1 {
         in_words.push_str(&format!(" One round in {every} is drawn."));

@@ -127,8 +127,10 @@ mod tests {
 
     #[test]
     fn verdicts_are_coloured_wherever_they_stand() {
-        let plain = "a\n\nmachine: noisy (a neighbour)\nFAIL: 2 cases are slower, 1 is faster; slowerly\nPASS\n";
-        let coloured = "a\n\nmachine: [D:noisy] (a neighbour)\n[B:FAIL]: 2 cases are [B:slower], 1 is [G:faster]; slowerly\n[G:PASS]\n";
+        let plain = "a\n\nmachine: noisy (a neighbour)\nFAIL: 2 cases are slower, 1 is faster; \
+             slowerly\nPASS\n";
+        let coloured = "a\n\nmachine: [D:noisy] (a neighbour)\n[B:FAIL]: 2 cases are [B:slower], \
+             1 is [G:faster]; slowerly\n[G:PASS]\n";
         assert_eq!(seen(plain), coloured);
         assert_eq!(seen("it grows faster between 8 and 16"), "it grows faster between 8 and 16");
     }

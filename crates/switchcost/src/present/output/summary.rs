@@ -100,7 +100,8 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     let subject = Subject::of_run(run);
     let escaped = |text: &str| clean(text).replace('|', "\\|");
     let mut text = format!(
-        "**{}** on {}{}\n\n| case | cost of | estimate | interval | note |\n|:--|:--|--:|--:|:--|\n",
+        "**{}** on {}{}\n\n| case | cost of | estimate | interval | note |\n\
+         |:--|:--|--:|--:|:--|\n",
         escaped(run.header.called()),
         escaped(&subject.side.machine),
         run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase()))

@@ -178,14 +178,15 @@ fn measured(
 ) -> Result<ExitCode> {
     if args.ring.launches > 1 {
         return Err(usage(format!(
-            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
-             compared as BASE NEW)",
+            "--launches {}: --ab measures both settings in one session (accepted with it: 1; \
+             several launches are compared as BASE NEW)",
             args.ring.launches
         )));
     }
     if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
         return Err(usage(format!(
-            "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' measures as it is)"
+            "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' \
+             measures as it is)"
         )));
     }
     if let Some(base) = base {
@@ -291,7 +292,8 @@ fn check_across(across: Across, base: &Subject, new: &Subject) -> Result<()> {
         if values.len() > 1 {
             let (name, all) = (&subject.side.name, values.join(", "));
             return Err(usage(format!(
-                "--across {across}: {name} has several ({all}): measure one in each run (--{across})"
+                "--across {across}: {name} has several ({all}): measure one in each run \
+                 (--{across})"
             )));
         }
     }

@@ -74,7 +74,8 @@ fn several(found: &Several) -> String {
         "{}\n\n{table}\n\n{}\n",
         terminal::wrapped(&found.in_words),
         terminal::wrapped(
-            "/ others: its cost by the median of the others'; differs from: runs from which it differs in some case"
+            "/ others: its cost by the median of the others'; differs from: runs from which it \
+             differs in some case"
         )
     )
 }
@@ -294,17 +295,18 @@ fn legend(found: &Comparison) -> String {
     let limit = found.terms.limit * 100.0;
     let how = match found.paired {
         true => {
-            "measured in one session: differences are taken within rounds, base and new: mean of the middle \
-             half of the rounds"
+            "measured in one session: differences are taken within rounds, base and new: mean of \
+             the middle half of the rounds"
         }
         false => {
-            "base and new: at the CPU's full speed, mean of the launches; the interval has a term for the scatter \
-             between launches"
+            "base and new: at the CPU's full speed, mean of the launches; the interval has a \
+             term for the scatter between launches"
         }
     };
     format!(
-        "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
-         slower, faster: it excludes 1; ! the ratio is above the limit too",
+        "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the \
+         interval lies within {limit:.3} %\nslower, faster: it excludes 1; ! the ratio is above \
+         the limit too",
         found.terms.confidence * 100.0,
         limit = terminal::figure(limit)
     )

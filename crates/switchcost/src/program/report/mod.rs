@@ -85,7 +85,8 @@ pub(crate) fn check(to: &Destination) -> Result<()> {
         return Ok(());
     }
     Err(usage(format!(
-        "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
+        "{}: a file that is no report of switchcost is there already: remove it, or name another \
+         (-o FILE)",
         path.display()
     )))
 }
@@ -168,9 +169,9 @@ fn page(runs: &[Drawn], lead: Option<&str>) -> Result<String> {
     Ok(page.html())
 }
 
-const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop of the ring costs above \
-the ring of one, taken within rounds. Bands and bars show intervals over rounds. \
-Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
+const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop \
+     of the ring costs above the ring of one, taken within rounds. Bands and bars show intervals \
+     over rounds. Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
 
 /// `lead` is what the runs say together; by their `names` the charts tell runs apart.
 fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
@@ -182,7 +183,8 @@ fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
         section(run, letter, if is_one { " open" } else { "" })
     };
     format!(
-        "<header>\n<h1>What a context switch costs</h1>\n{}<div class=\"runs\">\n{}</div>\n</header>\n",
+        "<header>\n<h1>What a context switch costs</h1>\n{}<div class=\"runs\">\n{}</div>\n\
+         </header>\n",
         lead.unwrap_or_default(),
         names.iter().zip(runs).map(section).collect::<String>()
     )
@@ -219,7 +221,8 @@ fn section(run: &Drawn, letter: &str, open: &str) -> String {
     if let Some(report) = &run.text {
         let _ = writeln!(
             text,
-            "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+            "<details><summary>All that the run says, as on the terminal</summary><pre \
+             tabindex=\"0\">{}</pre></details>",
             escape(report)
         );
     }

@@ -686,7 +686,10 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     };
     if launches.iter().all(|launch| launch.processes == 0) {
         notices.push(
-            "the command did not load the profiler: it is linked statically or set-user-ID, its C library is older than glibc 2.34, it runs as another user or in another PID namespace, this program has capabilities by setcap, or 32 thread-specific keys were there before"
+            "the command did not load the profiler: it is linked statically or set-user-ID, its \
+             C library is older than glibc 2.34, it runs as another user or in another PID \
+             namespace, this program has capabilities by setcap, or 32 thread-specific keys were \
+             there before"
                 .to_string(),
         );
     } else if plan.malloc && rows.is_empty() {
@@ -696,7 +699,8 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     } else {
         notices.extend(plan.calls.iter().filter(|name| !called(name)).map(|name| {
             format!(
-                "{name} was not called, or not through the dynamic linker: calls within one library, and inlined ones, are not seen"
+                "{name} was not called, or not through the dynamic linker: calls within one \
+                 library, and inlined ones, are not seen"
             )
         }));
     }
@@ -715,14 +719,16 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
         let (own, other) = (calls(0), calls(number + 1));
         if (other / own - 1.0).abs() > 0.01 {
             notices.push(format!(
-                "with {library} {other:.0} calls are seen, else {own:.0}: operators new and delete that it brings call no malloc"
+                "with {library} {other:.0} calls are seen, else {own:.0}: operators new and \
+                 delete that it brings call no malloc"
             ));
         }
     }
     let own = |row: &Row| row.allocator == 0 && row.what.bytes.is_none();
     if !plan.allocators.is_empty() && rows.iter().any(|row| own(row) && row.is_bound) {
         notices.push(
-            "calls of its own allocator whose time is but an upper bound are compared with no other's"
+            "calls of its own allocator whose time is but an upper bound are compared with no \
+             other's"
                 .to_string(),
         );
     }
@@ -735,7 +741,8 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     let slow = Tier::Kernel.name();
     if launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == slow)) {
         notices.push(
-            "this machine has no fast clock of a thread's CPU time: each reading is a system call, and time off the CPU is not known (switchcost clock overhead says why)"
+            "this machine has no fast clock of a thread's CPU time: each reading is a system \
+             call, and time off the CPU is not known (switchcost clock overhead says why)"
                 .to_string(),
         );
     }

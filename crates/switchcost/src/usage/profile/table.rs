@@ -29,8 +29,10 @@ pub(super) fn text(profile: &Profile, is_verbose: bool) -> String {
     page(&parts)
 }
 
-const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper bound; -: too short to be told; p50, p99: of all calls of all runs; longest: by a \
-    wall clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; part of the CPU time: without profiling";
+const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper \
+     bound; -: too short to be told; p50, p99: of all calls of all runs; longest: by a wall \
+     clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; \
+     part of the CPU time: without profiling";
 
 /// Whether the thread's time off the CPU is known.
 fn knows_wall(profile: &Profile) -> bool {

@@ -164,7 +164,8 @@ pub(super) fn switching(summary: &Summary) -> Option<String> {
     let part = percents(direct.filter(|direct| !direct.is_wide())?);
     let refill = match share {
         Some(_) => {
-            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the working set)"
+            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the \
+             working set)"
         }
         None => "what refilling caches takes not counted",
     };

@@ -168,7 +168,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let compares = args.fail_above.is_some() || args.markdown.is_some();
     if compares && plan.commands.len() < 2 {
         return Err(usage(
-            "--fail-above and --markdown compare commands: give another by --vs, or values by --parameter",
+            "--fail-above and --markdown compare commands: give another by --vs, or values by \
+             --parameter",
         ));
     }
     if let Err(error) = look_up(&commands) {
@@ -350,7 +351,9 @@ fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Opti
         let measured = quick::measure_quickly(anonymous);
         found = quick::stored(set);
         let notice = match (measured, &found) {
-            (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a second or two; `switchcost cost` makes a better one".to_string(),
+            (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a \
+                 second or two; `switchcost cost` makes a better one"
+                .to_string(),
             (Ok(()), Err(why)) => format!("the quick measurement is no profile: {why}"),
             (Err(error), _) => format!("the quick measurement failed: {error:#}"),
         };

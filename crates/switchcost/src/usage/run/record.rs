@@ -171,7 +171,8 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
     if ended > 0 {
         notices.push(format!(
-            "{ended} orphans have ended while processes of earlier runs were still there: of which run is not known, and they are not counted"
+            "{ended} orphans have ended while processes of earlier runs were still there: of \
+             which run is not known, and they are not counted"
         ));
     }
     let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
@@ -187,7 +188,8 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
             "it left process {named} behind, still running after its end: not counted"
         )),
         (None, count) => notices.push(format!(
-            "it left {count} processes behind, still running after its end ({named}{more}): not counted"
+            "it left {count} processes behind, still running after its end ({named}{more}): not \
+             counted"
         )),
     }
     notices
@@ -200,9 +202,10 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     if let (Some(covered), Some(cpu)) = (median("run_delay_covered_cpu_ns"), median("cpu_ns")) {
         if covered / cpu < MOST {
             notices.push(format!(
-            "run delay and migrations are those of its first thread, the run delay also of threads that were seen: of {:.0} % of the CPU time",
-            100.0 * covered / cpu
-        ));
+                "run delay and migrations are those of its first thread, the run delay also of \
+             threads that were seen: of {:.0} % of the CPU time",
+                100.0 * covered / cpu
+            ));
         }
     }
     // Words are read by exec itself, and so come on top of what was there before it.
@@ -212,7 +215,8 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     {
         if most <= before + words as f64 + NEAR {
             notices.push(format!(
-            "max resident may be the launcher's: {} were there before the command began, its own may be less",
+            "max resident may be the launcher's: {} were there before the command began, its own \
+             may be less",
             bytes(before as u64)
         ));
         }

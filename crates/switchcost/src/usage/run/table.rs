@@ -23,8 +23,9 @@ const MOST_OUTLIERS: usize = 5;
 const FEW: [&str; 6] =
     ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
 
-const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the command and all that it waited for; \
-    `switchcost trace` counts yields, moves and orphans, too, and makes each switch slower";
+const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the command and all \
+     that it waited for; `switchcost trace` counts yields, moves and orphans, too, and makes each \
+     switch slower";
 
 /// The whole report, ending with a newline.
 pub(super) fn text(record: &Record, is_verbose: bool) -> String {
@@ -348,7 +349,8 @@ fn split(summary: &Summary, width: usize) -> String {
         .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
     if user.is_none() {
         return format!(
-            "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into {} of CPU time\n",
+            "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into \
+             {} of CPU time\n",
             "  user, system",
             time(cpu * f64::from(summary.runs))
         );
@@ -360,7 +362,8 @@ fn split(summary: &Summary, width: usize) -> String {
     let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
     let rests = match with_children {
         true => format!(
-            "split by the kernel, which calls children that saw no timer tick all user; the range is all that it may be by {ticks} ticks {tick} of its own"
+            "split by the kernel, which calls children that saw no timer tick all user; the \
+             range is all that it may be by {ticks} ticks {tick} of its own"
         ),
         false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
     };

@@ -281,13 +281,15 @@ fn a_gate_has_the_codes_of_compare() {
             &[100, 200],
             4,
             3,
-            "UNDECIDED: may be more than 10 % above the base: real time has too few rounds for an interval (-n 5 or more)",
+            "UNDECIDED: may be more than 10 % above the base: real time has too few rounds for \
+             an interval (-n 5 or more)",
         ),
         (
             &[100, 100, 200],
             8,
             1,
-            "FAIL: more than 10 % above the base: true (3), real time by 100.0 % (100.0 to 100.0 %)",
+            "FAIL: more than 10 % above the base: true (3), real time by 100.0 % (100.0 to 100.0 \
+             %)",
         ),
     ] {
         let gate = of(ratios, rounds, &[Gated::Real]);
@@ -381,7 +383,8 @@ fn the_headline_of_one_run_says_what_it_used() {
     record.commands[0].switching = Some(switching);
     assert_eq!(
         headline(&record),
-        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time, by profile r"
+        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to \
+         2.1 % of the CPU time, by profile r"
     );
     // A range over tenfold is not quoted: 91 us to 1 ms a switch.
     let wide = ProfilePoint { total: Cost { high_ns: 1e6, ..cost }, ..point(4 << 20) };
@@ -391,7 +394,8 @@ fn the_headline_of_one_run_says_what_it_used() {
     let switching = Switching::of(&record.commands[0], Reading::Known(profile), Vec::new());
     record.commands[0].switching = Some(switching);
     let said = headline(&record);
-    let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile r, 1 minute old; with refill the range is too wide to quote";
+    let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile \
+         r, 1 minute old; with refill the range is too wide to quote";
     assert!(said.contains(direct), "{said}");
     let mut failed = run(0, 0, 5 * MS, MS / 2);
     failed.used.ending = Ending::Exited { code: 3 };
@@ -442,11 +446,13 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     );
     assert_eq!(
         of(&[30, 10, 20], 8),
-        "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.03 and 3.00x than sleep 0.01, the slowest"
+        "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.03 and 3.00x than sleep 0.01, \
+         the slowest"
     );
     assert_eq!(
         of(&[10, 10, 20], 8),
-        "sleep 0.01 is the fastest, not resolved from sleep 0.02; sleep 0.03 takes 2.00x (2.00 to 2.00) as long"
+        "sleep 0.01 is the fastest, not resolved from sleep 0.02; sleep 0.03 takes 2.00x (2.00 \
+         to 2.00) as long"
     );
     assert_eq!(of(&[10, 10, 10], 8), "No difference is resolved between the 3 commands");
 }

@@ -130,7 +130,7 @@ impl Task {
             (false, 0..=1) => String::new(),
             (false, many) => format!(" ({many} processes)"),
         };
-        format!("{}{who} {}", self.name, percent(share))
+        format!("{}{who} {} %", self.name, words::percent_of(share))
     }
 }
 
@@ -257,7 +257,7 @@ impl CompetingTasks {
         ];
         let told = |(name, ns, limit): (&str, Option<u64>, f64)| {
             let share = self.share(ns?) / self.cpus.len().max(1) as f64;
-            (share >= limit).then(|| format!("{name} {}", percent(share)))
+            (share >= limit).then(|| format!("{name} {} %", words::percent_of(share)))
         };
         known.into_iter().filter_map(told).collect()
     }
@@ -282,12 +282,6 @@ fn first(mut all: Vec<String>, more: &str) -> Vec<String> {
     all.truncate(MOST_TOLD);
     all.extend((left > 0).then(|| format!("{left} {more}")));
     all
-}
-
-/// `33 %`, below ten with a digit behind the point: `0.7 %`.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 fn cpus_words(cpus: &[u32]) -> String {

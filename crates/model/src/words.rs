@@ -5,6 +5,12 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{:.0} %", (100.0 * part - 1e-9).ceil())
 }
 
+/// A share in percent, below ten with a digit behind the point: `0.7`, `33`.
+pub fn percent_of(share: f64) -> String {
+    let percent = 100.0 * share;
+    format!("{percent:.0$}", usize::from(percent < 9.95))
+}
+
 /// A factor: `2.9x`.
 pub fn times(factor: f64) -> String {
     format!("{}x", three_digits(factor))

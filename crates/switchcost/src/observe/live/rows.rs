@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
-use model::words::{grouped, two_digits};
+use model::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;
@@ -285,7 +285,7 @@ pub(crate) fn row_line(row: &Row, columns: usize) -> String {
         times.map(|of| of.map_or("-".to_string(), |of| upper(of.low_ns, of.high_ns)));
     let by = row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone());
     let cost = row.cost_share.map_or("-".to_string(), percent_range);
-    let cpu = percent(row.cpu_share);
+    let cpu = percent_of(row.cpu_share);
     line(
         [row.name.clone(), id, sleeps, preempted, yields, moves, wait, p99, run, cost, cpu, by],
         columns,
@@ -328,13 +328,8 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{part:.decimals$}{unit}")
 }
 
-fn percent(share: f64) -> String {
-    let value = 100.0 * share;
-    format!("{value:.0$}", usize::from(value < 9.95))
-}
-
 pub(crate) fn percent_range(share: Range) -> String {
-    match (percent(share.low), percent(share.high)) {
+    match (percent_of(share.low), percent_of(share.high)) {
         (low, high) if low == high => high,
         (low, high) => format!("{low}-{high}"),
     }

@@ -17,4 +17,6 @@ def test_the_example_runs_and_shows_its_results() -> None:
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     shown = [{kind for output in cell.outputs for kind in output.get("data", {})} for cell in code]
     assert "text/html" in shown[0] and "image/png" in shown[2]
-    assert "A switch costs" in code[0].outputs[0]["data"]["text/html"]
+    # Where others have the CPU all the time the answer is that, and who they are.
+    answer = code[0].outputs[0]["data"]["text/html"]
+    assert "A switch costs" in answer or "No cost of a switch" in answer

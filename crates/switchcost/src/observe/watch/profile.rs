@@ -81,16 +81,20 @@ pub(crate) struct CostProfile {
 
 impl CostProfile {
     /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock
-    /// is another one now, both.
+    /// is clearly another one now, both.
     pub(crate) fn called(&self) -> String {
         let name = self.name.clone().unwrap_or_else(|| short(&self.run));
         let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
         let clocks = self.measured_ghz.zip(self.clock_ghz);
-        let clocks = clocks.filter(|(then, now)| (now / then).ln().abs() >= SAME_CLOCK);
+        let clocks = clocks.filter(|(then, now)| (now / then).ln().abs() >= TOLD_APART);
         let clocks = clocks.map(|(then, now)| format!(", brought from {then:.2} to {now:.2} GHz"));
         format!("profile {name}{age}{}", clocks.unwrap_or_default())
     }
 }
+
+/// Clocks that differ by more, as ln of their ratio, are told: smaller differences are brought, too,
+/// and change no answer.
+const TOLD_APART: f64 = 0.01;
 
 /// Letters of the moment, to the second, that the name of a run begins with.
 const MOMENT: usize = "20261125T022900".len();

@@ -312,6 +312,13 @@ fn a_profile_is_called_by_what_may_be_typed_and_its_age() {
     assert_eq!(profile("a/fileZ", None, None), "profile a/fileZ");
     assert_eq!(profile("r", None, Some(60)), "profile r, 1 minute old");
     assert_eq!(profile("r", None, Some(200_000)), "profile r, 2 days old");
+    let brought = |then: f64, now: f64| {
+        let (measured_ghz, clock_ghz) = (Some(then), Some(now));
+        CostProfile { run: "r".into(), measured_ghz, clock_ghz, ..CostProfile::default() }.called()
+    };
+    assert_eq!(brought(4.08, 3.78), "profile r, brought from 4.08 to 3.78 GHz");
+    // No sentence has the same clock twice.
+    assert_eq!(brought(3.690, 3.681), "profile r");
 }
 
 #[test]

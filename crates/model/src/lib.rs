@@ -2,7 +2,7 @@
 //! randomness without a seed: the same samples always give the same record.
 //!
 //! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`case::Sample`]s
-//! -> [`run::Run`] -> [`record::Record`].
+//! -> [`run::Run`] -> [`table::Table`] -> [`record::Record`].
 #![forbid(unsafe_code)]
 
 pub mod at_clock;
@@ -21,7 +21,6 @@ pub mod looks;
 pub mod machine;
 pub mod noise;
 pub mod not_alone;
-pub mod pairing;
 pub mod placement;
 pub mod plan;
 pub mod published;
@@ -37,6 +36,7 @@ pub mod speed;
 pub mod subject;
 pub mod summary;
 pub mod summary_line;
+pub mod table;
 pub mod trend;
 pub mod trial;
 pub mod words;

@@ -1,14 +1,14 @@
 //! What is asked of a run's samples while it goes on: how precise they are, and which cases need
 //! more of them.
 
-use crate::case::{Sample, rings, trials};
+use crate::case::Sample;
 use crate::estimate::{Estimate, widest};
-use crate::findings::{self, ByCase};
-use crate::pairing::Grouped;
+use crate::findings;
 use crate::plan::{FEWEST_ROUNDS, Plan};
 use crate::run::Failure;
-use crate::speed::{CaseSlices, with_shared_level};
+use crate::speed::CaseSlices;
 use crate::summary::{summaries, widths};
+use crate::table::Table;
 
 /// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
 /// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
@@ -20,33 +20,29 @@ pub fn is_look(rounds: u32) -> bool {
 /// The widest relative half-width among the cases that are still measured; absent as long as one of
 /// them has no interval.
 pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
-    let plan = &with_shared_level(plan, samples);
-    let of_rings = summaries(plan, &Grouped::new(plan, rings(samples)), failures);
-    let by_case = ByCase::new(plan, trials(samples));
-    widest(widths(&of_rings).chain(findings::widths(&by_case, failures)))
+    let table = &Table::new(plan, samples);
+    widest(widths(&summaries(table, failures)).chain(findings::widths(table, failures)))
 }
 
 /// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
 /// what its first trial is about. Absent until that is measured.
 pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
-    let plan = &with_shared_level(plan, samples);
+    let table = &Table::new(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
     match of_two.min_by_key(|(number, case)| (case.members, *number)) {
-        Some((ring, _)) => Grouped::new(plan, rings(samples)).above_solo(ring, 0),
-        None => findings::figure_ns(&ByCase::new(plan, trials(samples)), plan.trials().next()?.0),
+        Some((ring, _)) => table.above_solo(ring, 0),
+        None => findings::figure_ns(table, plan.trials().next()?.0),
     }
 }
 
 /// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's
 /// speed was looked at: more rounds of these may give one. Rings first.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
-    let plan = &with_shared_level(plan, samples);
-    let grouped = Grouped::new(plan, rings(samples));
-    let by_case = ByCase::new(plan, trials(samples));
-    let lacks = |case: &usize| grouped.is_judged(*case) && !grouped.has_full_speed(*case);
+    let table = &Table::new(plan, samples);
+    let lacks = |case: &usize| table.is_judged(*case) && !table.has_full_speed(*case);
     let of_rings = plan.rings().map(|(case, _)| case).filter(lacks);
     let of_trials = plan.trials().map(|(case, _)| case);
-    of_rings.chain(of_trials.filter(|case| findings::lacks_clean(&by_case, *case))).collect()
+    of_rings.chain(of_trials.filter(|case| findings::lacks_clean(table, *case))).collect()
 }
 
 /// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of
@@ -56,13 +52,13 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
     if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round % 4 == 0 {
         return None;
     }
-    let grouped = Grouped::new(plan, rings(samples));
+    let table = Table::new(plan, samples);
     let width = |case: usize| {
-        let estimate = grouped.above_solo(case, 0);
+        let estimate = table.above_solo(case, 0);
         estimate.as_ref().and_then(Estimate::relative_half_width).unwrap_or(f64::INFINITY)
     };
     let all = || plan.rings().map(|(case, _)| case);
-    let is_judged = |case: &usize| grouped.slices(*case).is_some_and(CaseSlices::is_mostly_judged);
+    let is_judged = |case: &usize| table.slices(*case).is_some_and(CaseSlices::is_mostly_judged);
     let any = !all().any(|case| is_judged(&case));
     let judged = all().filter(|case| any || is_judged(case));
     let mut widths: Vec<(usize, f64)> = judged.map(|case| (case, width(case))).collect();

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::named;
-use crate::pairing::Grouped;
+use crate::experiment::{Takes, named};
 use crate::ring::{Case, Disturbance, Halt, Sample};
 use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
+use crate::table::Table;
+use crate::trial::{Environment, Trial};
 use crate::words;
 use stats::{mad_sigma, median};
 
@@ -104,43 +105,77 @@ fn kind(disturbance: &Disturbance) -> usize {
 }
 
 /// Disturbed samples by what disturbed them, in words.
-pub(crate) fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
+fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
     let kinds = disturbed.iter().zip(KINDS).filter(|(count, _)| **count > 0);
     kinds.map(|(count, what)| format!("{count} of {samples} samples {what}")).collect()
 }
 
 /// Scatter of figures relative to the size of their median, which may be below zero.
-pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
+fn spread(figures: &[f64]) -> Option<f64> {
     Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?.abs())
 }
 
-/// Judges the noise of a run from all samples of its rings: by the share of clean slices and what
-/// kept the others from being so, or where nobody looked by the scatter of rounds and the disturbed
-/// samples.
-pub fn judge(grouped: &Grouped) -> NoiseVerdict {
+/// The verdict on the noise of a run, by its rings and its trials as far as it has them.
+pub fn judge(table: &Table) -> NoiseVerdict {
+    match table.plan.experiment.takes() {
+        Takes::Rings => of_rings(table),
+        Takes::Trials => of_trials(table),
+        Takes::Both => {
+            let rings = table.plan.rings().next().map(|_| ("rings", of_rings(table)));
+            let trials = table.plan.trials().next().map(|_| ("trials", of_trials(table)));
+            NoiseVerdict::together(rings.into_iter().chain(trials))
+        }
+    }
+}
+
+/// By the share of clean slices where there are slices, else by the scatter of the cases' medians
+/// from round to round and by the samples that lost time to the hypervisor. Cases that are
+/// disturbed on purpose say nothing of the machine.
+fn of_trials(table: &Table) -> NoiseVerdict {
+    let is_left_alone = |(_, trial): &(usize, &Trial)| !matches!(trial, Trial::Execution(of) if of.environment == Environment::Disturbed);
+    let left_alone = || table.trials().filter(is_left_alone);
+    let spread = |(case, trial): (usize, &Trial)| {
+        let figure = trial.headline().of;
+        let figures = table.of_trial(case).iter().filter_map(|sample| figure(sample));
+        spread(&figures.collect::<Vec<f64>>())
+    };
+    let spreads: Vec<f64> = left_alone().filter_map(spread).collect();
+    let samples = || left_alone().flat_map(|(case, _)| table.of_trial(case));
+    let stolen = samples().filter(|sample| sample.steal_ns.is_some_and(|ns| ns > 0)).count();
+    let all = samples().count();
+    let share = stolen as f64 / (all as f64).max(1.0);
+    let counts = left_alone().map(|(case, _)| table.counts(case));
+    let counts = counts.fold(CleanCounts::default(), CleanCounts::plus);
+    let reasons = in_words(&[stolen], all);
+    verdict(median(&spreads), share, reasons, counts, table.levels())
+}
+
+/// By the share of clean slices and what kept the others from being so, or where nobody looked by
+/// the scatter of rounds and the disturbed samples.
+fn of_rings(table: &Table) -> NoiseVerdict {
     let (mut kinds, mut count, mut halted) = ([0; KINDS.len()], 0, NoiseLevel::Unknown);
     let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
-    for (number, case) in grouped.plan.rings() {
+    for (number, case) in table.plan.rings() {
         let (mut disturbed, mut all) = (0, 0);
-        for disturbances in grouped.samples(number).map(|sample| sample.disturbances(case)) {
+        for disturbances in table.samples(number).map(|sample| sample.disturbances(case)) {
             disturbances.iter().for_each(|disturbance| kinds[kind(disturbance)] += 1);
             disturbed += usize::from(!disturbances.is_empty());
             all += 1;
         }
         shares.insert(number, disturbed as f64 / f64::max(all as f64, 1.0));
-        halted = halted.max(by_halts(grouped.samples(number), case));
+        halted = halted.max(by_halts(table.samples(number), case));
         count += all;
     }
     let rings = || shares.keys().copied();
-    let by_round = |case| grouped.as_found_by_round(case, Sample::ns_per_hop).into_values();
+    let by_round = |case| table.as_found_by_round(case, Sample::ns_per_hop).into_values();
     let spreads = rings().filter_map(|case| spread(&by_round(case).collect::<Vec<f64>>()));
     let spreads = median(&spreads.collect::<Vec<f64>>());
     let disturbed = shares.values().copied().fold(0.0, f64::max);
-    let clean = rings().filter_map(|case| grouped.slices(case)).map(CaseSlices::clean_counts);
+    let clean = rings().filter_map(|case| table.slices(case)).map(CaseSlices::clean_counts);
     let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
-    let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, grouped.levels());
+    let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, table.levels());
     verdict.level = verdict.level.max(halted);
-    let solos = grouped.plan.rings().filter(|(_, case)| case.members == 1);
+    let solos = table.plan.rings().filter(|(_, case)| case.members == 1);
     let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
         verdict.reasons.push(format!(
@@ -201,7 +236,7 @@ fn by_disturbed(share: f64) -> NoiseLevel {
 /// The verdict by the clean ones of the judged slices, where there are such, else by a relative
 /// scatter between rounds and a share of disturbed samples; `reasons` are the disturbances in
 /// words.
-pub(crate) fn verdict(
+fn verdict(
     round_spread: Option<f64>,
     disturbed_share: f64,
     mut reasons: Vec<String>,
@@ -288,6 +323,7 @@ impl NoiseVerdict {
             disturbed_share: 0.0,
             reasons,
         };
+        let mut told = Vec::new();
         for (name, group) in groups {
             let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
                 [one, other].into_iter().flatten().reduce(of)
@@ -299,7 +335,16 @@ impl NoiseVerdict {
                 [all.clock_range, group.clock_range].into_iter().flatten().reduce(wider);
             all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
-            all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
+            told.extend(group.reasons.into_iter().map(|reason| (name, reason)));
+        }
+        // What is true of several is told once.
+        for (name, reason) in &told {
+            let is_common = told.iter().filter(|(_, other)| other == reason).count() > 1;
+            match is_common {
+                false => all.reasons.push(format!("{name}: {reason}")),
+                true if all.reasons.contains(reason) => {}
+                true => all.reasons.push(reason.clone()),
+            }
         }
         all
     }
@@ -383,7 +428,7 @@ mod tests {
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
-        judge(&Grouped::new(&plan, &samples))
+        judge(&Table::of(&plan, &samples, []))
     }
 
     #[test]
@@ -413,7 +458,7 @@ mod tests {
             huge_page_bytes: None,
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
-        let unusable = judge(&Grouped::new(&plan, &samples));
+        let unusable = judge(&Table::of(&plan, &samples, []));
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
@@ -441,7 +486,7 @@ mod tests {
         };
         let samples: Vec<Sample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
-        judge(&Grouped::new(&plan, &samples))
+        judge(&Table::of(&plan, &samples, []))
     }
 
     #[test]
@@ -449,7 +494,7 @@ mod tests {
         let quiet = judged(0, 10, 1);
         assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
         let plan = plan(&[case(1)]);
-        let one = judge(&Grouped::new(&plan, &[]));
+        let one = judge(&Table::of(&plan, [], []));
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 
@@ -487,7 +532,7 @@ mod tests {
             sample.slices.iter_mut().for_each(|slices| slices.elapsed_ns[3] += stood_ns);
             sample
         };
-        judge(&Grouped::new(&plan, &(0..10).map(sample).collect::<Vec<Sample>>()))
+        judge(&Table::of(&plan, &(0..10).map(sample).collect::<Vec<Sample>>(), []))
     }
 
     #[test]

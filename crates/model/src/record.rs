@@ -1,20 +1,23 @@
-//! What a run of rings says: its cases, the scaling law, the verdicts.
+//! What a run says, whatever was measured: its cases, what the experiment is about, the verdicts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::rings;
+use crate::case::Either;
 use crate::competing::CompetingTasks;
 use crate::cost::{Cost, alike};
 use crate::curve::Point;
+use crate::estimate::widest;
 use crate::experiment::Experiment;
+use crate::findings::{self, Findings};
 use crate::noise::{self, NoiseVerdict};
-use crate::pairing::Grouped;
+use crate::response;
 use crate::ring::Case;
 use crate::run::{End, Header, Run};
 use crate::scaling;
 use crate::speed::Level;
-use crate::summary::{CaseSummary, summaries_at_clocks};
+use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
+use crate::table::Table;
 
 /// How the cost grows with the ring, for the cases that differ in nothing but their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,30 +30,83 @@ pub struct Series {
     pub in_words: String,
 }
 
-/// All that a run of rings says. Computed on reading, never stored.
+/// What `ring` and `cost` are about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Record {
-    /// The first line of the run file.
-    pub header: Header,
-    /// The last line; absent for a run that was killed.
-    pub end: Option<End>,
-    /// Cases in the order of the plan.
-    pub cases: Vec<CaseSummary>,
+#[schemars(rename = "RingFindings")]
+pub struct OfRings {
     /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run
     /// that did not end.
     pub scaling: Vec<Series>,
     /// What switches cost by working set; absent for experiments that do not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// The verdict on the machine's noise.
-    pub noise: NoiseVerdict,
     /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
+}
+
+/// What `clock` and `cost --interference` are about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialFindings")]
+pub struct OfTrials {
+    /// What the experiment is about; absent where its measures say it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Findings>,
+    /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
+    /// such a counter.
+    pub ns_per_tick: Option<f64>,
+}
+
+/// All that a run says: of each case, and what its experiment is about. Computed on reading, never
+/// stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{Found}Record")]
+pub struct Record<Case, Found> {
+    /// The first line of the run file.
+    pub header: Header,
+    /// The last line; absent for a run that was killed.
+    pub end: Option<End>,
+    /// Cases in the order of the plan.
+    pub cases: Vec<Case>,
+    /// What the experiment is about.
+    #[serde(flatten)]
+    pub found: Found,
+    /// Widest relative half-width of the intervals; absent as long as a case has none.
+    pub worst_precision: Option<f64>,
+    /// The verdict on the machine's noise.
+    pub noise: NoiseVerdict,
     /// What else ran on the measured CPUs; absent where it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company: Option<CompetingTasks>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
+}
+
+/// Of `ring` and `cost`.
+pub type Rings = Record<CaseSummary, OfRings>;
+/// Of `clock` and `cost --interference`.
+pub type Trials = Record<findings::Summary, OfTrials>;
+/// Of `response`.
+pub type Response = Record<response::Summary, response::Found>;
+
+impl<Case, Found> Record<Case, Found> {
+    fn new(
+        run: &Run,
+        table: &Table,
+        cases: Vec<Case>,
+        worst_precision: Option<f64>,
+        found: Found,
+    ) -> Self {
+        Self {
+            header: run.header.clone(),
+            end: run.end.clone(),
+            cases,
+            found,
+            worst_precision,
+            noise: noise::judge(table),
+            company: run.company.clone(),
+            warnings: run.warnings.clone(),
+        }
+    }
 }
 
 /// How fast a CPU ran.
@@ -65,39 +121,70 @@ pub struct CpuSpeed {
     pub clock_ghz: Option<f64>,
 }
 
-impl Record {
+impl Rings {
     /// The record of a run.
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
-        let grouped = Grouped::new(plan, rings(&run.samples));
+        let table = &Table::new(plan, &run.samples);
         let target = &run.header.build.target;
-        let cases = summaries_at_clocks(plan, &grouped, &run.failures, target);
+        let cases = summaries_at_clocks(table, &run.failures, target);
         let cost = (plan.experiment == Experiment::Cost)
-            .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
+            .then(|| Cost::of(plan, table, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
-        Self {
-            header: run.header.clone(),
-            end: run.end.clone(),
-            noise: noise::judge(&grouped),
-            speed: speeds(&grouped, target),
-            cases,
-            scaling,
-            cost,
-            company: run.company.clone(),
-            warnings: run.warnings.clone(),
-        }
+        let found = OfRings { scaling, cost, speed: speeds(table, target) };
+        let precision = worst_precision(&cases);
+        Self::new(run, table, cases, precision, found)
     }
 }
 
-fn speeds(grouped: &Grouped, target: &str) -> Vec<CpuSpeed> {
+impl Trials {
+    /// The record of a run.
+    pub fn of(run: &Run) -> Self {
+        let table = &Table::new(&run.header.plan, &run.samples);
+        let ns_per_tick = findings::ns_per_tick(&run.samples);
+        let found = OfTrials { findings: Findings::of(table), ns_per_tick };
+        let precision = widest(findings::widths(table, &run.failures));
+        Self::new(run, table, findings::summaries(run, table), precision, found)
+    }
+}
+
+impl Response {
+    /// The record of a run.
+    pub fn of(run: &Run) -> Self {
+        let table = &Table::new(&run.header.plan, &run.samples);
+        let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
+        let of_trials = findings::widths(table, &run.failures);
+        let precision = widest(widths(&rings).chain(of_trials));
+        let found = response::Found::of(run, table, &rings);
+        let (mut rings, mut trials) =
+            (rings.into_iter(), findings::summaries(run, table).into_iter());
+        let cases = table.plan.cases.iter().filter_map(|case| match case {
+            Either::Ring(_) => rings.next().map(Either::Ring),
+            Either::Trial(_) => trials.next().map(Either::Trial),
+        });
+        Self::new(run, table, cases.collect(), precision, found)
+    }
+
+    /// The summary of a ring by its number in the plan.
+    pub fn ring(&self, case: usize) -> Option<&CaseSummary> {
+        self.cases.get(case)?.ring()
+    }
+
+    /// The summary of a trial by its number in the plan.
+    pub fn trial(&self, case: usize) -> Option<&findings::Summary> {
+        self.cases.get(case)?.trial()
+    }
+}
+
+fn speeds(table: &Table, target: &str) -> Vec<CpuSpeed> {
     let speed = |(cpus, level): (&Vec<u32>, &Level)| CpuSpeed {
         cpus: cpus.clone(),
         level: *level,
         clock_ghz: level.clock_ghz(target),
     };
-    grouped.levels().iter().map(speed).collect()
+    table.levels().iter().map(speed).collect()
 }
 
 /// Laws for the cases that differ in nothing but their size; of solo rings and of what does not

@@ -7,12 +7,11 @@ use stats::{Elasticity, mean, quantile};
 use crate::bounds;
 use crate::curve::{Point, point};
 use crate::estimate::{Estimate, Speed, widest};
-use crate::pairing::{Figures, Grouped};
-use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
 use crate::speed::leader_cpus;
+use crate::table::{Figures, Table};
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -191,9 +190,9 @@ impl CaseSummary {
 }
 
 /// Summaries of all rings of a plan; also used for the looks while a run is going on.
-pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<CaseSummary> {
-    let summary = |(number, case)| summarise(plan, grouped, failures, number, case);
-    let mut all: Vec<CaseSummary> = plan.rings().map(summary).collect();
+pub fn summaries(table: &Table, failures: &[Failure]) -> Vec<CaseSummary> {
+    let summary = |(number, case)| summarise(table, failures, number, case);
+    let mut all: Vec<CaseSummary> = table.plan.rings().map(summary).collect();
     for index in 0..all.len() {
         let members = all[index].case.members;
         let two = Case { members: 2, ..all[index].case.clone() };
@@ -207,68 +206,62 @@ pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Ca
 
 /// The same with the clock that each is at; `target` is what the program was built for.
 pub(crate) fn summaries_at_clocks(
-    plan: &Plan,
-    grouped: &Grouped,
+    table: &Table,
     failures: &[Failure],
     target: &str,
 ) -> Vec<CaseSummary> {
-    let mut all = summaries(plan, grouped, failures);
+    let mut all = summaries(table, failures);
     for of in &mut all {
-        let level = grouped.levels().get(&leader_cpus(&of.case));
+        let level = table.levels().get(&leader_cpus(&of.case));
         of.add_clock(level.and_then(|level| level.clock_ghz(target)));
     }
     all
 }
 
-fn summarise(
-    plan: &Plan,
-    grouped: &Grouped,
-    failures: &[Failure],
-    index: usize,
-    case: &Case,
-) -> CaseSummary {
-    let samples: Vec<&Sample> = grouped.samples(index).collect();
+fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> CaseSummary {
+    let plan = table.plan;
+    let samples: Vec<&Sample> = table.samples(index).collect();
     // Every estimate has a random stream of its own, fixed by the plan's seed.
-    let stream = |estimate: u64| 1 + 4 * grouped.rank(index) + estimate;
-    let counted = grouped.by_round(index, Sample::switches_per_hop);
-    let switches_per_hop = grouped.over_rounds(&counted, stream(1));
+    let stream = |estimate: u64| 1 + 4 * table.rank(index) + estimate;
+    let counted = table.middle_by_round(index, Sample::switches_per_hop);
+    let switches_per_hop = table.over_rounds(&counted, stream(1));
     let several = switches_per_hop.filter(|_| case.members > 1).map(|estimate| estimate.value);
     let does_not_switch = several.is_some_and(|per_hop| per_hop < HARDLY_SWITCHES_PER_HOP);
     let switching = (!does_not_switch).then_some(());
-    let of_all = |of: fn(&Sample) -> f64| switching.map(|()| grouped.above_solo_of_all(index, of));
-    let slices = grouped.slices(index).filter(|slices| slices.is_judged());
+    let of_all = |of: fn(&Sample) -> f64| switching.map(|()| table.above_solo_of_all(index, of));
+    let slices = table.slices(index).filter(|slices| slices.is_judged());
     let judged_middle = |figures: Figures| {
         Spread::of(&figures.into_values().collect::<Vec<f64>>()).filter(|_| slices.is_some())
     };
     let disturbed = samples.iter().filter(|s| !s.disturbances(case).is_empty()).count();
     let none = plan.none_of(index).filter(|_| case.members > 1);
     CaseSummary {
-        rounds: grouped.rounds(index),
+        rounds: table.rounds(index),
         samples: samples.len() as u32,
         disturbed_samples: disturbed as u32,
         clean_slices: slices.map(|slices| slices.clean_counts().clean),
         clean_share: slices.and_then(|slices| slices.clean_counts().share_as_found()),
         totals: totals(&samples),
         projected_cpu_ns_per_lap: None,
-        ns_per_hop: grouped.hop(index, stream(0)),
-        contended_ns_per_hop: judged_middle(grouped.as_found_by_round(index, Sample::ns_per_hop)),
+        ns_per_hop: table.hop(index, stream(0)),
+        contended_ns_per_hop: judged_middle(table.as_found_by_round(index, Sample::ns_per_hop)),
         switches_per_hop,
-        ns_per_switch_above_solo: switching.and_then(|()| grouped.above_solo(index, stream(2))),
+        ns_per_switch_above_solo: switching.and_then(|()| table.above_solo(index, stream(2))),
         contended_ns_per_switch_above_solo: of_all(Sample::ns_per_hop).and_then(judged_middle),
         cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
             .filter(|_| case.placement.is_one_cpu() && plan.batching.ring.triples.is_none())
-            .and_then(|figures| grouped.over_rounds(&figures, stream(3))),
+            .and_then(|figures| table.over_rounds(&figures, stream(3))),
         clock_ghz: None,
         cycles_per_switch: None,
         two_parts: None,
         elasticity: match case.members == 1 || does_not_switch {
-            true => grouped.hop_elasticity(index),
-            false => grouped.elasticity(index),
+            true => table.hop_elasticity(index),
+            false => table.elasticity(index),
         },
         // A double difference of four rings, as the indirect cost of a working set is one.
         ns_per_switch_above_none: switching
             .and(none)
-            .and_then(|none| grouped.difference(index, none, (2 << 32) + grouped.rank(index))),
+            .and_then(|none| table.difference(index, none, (2 << 32) + table.rank(index))),
         huge_page_share: huge_page_share(case, &samples),
         counts_disagree: several.is_some_and(|per_hop| (per_hop - 1.0).abs() > COUNT_TOLERANCE),
         does_not_switch,

@@ -2,7 +2,7 @@
 //! Ding and Shen 2007), where their course breaks, and what of the machine lies there.
 //!
 //! c1 = (hop(N) - hop(1)) / switches without work, c2 the same with work, both with their solo
-//! ring; indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
+//! ring; indirect = c2 - c1. All are taken within rounds ([`crate::table`]).
 
 mod levels;
 mod sweep;
@@ -17,11 +17,11 @@ use crate::curve::Point;
 use crate::estimate::{Estimate, Speed};
 use crate::jump::{self, Jump, Peak, Place};
 use crate::machine::Machine;
-use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::quote::NotQuotable;
 use crate::regions::{self, Axis, Beside, Breaks, Regions, beside};
 use crate::summary::CaseSummary;
+use crate::table::Table;
 
 pub use levels::{Candidate, Levels};
 pub use sweep::{Sweep, SweepPoint};
@@ -53,12 +53,7 @@ pub struct Cost {
 
 impl Cost {
     /// Reads the summaries of a run's cases.
-    pub(crate) fn of(
-        plan: &Plan,
-        grouped: &Grouped,
-        cases: &[CaseSummary],
-        machine: &Machine,
-    ) -> Self {
+    pub(crate) fn of(plan: &Plan, table: &Table, cases: &[CaseSummary], machine: &Machine) -> Self {
         let bare = |(case, of): (usize, &CaseSummary)| {
             let (members, cost_ns) = (of.case.members, of.ns_per_switch_above_solo);
             let is_bare = members > 1 && of.case.work.is_none() && is_main(cases, of);
@@ -67,7 +62,7 @@ impl Cost {
         let mut direct: Vec<Direct> = cases.iter().enumerate().filter_map(bare).collect();
         direct.sort_by_key(|of| of.members);
         let levels = Levels::of(machine, plan);
-        let points = points(grouped, cases, &direct);
+        let points = points(table, cases, &direct);
         Self {
             curves: by_array(cases, &points, &direct, &levels),
             by_members: sweep::by_members(cases, &points, &levels),
@@ -181,11 +176,11 @@ pub struct Curve {
 }
 
 /// What each case costs, as far as it is one of a ring of several.
-fn points(grouped: &Grouped, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPoint> {
+fn points(table: &Table, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPoint> {
     let point = |(case, of): (usize, &CaseSummary)| {
         let direct = direct_of(direct, of.case.members).filter(|_| of.case.work.is_some());
         // A random stream of its own, apart from those of the summaries.
-        let paired = |d: &Direct| grouped.difference(case, d.case, (1 << 32) + case as u64);
+        let paired = |d: &Direct| table.difference(case, d.case, (1 << 32) + case as u64);
         CostPoint {
             case,
             array_bytes: of.case.work.map_or(0, |work| work.bytes),

@@ -8,67 +8,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByCase, ByRound};
 use crate::estimate::Estimate;
-use crate::experiment::named;
-use crate::trial::{Gap, Quantity, Sample, Tally, Trial};
+use crate::table::{ByRound, Table};
+use crate::trial::gaps::*;
+use crate::trial::{Quantity, Sample, Tally, Trial};
 use crate::words;
 use stats::{Histogram, Period, Windows, find_period, mean, median};
-
-pub use crate::trial::gaps::*;
-
-/// What took the CPU from the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// Not switched out, and its CPU clock went on: an interrupt, an exception, or a pause that the
-    /// kernel does not know of (system management, a hypervisor that does not report).
-    Interrupt,
-    /// The kernel counted a switch of the thread: another task ran.
-    SwitchedOut,
-    /// Not switched out, but its CPU clock stood still: stolen by the hypervisor; or an interrupt,
-    /// where the kernel accounts for those apart (CONFIG_IRQ_TIME_ACCOUNTING).
-    Uncharged,
-}
-
-named!(Class, "class of gaps", Interrupt => "interrupt", SwitchedOut => "switched out",
-    Uncharged => "uncharged");
-
-/// Shortest gap of which the thread's CPU clock tells whether it went on: looking at it takes
-/// hundreds of nanoseconds, not always as many.
-const SHORTEST_TOLD_NS: f64 = 2000.0;
-/// Share of a gap for which the clock must have stood still.
-const UNCHARGED_SHARE: f64 = 0.5;
-
-/// A gap in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Told {
-    /// From the start of the window.
-    pub(super) at_ns: f64,
-    /// Beyond a step of the loop.
-    pub(super) length_ns: f64,
-    pub(super) class: Class,
-}
-
-/// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no
-/// longer than a step of the loop is no gap.
-pub(super) fn classified(sample: &Sample) -> Vec<Told> {
-    let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
-    let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
-    let told = |gap: &Gap| {
-        let length_ns = (gap.ticks as f64 - step) * ns;
-        let stood_still_ns = gap.clocked_ticks as f64 * ns - gap.cpu_ns as f64;
-        let class = if gap.switches > 0 {
-            Class::SwitchedOut
-        } else if length_ns >= SHORTEST_TOLD_NS && stood_still_ns > UNCHARGED_SHARE * length_ns {
-            Class::Uncharged
-        } else {
-            Class::Interrupt
-        };
-        Told { at_ns: gap.at_ticks as f64 * ns, length_ns, class }
-    };
-    sample.gaps.iter().map(told).filter(|gap| gap.length_ns > 0.0).collect()
-}
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,13 +68,6 @@ fn watched_ns(sample: &Sample) -> Option<f64> {
     Some(window as f64 * sample.ns_per_tick()?).filter(|_| window > 0)
 }
 
-/// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for
-/// a case.
-pub(super) fn median_interrupt_ns(sample: &Sample) -> Option<f64> {
-    let gaps = classified(sample).into_iter().filter(|gap| gap.class == Class::Interrupt);
-    median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
-}
-
 /// Figures of samples: those that have one.
 fn figures(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
     samples.iter().filter_map(|sample| of(sample)).collect()
@@ -154,8 +92,8 @@ fn interrupts_per_second(samples: &[&Sample]) -> Option<BTreeMap<String, f64>> {
     (watched_s > 0.0).then_some(sums)
 }
 
-fn found(by_case: &ByCase, case: usize) -> Option<(Found, ByRound)> {
-    let samples = by_case.of(case).iter().copied();
+fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
+    let samples = table.of_trial(case).iter().copied();
     let samples: Vec<&Sample> = samples.filter(|sample| watched_ns(sample).is_some()).collect();
     let gaps: Vec<Vec<Told>> = samples.iter().map(|sample| classified(sample)).collect();
     let ticks = figures(&samples, |sample| sample.count(TICK_NS).map(|ns| ns as f64));
@@ -176,7 +114,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<(Found, ByRound)> {
         tick_by_round = samples.iter().zip(&tick.members).filter_map(length).collect();
     }
     let lost_percent = |class: Option<Class>| {
-        by_case.estimate(case, |sample| {
+        table.estimate(case, |sample| {
             let ns = sum(sample, class, |gap| gap.length_ns);
             Some(100.0 * ns / watched_ns(sample)?)
         })
@@ -187,7 +125,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<(Found, ByRound)> {
         let per_second = |s: &Sample| Some(1e9 * sum(s, Some(*class), |_| 1.0) / watched_ns(s)?);
         ClassFound {
             class: *class,
-            per_second: by_case.estimate(case, per_second),
+            per_second: table.estimate(case, per_second),
             lost_percent: lost_percent(Some(*class)),
             length_ns: Quantity::of(&lengths),
             histogram: Histogram::of(lengths.values().map(|(ns, times)| (ns as f64, times))),
@@ -204,7 +142,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<(Found, ByRound)> {
         loop_ns: median(&figures(&samples, |sample| in_ns(sample, LOOP_TICKS)))?,
         lost_percent: lost_percent(None),
         classes: Class::ALL.iter().map(of_class).collect(),
-        tick_ns: tick_by_round.estimate(by_case.plan),
+        tick_ns: tick_by_round.estimate(table.plan),
         told_tick_period_ns: watched.tick_ns,
         steal_percent: mean(&figures(&samples, stolen)),
         interrupts_per_second: interrupts_per_second(&samples),
@@ -223,9 +161,9 @@ fn sum(sample: &Sample, class: Option<Class>, of: fn(&Told) -> f64) -> f64 {
 
 /// What each case of gaps says, with the median length of the timer tick's gaps in nanoseconds by
 /// round: empty where no comb is the tick.
-pub(crate) fn find(by_case: &ByCase) -> Vec<(Found, ByRound)> {
-    let gaps = by_case.trials().filter(|(_, trial)| matches!(trial, Trial::Gaps { .. }));
-    gaps.filter_map(|(case, _)| found(by_case, case)).collect()
+pub(crate) fn find(table: &Table) -> Vec<(Found, ByRound)> {
+    let gaps = table.trials().filter(|(_, trial)| matches!(trial, Trial::Gaps { .. }));
+    gaps.filter_map(|(case, _)| found(table, case)).collect()
 }
 
 /// Most combs that are looked for in a class.

@@ -10,12 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
-use crate::trial::{Environment, Sample, Setting, Trial};
+use crate::table::Table;
+use crate::trial::interference::*;
+use crate::trial::{Sample, Trial};
 use crate::words::{percent, time, times, two_digits};
 use stats::{Growth, Interval, Moved, Permutation, PooledGrowth, Summary, mean};
-
-pub use crate::trial::interference::*;
 
 /// The confidence of every interval here: the paper's.
 pub const CONFIDENCE: f64 = 0.90;
@@ -380,12 +379,12 @@ pub struct Found {
     pub doubts: Vec<String>,
 }
 
-pub(super) fn find<'a>(by_case: &'a ByCase<'a>) -> Found {
+pub(super) fn find<'a>(table: &'a Table<'a>) -> Found {
     let execution = |(case, trial): (usize, &'a Trial)| match trial {
-        Trial::Execution(execution) => Some((by_case.of(case), execution, case)),
+        Trial::Execution(execution) => Some((table.of_trial(case), execution, case)),
         _ => None,
     };
-    let executions: Vec<Condition> = by_case.trials().filter_map(execution).collect();
+    let executions: Vec<Condition> = table.trials().filter_map(execution).collect();
     let runs_of = |(samples, execution, _): &Condition| {
         let time = |sample: &&Sample| Some((sample.round, sample.tally(EXECUTION_NS)?.mean()?));
         let times = samples.iter().filter_map(time).collect();
@@ -399,7 +398,7 @@ pub(super) fn find<'a>(by_case: &'a ByCase<'a>) -> Found {
         Some((setting.to_string(), mean(&counts.collect::<Vec<f64>>())?))
     };
     let verdict = judge(&runs);
-    let doubts = [hardly_disturbed(by_case, &executions), held_back(by_case, &executions)];
+    let doubts = [hardly_disturbed(table, &executions), held_back(table, &executions)];
     Found {
         doubts: doubts.into_iter().flatten().collect(),
         in_words: verdict.in_words(),
@@ -413,9 +412,9 @@ pub(super) fn find<'a>(by_case: &'a ByCase<'a>) -> Found {
 type Condition<'a> = (&'a [&'a Sample], &'a Execution, usize);
 
 /// Conditions whose runs together met too few events, and what helps.
-fn hardly_disturbed(by_case: &ByCase, executions: &[Condition]) -> Option<String> {
+fn hardly_disturbed(table: &Table, executions: &[Condition]) -> Option<String> {
     let few = |(_, execution, case): &Condition| {
-        let met = by_case.sum(*case, NOISE_EVENTS)?;
+        let met = table.sum(*case, NOISE_EVENTS)?;
         (met < FEWEST_EVENTS).then(|| format!("{execution} ({met})"))
     };
     let told: Vec<String> = executions.iter().filter_map(few).collect();
@@ -430,9 +429,9 @@ fn hardly_disturbed(by_case: &ByCase, executions: &[Condition]) -> Option<String
 }
 
 /// Real-time runs that lasted so long that the kernel may have held them back.
-fn held_back(by_case: &ByCase, executions: &[Condition]) -> Option<String> {
+fn held_back(table: &Table, executions: &[Condition]) -> Option<String> {
     let limit = LONGEST_REALTIME_NS as f64;
-    let policy = |case: usize| by_case.plan.trial(case).map(|case| case.policy);
+    let policy = |case: usize| table.plan.trial(case).map(|case| case.policy);
     let is_realtime = |case: usize| policy(case).is_some_and(|policy| policy.is_realtime());
     let real_time = executions.iter().filter(|(_, _, case)| is_realtime(*case));
     let samples = real_time.flat_map(|(samples, ..)| samples.iter());

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
 use crate::estimate::Estimate;
+use crate::table::Table;
+use crate::trial::malloc::*;
 use crate::trial::{Quantity, Sample, Tally, Trial};
-
-pub use crate::trial::malloc::*;
 
 /// The calls that took far longer than the others, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,15 +79,6 @@ pub struct Found {
     pub overall: Vec<Overall>,
 }
 
-fn net(sample: &Sample, call: Call) -> Option<Tally> {
-    sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
-}
-
-/// The median malloc of a sample, in ticks.
-pub(super) fn net_median(sample: &Sample) -> Option<f64> {
-    net(sample, Call::MALLOC)?.median()
-}
-
 /// Mean of the calls of a sample that were not slow.
 fn fast(sample: &Sample, call: Call) -> Option<f64> {
     let all = net(sample, call)?;
@@ -99,62 +89,62 @@ fn fast(sample: &Sample, call: Call) -> Option<f64> {
     (calls > 0.0).then(|| (all.total() - slow_ticks) / calls)
 }
 
-fn slow(by_case: &ByCase, case: usize, call: Call) -> Slow {
-    let tallies = by_case.of(case).iter().filter_map(|sample| sample.tally(call.tally));
+fn slow(table: &Table, case: usize, call: Call) -> Slow {
+    let tallies = table.of_trial(case).iter().filter_map(|sample| sample.tally(call.tally));
     let all: f64 = tallies.map(|tally| tally.total()).sum();
-    let ticks = by_case.sum(case, &call.slow_by("ticks"));
+    let ticks = table.sum(case, &call.slow_by("ticks"));
     let by_cause = |cause: &Cause| {
-        let calls = by_case.sum(case, &call.slow_by(cause.name)).filter(|calls| *calls > 0)?;
+        let calls = table.sum(case, &call.slow_by(cause.name)).filter(|calls| *calls > 0)?;
         Some((cause.name.to_string(), calls))
     };
     Slow {
-        calls: by_case.sum(case, call.slow).unwrap_or(0),
+        calls: table.sum(case, call.slow).unwrap_or(0),
         share: ticks.filter(|_| all > 0.0).map(|ticks| ticks as f64 / all),
         causes: CAUSES.iter().filter_map(by_cause).collect(),
     }
 }
 
-fn cost(by_case: &ByCase, case: usize, call: Call) -> Option<CallCost> {
+fn cost(table: &Table, case: usize, call: Call) -> Option<CallCost> {
     Some(CallCost {
-        net_ticks: Quantity::of(&by_case.merged(case, |sample| net(sample, call)))?,
-        median_ticks: by_case.estimate(case, |sample| net(sample, call)?.median()),
-        fast_ticks: by_case.estimate(case, |sample| fast(sample, call)),
-        slow: slow(by_case, case, call),
+        net_ticks: Quantity::of(&table.merged(case, |sample| net(sample, call)))?,
+        median_ticks: table.estimate(case, |sample| net(sample, call)?.median()),
+        fast_ticks: table.estimate(case, |sample| fast(sample, call)),
+        slow: slow(table, case, call),
     })
 }
 
-pub(super) fn find(by_case: &ByCase) -> Found {
+pub(super) fn find(table: &Table) -> Found {
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Malloc { bytes, preload } = trial else { return None };
         let per_sample = |name: &str| {
-            let counted = by_case.of(case).iter().filter(|sample| sample.count(name).is_some());
-            Some((name.to_string(), by_case.sum(case, name)? as f64 / counted.count() as f64))
+            let counted = table.of_trial(case).iter().filter(|sample| sample.count(name).is_some());
+            Some((name.to_string(), table.sum(case, name)? as f64 / counted.count() as f64))
         };
         let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
         Some(Point {
             case,
             bytes: *bytes,
             preload: preload.clone(),
-            malloc: cost(by_case, case, Call::MALLOC),
-            free: cost(by_case, case, Call::FREE),
+            malloc: cost(table, case, Call::MALLOC),
+            free: cost(table, case, Call::FREE),
             per_sample: counts.into_iter().filter_map(per_sample).collect(),
         })
     };
-    let points: Vec<Point> = by_case.trials().filter_map(point).collect();
+    let points: Vec<Point> = table.trials().filter_map(point).collect();
     // Each allocator once, in the order of the plan.
     let is_first = |(at, point): &(usize, &Point)| {
         points[..*at].iter().all(|earlier| earlier.preload != point.preload)
     };
     let overall = points.iter().enumerate().filter(is_first);
-    let overall = overall.map(|(_, point)| overall_of(by_case, &points, &point.preload)).collect();
+    let overall = overall.map(|(_, point)| overall_of(table, &points, &point.preload)).collect();
     Found { overall, points }
 }
 
-fn overall_of(by_case: &ByCase, points: &[Point], preload: &Option<String>) -> Overall {
+fn overall_of(table: &Table, points: &[Point], preload: &Option<String>) -> Overall {
     let own = points.iter().filter(|point| point.preload == *preload);
     let cases: Vec<usize> = own.map(|point| point.case).collect();
     let over_sizes = |call: Call, of: fn(&Tally) -> Option<f64>| {
-        by_case.estimate_together(&cases, |samples| {
+        table.estimate_together(&cases, |samples| {
             let figures = samples.iter().map(|sample| of(&net(sample, call)?));
             stats::mean(&figures.collect::<Option<Vec<f64>>>()?)
         })
@@ -162,7 +152,7 @@ fn overall_of(by_case: &ByCase, points: &[Point], preload: &Option<String>) -> O
     Overall {
         malloc_median_ticks: over_sizes(Call::MALLOC, Tally::median),
         malloc_mean_ticks: over_sizes(Call::MALLOC, Tally::mean),
-        malloc_fast_ticks: by_case.estimate_together(&cases, |samples| {
+        malloc_fast_ticks: table.estimate_together(&cases, |samples| {
             // Sizes of which every call is slow have none.
             let fast = samples.iter().filter_map(|sample| fast(sample, Call::MALLOC));
             stats::mean(&fast.collect::<Vec<f64>>())

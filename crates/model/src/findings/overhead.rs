@@ -4,12 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
 use crate::estimate::Estimate;
-use crate::trial::loops::EMPTY_BATCH_TICKS;
+use crate::table::Table;
+use crate::trial::overhead::*;
 use crate::trial::{Quantity, Sample, Tally, Trial};
-
-pub use crate::trial::overhead::*;
 
 /// What one call costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,43 +52,21 @@ fn step(empties: &Tally) -> Option<f64> {
     middles.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
 }
 
-/// The single calls of a sample without what the two stamps cost.
-fn net(sample: &Sample) -> Option<Tally> {
-    sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
-}
-
-/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
-/// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
-/// count.
-pub(crate) fn in_a_row(sample: &Sample) -> Option<f64> {
-    Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
-}
-
-/// Ticks per turn of the empty loop.
-pub(crate) fn empty_ticks(sample: &Sample) -> Option<f64> {
-    Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
-}
-
-/// Ticks per call above the empty loop: the sample's median batches. Signed.
-pub(crate) fn net_of_loop(sample: &Sample) -> Option<f64> {
-    Some(in_a_row(sample)? - empty_ticks(sample)?)
-}
-
-pub(super) fn find(by_case: &ByCase) -> Found {
+pub(super) fn find(table: &Table) -> Found {
     let cost = |(case, trial): (usize, &Trial)| {
         let Trial::Call { call } = trial else { return None };
         Some(CallCost {
             case,
             call: call.clone(),
-            net_ticks: Quantity::of(&by_case.merged(case, net))?,
-            median_ticks: by_case.estimate_of_slices(case, CALL_TICKS, |s| net(s)?.median()),
-            back_to_back_ticks: by_case.estimate_of_slices(case, BATCH_TICKS, in_a_row),
+            net_ticks: Quantity::of(&table.merged(case, net))?,
+            median_ticks: table.estimate_of_slices(case, CALL_TICKS, |s| net(s)?.median()),
+            back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, in_a_row),
         })
     };
     let mut empties = Tally::default();
     let empty = |sample: &Sample| sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned());
-    by_case.trials().for_each(|(case, _)| empties.merge(&by_case.merged(case, empty)));
-    Found { calls: by_case.trials().filter_map(cost).collect(), step_ticks: step(&empties) }
+    table.trials().for_each(|(case, _)| empties.merge(&table.merged(case, empty)));
+    Found { calls: table.trials().filter_map(cost).collect(), step_ticks: step(&empties) }
 }
 
 #[cfg(test)]

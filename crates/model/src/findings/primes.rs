@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
 use crate::estimate::Estimate;
+use crate::table::Table;
+use crate::trial::primes::*;
 use crate::trial::{Sample, Trial};
-
-pub use crate::trial::primes::*;
 
 /// One way of timing at one number of primes. Time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,12 +53,6 @@ pub struct Found {
     pub overall: BTreeMap<String, Against>,
 }
 
-/// Mean of the trials less that of the empty ones, in nanoseconds.
-pub(super) fn mean(sample: &Sample, name: &str) -> Option<f64> {
-    let empty = sample.tally(&empty(name))?.mean()?;
-    Some(sample.tally(name)?.mean()? - empty)
-}
-
 fn sd(sample: &Sample, name: &str) -> Option<f64> {
     sample.tally(name)?.sd()
 }
@@ -82,15 +75,15 @@ fn difference_percent(samples: &[&Sample], name: &str) -> Option<f64> {
     Some(100.0 * (sum(name)? - own) / own)
 }
 
-pub(super) fn find(by_case: &ByCase) -> Found {
+pub(super) fn find(table: &Table) -> Found {
     let against = |of: &dyn Fn(&str) -> Against| -> BTreeMap<String, Against> {
         OTHERS.into_iter().map(|name| (name.to_string(), of(name))).collect()
     };
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Primes { primes } = trial else { return None };
         let timed = |name: &str| {
-            let mean_ns = by_case.estimate(case, |sample| mean(sample, name))?;
-            let sd_ns = by_case.estimate(case, |sample| sd(sample, name))?;
+            let mean_ns = table.estimate(case, |sample| mean(sample, name))?;
+            let sd_ns = table.estimate(case, |sample| sd(sample, name))?;
             Some((name.to_string(), Timed { mean_ns, sd_ns }))
         };
         Some(Point {
@@ -98,19 +91,19 @@ pub(super) fn find(by_case: &ByCase) -> Found {
             primes: *primes,
             timed: OTHERS.into_iter().chain([THREADCLOCK_NS]).filter_map(timed).collect(),
             against: against(&|name| Against {
-                gain_percent: by_case.estimate(case, |s| log_ratio(s, name).map(percent)),
-                mean_difference_percent: by_case.estimate(case, |s| difference_percent(&[s], name)),
+                gain_percent: table.estimate(case, |s| log_ratio(s, name).map(percent)),
+                mean_difference_percent: table.estimate(case, |s| difference_percent(&[s], name)),
             }),
         })
     };
-    let points: Vec<Point> = by_case.trials().filter_map(point).collect();
+    let points: Vec<Point> = table.trials().filter_map(point).collect();
     let all: Vec<usize> = points.iter().map(|point| point.case).collect();
     let overall = against(&|name| Against {
-        gain_percent: by_case.estimate_together(&all, |samples| {
+        gain_percent: table.estimate_together(&all, |samples| {
             let ratios = samples.iter().filter_map(|sample| log_ratio(sample, name));
             stats::mean(&ratios.collect::<Vec<f64>>()).map(percent)
         }),
-        mean_difference_percent: by_case.estimate_together(&all, |s| difference_percent(s, name)),
+        mean_difference_percent: table.estimate_together(&all, |s| difference_percent(s, name)),
     });
     Found { points, overall }
 }

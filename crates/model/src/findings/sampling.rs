@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
 use crate::estimate::Estimate;
-use crate::trial::{Phase, Sample, Trial};
-
-pub use crate::trial::sampling::*;
+use crate::table::Table;
+use crate::trial::sampling::*;
+use crate::trial::{Sample, Trial};
 
 /// What one account said of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,13 +42,7 @@ pub struct Point {
     pub processes: Vec<Process>,
 }
 
-/// Share of the time that the sleeper truly ran.
-pub(super) fn sleepers_share(sample: &Sample) -> Option<f64> {
-    let ran = sample.count(&count(PROCESSES[0], "precise"))?;
-    (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
-}
-
-fn told(by_case: &ByCase, case: usize, process: &str, account: &Account) -> Option<Told> {
+fn told(table: &Table, case: usize, process: &str, account: &Account) -> Option<Told> {
     let own = count(process, account.name);
     let truth = count(process, account.truth);
     let per_second =
@@ -59,17 +52,17 @@ fn told(by_case: &ByCase, case: usize, process: &str, account: &Account) -> Opti
         Some(100.0 * (sample.count(&own)? as f64 - truth) / truth)
     };
     Some(Told {
-        ms_per_s: by_case.estimate(case, per_second)?,
-        error_percent: by_case.estimate(case, error).filter(|_| own != truth),
+        ms_per_s: table.estimate(case, per_second)?,
+        error_percent: table.estimate(case, error).filter(|_| own != truth),
     })
 }
 
-pub(super) fn find(by_case: &ByCase) -> Vec<Point> {
+pub(super) fn find(table: &Table) -> Vec<Point> {
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Sampling { phase, .. } = trial else { return None };
         let process = |process: &str| {
             let account = |account: &Account| {
-                Some((account.name.to_string(), told(by_case, case, process, account)?))
+                Some((account.name.to_string(), told(table, case, process, account)?))
             };
             let accounts = ACCOUNTS.iter().filter_map(account).collect();
             Process { process: process.to_string(), accounts }
@@ -77,9 +70,9 @@ pub(super) fn find(by_case: &ByCase) -> Vec<Point> {
         Some(Point {
             case,
             phase: *phase,
-            tick_ns: by_case.estimate(case, |sample| sample.count(TICK_NS).map(|ns| ns as f64)),
+            tick_ns: table.estimate(case, |sample| sample.count(TICK_NS).map(|ns| ns as f64)),
             processes: PROCESSES.into_iter().map(process).collect(),
         })
     };
-    by_case.trials().filter_map(point).collect()
+    table.trials().filter_map(point).collect()
 }

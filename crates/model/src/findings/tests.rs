@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::sampling::count;
 use super::*;
 use crate::case::Policy;
 use crate::experiment::Experiment;
@@ -13,9 +12,12 @@ use crate::looks;
 use crate::machine::Machine;
 use crate::noise::NoiseLevel;
 use crate::plan::{Batching, Plan};
+use crate::record::Trials as Record;
 use crate::run::{Build, Header, Line, Run, SCHEMA};
 use crate::speed::{self, CleanCounts, Slices, Speed, around};
-use crate::trial::{Phase, Repeats, Sample, Sliced, loops};
+use crate::table::Table;
+use crate::trial::sampling::count;
+use crate::trial::{Phase, Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
 use stats::median;
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
@@ -89,14 +91,16 @@ fn a_call_costs_what_it_takes_above_nothing_and_less_than_nothing_stays_so() {
         [of(0, round, &[140 + wobble, 140, 900]), of(1, round, &[30, 31, 30])]
     });
     let record = Record::of(&run(Experiment::ClockOverhead, trials, samples.collect()));
-    let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
+    let Some(Findings::Overhead(found)) = &record.found.findings else {
+        panic!("{:?}", record.found.findings)
+    };
     let [dear, free] = &found.calls[..] else { panic!("two calls") };
     assert!(close(dear.median_ticks.unwrap().value, 100.5), "{dear:?}");
     assert_eq!((dear.net_ticks.p50, dear.net_ticks.max, dear.net_ticks.count), (100, 860, 18));
     assert!(close(dear.back_to_back_ticks.unwrap().value, 25.0));
     let free = free.median_ticks.unwrap();
     assert!(close(free.value, -10.0) && free.resolved, "{free:?}");
-    assert_eq!(record.ns_per_tick, Some(0.5));
+    assert_eq!(record.found.ns_per_tick, Some(0.5));
 }
 
 #[test]
@@ -121,8 +125,8 @@ fn the_gain_in_precision_is_the_ratio_of_deviations() {
     let trials = || vec![Trial::Primes { primes: 100 }];
     let found = |shift: fn(u32) -> i64| {
         let samples = (0..6).map(|round| of(round, shift(round))).collect();
-        match Record::of(&run(Experiment::ClockPrimes, trials(), samples)).findings {
-            Findings::Primes(found) => found,
+        match Record::of(&run(Experiment::ClockPrimes, trials(), samples)).found.findings {
+            Some(Findings::Primes(found)) => found,
             other => panic!("{other:?}"),
         }
     };
@@ -164,7 +168,9 @@ fn slow_allocations_are_set_apart_and_explained() {
     let trials = vec![of_library(None), of_library(Some("libother.so"))];
     let samples = (0..5).flat_map(|round| [of(0, round), of(1, round)]).collect();
     let record = Record::of(&run(Experiment::ClockMalloc, trials, samples));
-    let Findings::Malloc(found) = &record.findings else { panic!("{:?}", record.findings) };
+    let Some(Findings::Malloc(found)) = &record.found.findings else {
+        panic!("{:?}", record.found.findings)
+    };
     let cost = found.points[0].malloc.as_ref().unwrap();
     assert_eq!((cost.net_ticks.p50, cost.net_ticks.max), (40, 980));
     assert!(close(cost.fast_ticks.unwrap().value, 40.0), "{cost:?}");
@@ -189,7 +195,9 @@ fn an_account_is_judged_by_the_truth_of_its_part() {
     let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
     let trials = vec![Trial::Sampling { phase: Phase::AcrossTicks, duration_ns: 1_000_000_000 }];
     let record = Record::of(&run(Experiment::ClockSampling, trials, samples));
-    let Findings::Sampling(points) = &record.findings else { panic!("{:?}", record.findings) };
+    let Some(Findings::Sampling(points)) = &record.found.findings else {
+        panic!("{:?}", record.found.findings)
+    };
     let accounts = &points[0].processes[0].accounts;
     assert!(close(accounts["precise"].ms_per_s.value, 400.0));
     assert_eq!(accounts["precise"].error_percent, None);
@@ -231,8 +239,8 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
 #[test]
 fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
     use crate::case::{Op, Work};
+    use crate::trial::interference::{EXECUTION_NS, Execution, Noise};
     use crate::trial::{Environment, Setting};
-    use interference::{EXECUTION_NS, Execution, Noise};
 
     let trial = |environment| {
         Trial::Execution(Execution {
@@ -244,7 +252,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
             laps: 1,
             seed: 1,
             priority: None,
-            wire: interference::Wire::Loopback,
+            wire: crate::trial::Wire::Loopback,
         })
     };
     let times = |round: u32| {
@@ -307,9 +315,9 @@ fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> Sample {
     }
 }
 
-fn found(run: &Run) -> overhead::CallCost {
-    match Record::of(run).findings {
-        Findings::Overhead(found) => found.calls.into_iter().next().expect("a call"),
+fn found(run: &Run) -> super::overhead::CallCost {
+    match Record::of(run).found.findings {
+        Some(Findings::Overhead(found)) => found.calls.into_iter().next().expect("a call"),
         other => panic!("{other:?}"),
     }
 }
@@ -394,7 +402,7 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
         slow[4] = Tally::from_iter([900_000; 3]);
     }
     let plan = overhead(Vec::new()).header.plan;
-    let by_case = ByCase::new(&plan, &samples);
+    let table = Table::of(&plan, [], &samples);
     let counts = CleanCounts {
         judged: 200,
         clean: 190,
@@ -403,9 +411,9 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
         clean_as_found: 190,
         other_clock_as_found: 0,
     };
-    assert_eq!(by_case.counts(0), counts);
+    assert_eq!(table.counts(0), counts);
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
-    let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
+    let of_clean = table.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));
     assert!(of_clean.of_all().all(|(_, most)| most == 900_000.0));
 }

@@ -3,12 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ByCase, ByRound};
 use crate::estimate::Estimate;
+use crate::table::{ByRound, Table};
+use crate::trial::wakeup::*;
 use crate::trial::{Case, Quantity, Tally, Trial};
 use stats::{Histogram, quantile_ranks};
-
-pub use crate::trial::wakeup::*;
 
 /// Coverage of the tails' intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -74,29 +73,29 @@ pub struct Found {
 }
 
 /// Median lateness of a case by round, of all slices: a wake-up has none.
-pub(crate) fn medians(by_case: &ByCase, case: usize) -> ByRound {
-    let late = by_case.of(case).iter();
+pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
+    let late = table.of_trial(case).iter();
     late.filter_map(|sample| Some((sample.round, sample.median(LATE_NS)?))).collect()
 }
 
 /// The case of the same sleeper with the least timer slack and every idle state; none of itself.
-fn plain(by_case: &ByCase, of: &Case, wakeup: &Wakeup) -> Option<usize> {
+fn plain(table: &Table, of: &Case, wakeup: &Wakeup) -> Option<usize> {
     let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
     let plain = Case { trial: Trial::Wakeup(plain), ..of.clone() };
-    let (case, _) = by_case.plan.trials().find(|(_, other)| **other == plain)?;
+    let (case, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
     (plain != *of).then_some(case)
 }
 
 /// What each case of wake-ups says.
-pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
+pub(crate) fn find(table: &Table) -> Vec<Found> {
     let found = |(case, of): (usize, &Case)| {
         let Trial::Wakeup(wakeup) = &of.trial else { return None };
         let above = |plain: usize| {
-            let [own, plain] = [case, plain].map(|case| medians(by_case, case));
-            ByRound::together([&own, &plain], |[own, plain]| own - plain).estimate(by_case.plan)
+            let [own, plain] = [case, plain].map(|case| medians(table, case));
+            ByRound::together([&own, &plain], |[own, plain]| own - plain).estimate(table.plan)
         };
-        let samples = by_case.of(case);
-        let late = by_case.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
+        let samples = table.of_trial(case);
+        let late = table.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
         // Of what every sample has.
         let sum = |name: &str| {
             let counts = samples.iter().map(|sample| Some(sample.count(name)? as f64));
@@ -109,8 +108,8 @@ pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
             case,
             load: wakeup.load,
             late_ns: Quantity::of(&late)?,
-            median_ns: medians(by_case, case).estimate(by_case.plan),
-            above_plain_ns: plain(by_case, of, wakeup).and_then(above),
+            median_ns: medians(table, case).estimate(table.plan),
+            above_plain_ns: plain(table, of, wakeup).and_then(above),
             p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
             p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
             histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
@@ -121,7 +120,7 @@ pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
             steal_percent: stolen.and_then(|ns| percent(ns as f64)),
         })
     };
-    by_case.plan.trials().filter_map(found).collect()
+    table.plan.trials().filter_map(found).collect()
 }
 
 #[cfg(test)]
@@ -178,7 +177,7 @@ mod tests {
         counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
         let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
         let samples: Vec<Sample> = (0..rounds).map(of).collect();
-        find(&ByCase::new(&plan, &samples)).pop().expect("wakes")
+        find(&Table::of(&plan, [], &samples)).pop().expect("wakes")
     }
 
     /// Rounds drift by 1 us; slack adds 50 us to each, an idle state is left in 15.
@@ -205,7 +204,7 @@ mod tests {
             ]
         };
         let samples: Vec<Sample> = (0..6).flat_map(round).collect();
-        let found = find(&ByCase::new(&plan, &samples));
+        let found = find(&Table::of(&plan, [], &samples));
         let above = |case: usize| {
             let above = found[case].above_plain_ns?;
             assert_eq!((above.low, above.high), (Some(above.value), Some(above.value)));

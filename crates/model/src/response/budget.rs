@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::signals::{interrupt_latency, ring_switch_ns};
 use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::Estimate;
-use crate::findings::overhead::net_of_loop;
 use crate::findings::wakeup::medians;
-use crate::findings::{ByCase, ByRound};
-use crate::pairing::Grouped;
 use crate::ring::Policy;
-use crate::trial::loops::GETUID;
+use crate::table::{ByRound, Table};
+use crate::trial::loops::{GETUID, net_of_loop};
 use crate::trial::wakeup::Load;
 use crate::trial::{Case, Trial};
 
@@ -58,17 +56,17 @@ pub struct Against {
 }
 
 /// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
-pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Option<Budget> {
-    let switch = ring_switch_ns(grouped, REFERENCE);
-    let call = loop_ns(by_case, loop_of(by_case, GETUID), net_of_loop);
+pub(super) fn find(table: &Table, ticks: ByRound) -> Option<Budget> {
+    let switch = ring_switch_ns(table, REFERENCE);
+    let call = loop_ns(table, loop_of(table, GETUID), net_of_loop);
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
-    let estimate = |figure: &ByRound| figure.estimate(by_case.plan);
+    let estimate = |figure: &ByRound| figure.estimate(table.plan);
     let (entry_and_handler_ns, switch_ns) = (estimate(&ticks), estimate(&switch));
     let parts = entry_and_handler_ns.zip(switch_ns);
     let sum_ns = parts.and_then(|(ticks, switch)| Estimate::sum(&[ticks, switch]).ok());
     let against = |(case, of): (usize, &Case)| {
         let Trial::Wakeup(wakeup) = &of.trial else { return None };
-        let measured_ns = estimate(&medians(by_case, case));
+        let measured_ns = estimate(&medians(table, case));
         let above = |(late, sum): (Estimate, Estimate)| late.above(&sum).ok();
         Some(Against {
             case,
@@ -80,7 +78,7 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Optio
             unexplained_ns: measured_ns.zip(sum_ns).and_then(above),
         })
     };
-    let against: Vec<Against> = by_case.plan.trials().filter_map(against).collect();
+    let against: Vec<Against> = table.plan.trials().filter_map(against).collect();
     (!against.is_empty()).then(|| Budget {
         entry_and_handler_ns,
         switch_ns,
@@ -94,9 +92,10 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Optio
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Record, tests};
+    use super::super::tests;
     use super::*;
     use crate::case::Sample;
+    use crate::record::Response as Record;
     use crate::run::Run;
     use crate::trial::wakeup::{LATE_NS, Wakeup};
     use crate::trial::{self, Gap, Tally, gaps};
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn the_sum_is_that_of_its_parts_and_the_rest_is_what_they_leave() {
         let record = Record::of(&run());
-        let budget = record.budget.expect("wake-ups");
+        let budget = record.found.budget.expect("wake-ups");
         // Medians of rounds 0 to 5: in the middle of 2 and 3.
         let value = |estimate: Option<Estimate>| estimate.expect("six rounds").value;
         assert!((value(budget.entry_and_handler_ns) - 3250.0).abs() < 1.0, "{budget:?}");
@@ -197,18 +196,21 @@ mod tests {
             (parts[0].low + parts[1].low, parts[0].high + parts[1].high)
         );
         assert_eq!(ends(Some(unexplained)).low, late.low - sum.high);
-        assert_eq!((record.gaps[0].case, record.wakeups[0].case, against.case), (7, 8, 8));
+        assert_eq!(
+            (record.found.gaps[0].case, record.found.wakeups[0].case, against.case),
+            (7, 8, 8)
+        );
     }
 
     #[test]
     fn a_part_that_is_missing_leaves_the_sum_open_and_not_the_rest() {
         let mut run = run();
         run.samples.retain(|sample| !matches!(sample, Sample::Trial(s) if s.case == 7));
-        let budget = Record::of(&run).budget.expect("wake-ups");
+        let budget = Record::of(&run).found.budget.expect("wake-ups");
         assert_eq!((budget.entry_and_handler_ns, budget.sum_ns), (None, None));
         assert!(budget.switch_ns.is_some() && budget.against[0].measured_ns.is_some());
         assert_eq!(budget.against[0].unexplained_ns, None);
-        assert_eq!(Record::of(&tests::run()).budget, None, "no wake-up was measured");
+        assert_eq!(Record::of(&tests::run()).found.budget, None, "no wake-up was measured");
     }
 
     #[test]
@@ -220,7 +222,8 @@ mod tests {
                 *late = late.shifted(-19_000);
             }
         }
-        let unexplained = Record::of(&run).budget.expect("wake-ups").against[0].unexplained_ns;
+        let unexplained =
+            Record::of(&run).found.budget.expect("wake-ups").against[0].unexplained_ns;
         assert!(unexplained.expect("six rounds").value < -3900.0);
     }
 
@@ -228,7 +231,7 @@ mod tests {
     fn there_is_no_sum_with_a_part_that_may_not_be_quoted() {
         let mut run = run();
         run.samples.retain(|sample| sample.case() != 7 || sample.round() < 2);
-        let budget = Record::of(&run).budget.expect("wake-ups");
+        let budget = Record::of(&run).found.budget.expect("wake-ups");
         assert_eq!(budget.entry_and_handler_ns.map(|ticks| ticks.rounds), Some(2));
         assert_eq!((budget.sum_ns, budget.against[0].unexplained_ns), (None, None));
         assert!(budget.switch_ns.is_some() && budget.against[0].measured_ns.is_some());

@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::{Estimate, Speed};
-use crate::findings::overhead::{in_a_row, net_of_loop};
-use crate::findings::{ByCase, ByRound};
-use crate::pairing::{self, Grouped};
 use crate::ring::Sample;
+use crate::table::{ByRound, Figures, Table};
 use crate::trial::Trial;
 use crate::trial::loops::{
     CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
-    SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF,
+    SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF, net_of_loop,
 };
+use crate::trial::overhead::in_a_row;
 use crate::words;
 
 /// The link whose ring does what the two processes do.
@@ -91,23 +90,23 @@ fn context_switch(two_process_loop: f64, signal: f64) -> f64 {
 
 /// The readings; absent where nothing was measured that they need.
 /// With `is_whole`, of a run that ended, also where they and the rings disagree.
-pub(super) fn find(by_case: &ByCase, grouped: &Grouped, is_whole: bool) -> Option<Signals> {
-    let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(by_case, name));
-    let two = by_case.find(|trial| *trial == Trial::TwoProcesses);
+pub(super) fn find(table: &Table, is_whole: bool) -> Option<Signals> {
+    let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(table, name));
+    let two = table.find(|trial| *trial == Trial::TwoProcesses);
     own.or(two)?;
-    let [call, signal] = [one, own].map(|case| loop_ns(by_case, case, net_of_loop));
-    let two_loop = loop_ns(by_case, two, in_a_row);
+    let [call, signal] = [one, own].map(|case| loop_ns(table, case, net_of_loop));
+    let two_loop = loop_ns(table, two, in_a_row);
     let of_two = |one: &ByRound, other: &ByRound, formula: fn(f64, f64) -> f64| {
         ByRound::together([one, other], |[one, other]| formula(one, other))
     };
     let switch = of_two(&two_loop, &signal, context_switch);
-    let ring = |link: &str| ring_switch_ns(grouped, link);
+    let ring = |link: &str| ring_switch_ns(table, link);
     let above = |link: &str| of_two(&switch, &ring(link), |one, other| one - other);
-    let estimate = |figure: &ByRound| figure.estimate(by_case.plan);
+    let estimate = |figure: &ByRound| figure.estimate(table.plan);
     let latency = ByRound::together([&call], |[call]| interrupt_latency(call));
     let switches_per_loop = two.and_then(|case| {
-        let loops = by_case.sum(case, CALLS).filter(|loops| *loops > 0)?;
-        Some(by_case.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
+        let loops = table.sum(case, CALLS).filter(|loops| *loops > 0)?;
+        Some(table.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
     });
     let programs = [one, own, two].into_iter().flatten();
     let mut found = Signals {
@@ -120,7 +119,7 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped, is_whole: bool) -> Optio
         switches_per_loop,
         above_pipe_ns: estimate(&above(REFERENCE)),
         above_handler_signal_ns: estimate(&above(HANDLER_SIGNAL)),
-        accounts: programs.filter_map(|case| account(by_case, case)).collect(),
+        accounts: programs.filter_map(|case| account(table, case)).collect(),
         in_words: Vec::new(),
     };
     found.in_words = if is_whole { found.words() } else { Vec::new() };
@@ -128,25 +127,23 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped, is_whole: bool) -> Optio
 }
 
 /// Cost of a switch above solo by round, of the ring of two by this link.
-pub(super) fn ring_switch_ns(grouped: &Grouped, link: &str) -> ByRound {
-    let ring = grouped.plan.find_ring(|case| case.members == 2 && case.link == link);
+pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
+    let ring = table.plan.find_ring(|case| case.members == 2 && case.link == link);
     let Some(ring) = ring else { return ByRound::default() };
-    let of_all = grouped.above_solo_of_all(ring, Sample::ns_per_hop);
-    match grouped.above_solo(ring, 0).map(|estimate| estimate.speed) {
-        Some(Speed::Full) => ByRound::judged(of_all, Some(grouped.above_solo_by_round(ring))),
-        Some(Speed::Contended | Speed::NotAlone) => {
-            ByRound::judged(of_all, None::<pairing::Figures>)
-        }
+    let of_all = table.above_solo_of_all(ring, Sample::ns_per_hop);
+    match table.above_solo(ring, 0).map(|estimate| estimate.speed) {
+        Some(Speed::Full) => ByRound::judged(of_all, Some(table.above_solo_by_round(ring))),
+        Some(Speed::Contended | Speed::NotAlone) => ByRound::judged(of_all, None::<Figures>),
         Some(Speed::NotJudged) | None => of_all.into_iter().collect(),
     }
 }
 
 /// Where the CPU time of one of the memorandum's programs went. Absent where there is time that no
 /// tick sampled.
-fn account(by_case: &ByCase, case: usize) -> Option<Account> {
+fn account(table: &Table, case: usize) -> Option<Account> {
     // CPU time in user and in system mode.
     let parts = |names: [&str; 3]| {
-        let [cpu, sampled, user] = names.map(|name| by_case.sum(case, name).unwrap_or(0) as f64);
+        let [cpu, sampled, user] = names.map(|name| table.sum(case, name).unwrap_or(0) as f64);
         let is_split = cpu <= 0.0 || sampled > 0.0;
         let user = if cpu > 0.0 { cpu * (user / sampled).clamp(0.0, 1.0) } else { 0.0 };
         is_split.then(|| (user, cpu.max(0.0) - user, sampled))

@@ -11,6 +11,7 @@ use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
 use crate::plan::{Batching, Plan};
+use crate::record::Response as Record;
 use crate::ring::{self, Counters};
 use crate::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use crate::speed::{self, Speed};
@@ -189,7 +190,7 @@ fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
             Some(sample.of_case(place))
         })
         .collect();
-    let alone = crate::record::Record::of(&alone);
+    let alone = crate::record::Rings::of(&alone);
     let of_mixed: Vec<_> = mixed.cases.iter().filter_map(Summary::ring).cloned().collect();
     assert_eq!(of_mixed, alone.cases);
 }
@@ -200,11 +201,11 @@ fn a_signals_switch_is_set_beside_the_pipes_of_its_round() {
     assert_eq!(record.cases.len(), 7);
     let cost = |case: usize| record.ring(case).and_then(|ring| ring.ns_per_switch_above_solo);
     assert!((cost(2).unwrap().value - 2000.0).abs() < 1e-6);
-    assert_eq!(record.links.iter().map(|link| link.case).collect::<Vec<_>>(), [2, 5]);
-    assert_eq!(record.links[0].above_pipe_ns, None);
-    let above = record.links[1].above_pipe_ns.unwrap();
+    assert_eq!(record.found.links.iter().map(|link| link.case).collect::<Vec<_>>(), [2, 5]);
+    assert_eq!(record.found.links[0].above_pipe_ns, None);
+    let above = record.found.links[1].above_pipe_ns.unwrap();
     assert!((above.value - 500.0).abs() < 1e-6 && above.resolved, "{above:?}");
-    assert_eq!(record.ns_per_tick, Some(0.5));
+    assert_eq!(record.found.ns_per_tick, Some(0.5));
     assert_eq!(record.cases[3].trial().map(|trial| trial.rounds), Some(6));
 }
 
@@ -217,8 +218,8 @@ fn exactly(estimate: Option<Estimate>, value: f64) -> bool {
 #[test]
 fn calls_cost_what_they_take_above_the_empty_loop() {
     let record = Record::of(&run());
-    assert_eq!(record.loops.iter().map(|cost| cost.case).collect::<Vec<_>>(), [0, 3]);
-    let [getuid, signal] = &record.loops[..] else { panic!("two loops") };
+    assert_eq!(record.found.loops.iter().map(|cost| cost.case).collect::<Vec<_>>(), [0, 3]);
+    let [getuid, signal] = &record.found.loops[..] else { panic!("two loops") };
     // The middle of 360 to 860 and twice that in ticks.
     assert!((getuid.ns.unwrap().value - 610.0).abs() < 1e-6, "{getuid:?}");
     assert!((getuid.ticks.unwrap().value - 1220.0).abs() < 1e-6);
@@ -227,12 +228,12 @@ fn calls_cost_what_they_take_above_the_empty_loop() {
     // An empty loop that took longer than the calls leaves less than nothing.
     let mut run = run();
     run.samples = (0..6).map(|round| calls(0, round, -3, Some(10), &[])).collect();
-    assert!(exactly(Record::of(&run).loops[0].ns, -3.0));
+    assert!(exactly(Record::of(&run).found.loops[0].ns, -3.0));
 }
 
 #[test]
 fn the_80186_has_its_printed_figures_whatever_drifts() {
-    let signals = Record::of(&run()).signals.expect("signals");
+    let signals = Record::of(&run()).found.signals.expect("signals");
     assert!(exactly(signals.kernel_processing_ns, 120.0));
     assert!(exactly(signals.context_switch_ns, 1500.0));
     assert!((signals.interrupt_latency_ns.unwrap().value - 152.5).abs() < 1e-6);
@@ -300,7 +301,7 @@ fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
 #[test]
 fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     let record = Record::of(&in_slices(4, 5));
-    let signals = record.signals.expect("signals");
+    let signals = record.found.signals.expect("signals");
     let full = |estimate: Option<Estimate>, value: f64| {
         let estimate = estimate.expect("an estimate");
         assert!((estimate.value - value).abs() < 1e-6, "{estimate:?}");
@@ -310,14 +311,14 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     full(signals.kernel_processing_ns, 120.0);
     full(signals.context_switch_ns, 1500.0);
     full(signals.above_pipe_ns, -500.0);
-    full(record.loops[0].empty_loop_ns, 10.0);
+    full(record.found.loops[0].empty_loop_ns, 10.0);
     let lacking = |run: &Run| looks::lacking(&run.header.plan, &run.samples);
     assert!(lacking(&in_slices(4, 5)).is_empty());
     // 20 clean slices of each trial: what rests on trials has no interval, what on rings alone has.
     let few = in_slices(5, 2);
     assert_eq!(lacking(&few), [0, 3, 6]);
     let record = Record::of(&few);
-    let signals = record.signals.as_ref().expect("signals");
+    let signals = record.found.signals.as_ref().expect("signals");
     let of_trials = [signals.system_call_ns, signals.context_switch_ns, signals.above_pipe_ns];
     for estimate in of_trials.map(|of| of.expect("an estimate")) {
         assert_eq!((estimate.speed, estimate.interval()), (Speed::Contended, None));
@@ -347,7 +348,7 @@ fn both_halves_have_cycles_where_they_were_at_full_speed() {
     same(ring.cycles_per_hop(), ring.ns_per_hop);
     let call = record.trial(0).expect("a call");
     assert_eq!(call.clock_ghz, Some(clock_ghz));
-    same(call.cycles, record.loops[0].ns);
+    same(call.cycles, record.found.loops[0].ns);
     // 20 clean slices of each trial are too few.
     let few = record_of(5, 2);
     assert!(few.ring(2).is_some_and(|ring| ring.cycles_per_switch.is_some()));
@@ -363,7 +364,7 @@ fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
     let levels = speed::levels(&run.header.plan, &run.samples);
     let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
     assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
-    let system_call = Record::of(&run).signals.and_then(|signals| signals.system_call_ns);
+    let system_call = Record::of(&run).found.signals.and_then(|signals| signals.system_call_ns);
     assert_eq!(system_call.map(|of| of.speed), Some(Speed::Contended));
 }
 
@@ -380,7 +381,7 @@ fn a_more_expensive_switch_by_signals_has_its_reason_and_time_without_ticks_no_s
             sample.counts.remove(loops::SAMPLED_NS);
         }
     }
-    let signals = Record::of(&run).signals.expect("signals");
+    let signals = Record::of(&run).found.signals.expect("signals");
     assert!(exactly(signals.above_pipe_ns, 1500.0), "{:?}", signals.above_pipe_ns);
     let says = |words: &str| signals.in_words.iter().any(|line| line.contains(words));
     assert!(says("pays for the pause") && !says("why cheaper"), "{:?}", signals.in_words);
@@ -393,12 +394,12 @@ fn a_formula_without_its_parts_has_no_answer() {
     // Getuid is lacking in every round, two processes ran in others than the signal.
     run.samples.retain(|sample| sample.case() != 0);
     run.samples.retain(|sample| (sample.case() == 6) == (sample.round() > 2));
-    let signals = Record::of(&run).signals.expect("signals");
+    let signals = Record::of(&run).found.signals.expect("signals");
     assert!(signals.signal_ns.is_some() && signals.two_process_loop_ns.is_some());
     assert_eq!((signals.kernel_processing_ns, signals.context_switch_ns), (None, None));
     assert_eq!((signals.system_call_ns, signals.above_pipe_ns), (None, None));
     run.samples.retain(|sample| [1, 2].contains(&sample.case()));
-    let signals = Record::of(&run).signals.expect("it was planned");
+    let signals = Record::of(&run).found.signals.expect("it was planned");
     assert!(signals.accounts.is_empty() && signals.switches_per_loop.is_none());
 }
 

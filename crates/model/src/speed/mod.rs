@@ -13,11 +13,9 @@ pub(crate) mod tests;
 mod triples;
 mod turns;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::case::{Sample, rings, trials};
-use crate::experiment::Takes;
 use crate::plan::Plan;
 use crate::ring::{self, Placement};
 use crate::trial;
@@ -425,18 +423,4 @@ pub(crate) fn levels_of<'a>(
 /// The level of an unshared core by the quanta of rings and trials together.
 pub fn levels(plan: &Plan, samples: &[Sample]) -> Levels {
     levels_of(plan, rings(samples), trials(samples))
-}
-
-/// A plan of rings and trials, which ran on the same CPU, with what both together say of its level:
-/// so that each is judged by it. Other plans as they are.
-pub(crate) fn with_shared_level<'a>(plan: &'a Plan, samples: &[Sample]) -> Cow<'a, Plan> {
-    if plan.experiment.takes() != Takes::Both {
-        return Cow::Borrowed(plan);
-    }
-    let levels = levels(plan, samples);
-    let [level] = levels.values().collect::<Vec<_>>()[..] else { return Cow::Borrowed(plan) };
-    let Level { established, unshared_ratio, .. } = *level;
-    let unshared_ratio = Some(unshared_ratio);
-    let reference = Reference { unshared_ratio, established, ..plan.reference.clone() };
-    Cow::Owned(Plan { reference, ..plan.clone() })
 }

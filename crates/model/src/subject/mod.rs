@@ -15,15 +15,12 @@ pub use launches::known_of_case;
 pub use runs::cases_of;
 
 use crate::at_clock::{AtClock, Brought, power_of};
-use crate::case;
 use crate::estimate::Estimate;
-use crate::findings::ByCase;
 use crate::machine::Machine;
-use crate::noise::NoiseVerdict;
-use crate::pairing::Grouped;
-use crate::response::noise_of;
+use crate::noise::{self, NoiseVerdict};
 use crate::run::{Build, Run, Session};
-use crate::speed::{LAUNCH_SCATTER, Level, Speed, levels, with_shared_level};
+use crate::speed::{LAUNCH_SCATTER, Level, Speed, levels};
+use crate::table::Table;
 use stats::{Elasticity, mean, median};
 
 /// What a figure is of.
@@ -280,11 +277,10 @@ impl Subject {
     /// A run with the figures of its cases.
     pub fn of_run(run: &Run) -> Self {
         let header = &run.header;
-        let plan = with_shared_level(&header.plan, &run.samples);
-        let grouped = Grouped::new(&plan, case::rings(&run.samples));
+        let table = &Table::new(&header.plan, &run.samples);
         let clock = |level: &Level| level.clock_ghz(&header.build.target);
-        let mut cases = runs::rings(run, &plan, &grouped);
-        cases.extend(runs::trials(run));
+        let mut cases = runs::rings(run, table);
+        cases.extend(runs::trials(run, table));
         cases.sort_by_key(|case| case.number);
         let no_end = || "incomplete: it was killed or is still running".to_string();
         let no_end = run.end.is_none().then(no_end);
@@ -305,7 +301,7 @@ impl Subject {
         Self {
             side,
             machine: header.machine.clone(),
-            noise: Some(noise_of(&grouped, &ByCase::new(&plan, case::trials(&run.samples)))),
+            noise: Some(noise::judge(table)),
             clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
@@ -413,7 +409,7 @@ mod tests {
     fn a_run_of_rings_has_the_figures_of_its_record() {
         let run =
             crate::run::Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
-        let record = crate::record::Record::of(&run);
+        let record = crate::record::Rings::of(&run);
         let subject = Subject::of_run(&run);
         for (case, summary) in subject.cases.iter().zip(&record.cases) {
             let middle = |of: Quantity| Some(case.figures.get(&of)?.together(0.01)?.value);

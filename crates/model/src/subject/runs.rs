@@ -8,14 +8,14 @@ use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::at_clock::AtClock;
 use crate::case;
 use crate::estimate::{Estimate, Speed};
-use crate::findings::{clock_of, headlines_ns};
-use crate::pairing::Grouped;
+use crate::findings::{clock_of, headline_ns};
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Run;
 use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries};
-use crate::trial::{self, Trial};
+use crate::table::Table;
+use crate::trial;
 use crate::words;
 use stats::Elasticity;
 
@@ -33,25 +33,24 @@ pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
 }
 
 /// All rings of a plan with their figures.
-pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
+pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
     let subcase = |((number, case), summary): ((usize, &Case), CaseSummary)| Subcase {
         number,
         title: case.title(),
         labels: labels(case),
         details: details(case),
-        figures: figures(grouped, number, &summary, run.unfinished().is_none()),
+        figures: figures(table, number, &summary, run.unfinished().is_none()),
         failure: summary.failure,
-        iterations: grouped.hops_by_round(number),
+        iterations: table.hops_by_round(number),
     };
-    plan.rings().zip(summaries(plan, grouped, &run.failures)).map(subcase).collect()
+    table.plan.rings().zip(summaries(table, &run.failures)).map(subcase).collect()
 }
 
 /// All trials whose figure is a time.
-pub(super) fn trials(run: &Run) -> Vec<Subcase> {
-    let plan = &run.header.plan;
-    let (by_round, is_whole) = (headlines_ns(run), run.unfinished().is_none());
+pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
+    let (plan, is_whole) = (table.plan, run.unfinished().is_none());
     let subcase = |(number, case): (usize, &trial::Case)| {
-        let (figures, estimate) = (&by_round[number], by_round[number].estimate(plan));
+        let figures = &headline_ns(table, number);
         Subcase {
             number,
             title: case.trial.to_string(),
@@ -60,7 +59,7 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
             figures: measured(
                 Quantity::TrialNs,
                 figures.figures().collect(),
-                estimate,
+                figures.estimate(plan),
                 is_whole,
                 clock_of(plan, number, figures),
             )
@@ -71,7 +70,8 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
         }
     };
     // What a sleeper's share of the ticks is, is no cost.
-    let is_time = |(_, case): &(usize, &trial::Case)| !matches!(case.trial, Trial::Sampling { .. });
+    let is_time =
+        |(_, case): &(usize, &trial::Case)| case.trial.headline().unit != trial::Unit::Share;
     plan.trials().filter(is_time).map(subcase).collect()
 }
 
@@ -90,33 +90,33 @@ fn measured(
 
 /// The clock of a ring's figures, with the power of one: its own, and that by earlier launches.
 fn clock_of_ring(
-    grouped: &Grouped,
+    table: &Table,
     number: usize,
     [elasticity, known]: [Option<Elasticity>; 2],
 ) -> Option<AtClock> {
-    let level = grouped.levels().get(&leader_cpus(grouped.plan.ring(number)?))?;
+    let level = table.levels().get(&leader_cpus(table.plan.ring(number)?))?;
     Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })
 }
 
 /// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
 fn figures(
-    grouped: &Grouped,
+    table: &Table,
     number: usize,
     of: &CaseSummary,
     is_whole: bool,
 ) -> BTreeMap<Quantity, Values> {
-    let switch_by_cpu = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
-    let hop_by_cpu = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
+    let switch_by_cpu = table.above_solo_of_all(number, Sample::cpu_ns_per_hop);
+    let hop_by_cpu = table.as_found_by_round(number, Sample::cpu_ns_per_hop);
     // A stream of its own, apart from those of the record.
-    let stream = (7 << 32) + 4 * grouped.rank(number) + 3;
-    let cpu_ns_per_hop = grouped.over_rounds(&hop_by_cpu, stream);
-    let switch = grouped.above_solo_by_round(number);
-    let hop = grouped.hop_by_round(number);
-    let known = grouped.plan.reference.known_of(number);
+    let stream = (7 << 32) + 4 * table.rank(number) + 3;
+    let cpu_ns_per_hop = table.over_rounds(&hop_by_cpu, stream);
+    let switch = table.above_solo_by_round(number);
+    let hop = table.hop_by_round(number);
+    let known = table.plan.reference.known_of(number);
     let hop_known = if of.is_told_by_hop() { known.elasticity } else { known.hop_elasticity };
-    let of_switch = [grouped.elasticity(number), known.elasticity];
-    let of_hop = [grouped.hop_elasticity(number), hop_known];
-    let clock = |of| clock_of_ring(grouped, number, of);
+    let of_switch = [table.elasticity(number), known.elasticity];
+    let of_hop = [table.hop_elasticity(number), hop_known];
+    let clock = |of| clock_of_ring(table, number, of);
     let all = [
         (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo, clock(of_switch)),
         (Quantity::NsPerHop, hop, of.ns_per_hop, clock(of_hop)),

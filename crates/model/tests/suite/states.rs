@@ -4,11 +4,11 @@
 
 use model::experiment::Experiment;
 use model::machine::Relation;
-use model::pairing::Grouped;
 use model::plan::Plan;
 use model::ring::State;
 use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
 use model::summary::{CaseSummary, summaries};
+use model::table::Table;
 
 fn case(placement: Placement, state: Option<State>) -> Case {
     Case {
@@ -55,7 +55,7 @@ fn found(
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
     let samples: Vec<Sample> = rounds.map(|(round, case)| one(round, case)).collect();
-    summaries(plan, &Grouped::new(plan, &samples), &[])
+    summaries(&Table::of(plan, &samples, []), &[])
 }
 
 #[test]

@@ -6,7 +6,7 @@ use model::curve::Kind;
 use model::estimate::Estimate;
 use model::jump::{Factor, Jump};
 use model::noise::{NoiseLevel, NoiseVerdict};
-use model::record::Record;
+use model::record::Rings;
 use model::regions::{Axis, breaks};
 use model::run::Run;
 use model::scaling::Knee;
@@ -30,8 +30,8 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
 }
 
 /// A ring of two that costs so much a switch.
-fn rings(cost: Estimate) -> Record {
-    let mut record = Record::of(&Run::parse(V1).expect("the fixture"));
+fn rings(cost: Estimate) -> Rings {
+    let mut record = Rings::of(&Run::parse(V1).expect("the fixture"));
     record.cases[1].ns_per_switch_above_solo = Some(cost);
     record
 }
@@ -77,7 +77,7 @@ fn knees_are_told_where_they_lie_and_where_there_is_none() {
         at_members: f64::from(high_members),
         sizes_after: 3,
     };
-    record.scaling[0].law.knees = vec![knee(6, 7), knee(16, 32)];
+    record.found.scaling[0].law.knees = vec![knee(6, 7), knee(16, 32)];
     let two = in_words(Some(&record), None, &[]);
     assert!(
         two.contains("; a knee at 7 processes and a knee between 16 and 32 processes"),
@@ -106,7 +106,7 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     let mut record = rings(known(1900.0));
     let chase = curve(Walk::Chase, &[(64 << 10, 5000.0), (300 << 10, 12_000.0), (1 << 20, 9e5)]);
     let whole = curve(Walk::Whole, &[(256 << 10, 4000.0)]);
-    record.cost = Some(Cost {
+    record.found.cost = Some(Cost {
         direct: Vec::new(),
         curves: vec![whole, chase],
         by_members: Vec::new(),
@@ -116,7 +116,7 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     assert!(says.contains(" with 1 MiB of working set"), "the largest, without a jump: {says}");
     let factor = Factor { value: 2.4, low: 2.3, high: 2.5 };
     let (from, to, from_ns, to_ns) = (64 << 10, 300 << 10, 5000.0, 12_000.0);
-    let cost = record.cost.as_mut().unwrap();
+    let cost = record.found.cost.as_mut().unwrap();
     cost.curves[1].jump = Some(Jump { from, to, from_ns, to_ns, factor });
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains("; 12.0 us (10.8 to 13.2) with 300 KiB of working set"), "{says}");
@@ -128,7 +128,7 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     let policies = in_words(Some(&ring), Some(&record), &[]);
     assert!(policies.contains("of working set (policy other, 1.90 us without)"), "{policies}");
     // As an interrupted run had it: "about -184 ns with 256 KiB of working set".
-    let points = &mut record.cost.as_mut().expect("curves").curves[1].points;
+    let points = &mut record.found.cost.as_mut().expect("curves").curves[1].points;
     points[1].total_ns = Some(Estimate { rounds: 1, ..estimate(-184.0, None) });
     let few = in_words(Some(&ring), Some(&record), &[]);
     assert!(few.contains("; with 300 KiB of working set: 1 round only; "), "{few}");

@@ -1,8 +1,9 @@
 //! A run of trials that was written before there were slices says what it said then.
 
 use model::case::trials;
-use model::findings::{Findings, Record};
+use model::findings::Findings;
 use model::noise::NoiseLevel;
+use model::record::Trials;
 use model::run::Run;
 use model::speed::Speed;
 
@@ -13,8 +14,10 @@ const V1: &str = include_str!("../fixtures/trials-v1.jsonl");
 fn a_run_of_schema_1_has_its_figures() {
     let run = Run::parse(V1).expect("a run");
     assert!(trials(&run.samples).all(|sample| sample.sliced.is_empty()));
-    let record = Record::of(&run);
-    let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
+    let record = Trials::of(&run);
+    let Some(Findings::Overhead(found)) = &record.found.findings else {
+        panic!("{:?}", record.found.findings)
+    };
     // As the program printed that wrote it: value, low and high, in a row and alone.
     let expected = [
         ([25.35, 25.22, 27.56], [52.0, 26.0, 52.0], (600, 0, 52)),

@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod cost;
 pub(crate) mod interference;
 pub(crate) mod links;
+mod measures;
 pub(crate) mod response;
 pub(crate) mod ring;
 
@@ -17,10 +18,10 @@ use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
 use model::experiment::Takes;
-use model::findings::{self, Findings, headlines_ns};
+use model::findings::{Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
-use model::summary::{CaseSummary, worst_precision};
+use model::summary::CaseSummary;
 use model::{record, words};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,19 +40,19 @@ use crate::present::terminal::{self, Common, Text, View};
 #[schemars(rename = "AnyRecord")]
 pub(crate) enum Record {
     /// Of `ring` and `cost`.
-    Rings(Box<record::Record>),
+    Rings(Box<record::Rings>),
     /// Of `clock` and `cost --interference`.
-    Trials(Box<findings::Record>),
+    Trials(Box<record::Trials>),
     /// Of `response`.
-    Response(Box<model::response::Record>),
+    Response(Box<record::Response>),
 }
 
 impl Record {
     pub(crate) fn of(run: &Run) -> Self {
         match run.header.plan.experiment.takes() {
-            Takes::Rings => Self::Rings(Box::new(record::Record::of(run))),
-            Takes::Trials => Self::Trials(Box::new(findings::Record::of(run))),
-            Takes::Both => Self::Response(Box::new(model::response::Record::of(run))),
+            Takes::Rings => Self::Rings(Box::new(record::Rings::of(run))),
+            Takes::Trials => Self::Trials(Box::new(record::Trials::of(run))),
+            Takes::Both => Self::Response(Box::new(record::Response::of(run))),
         }
     }
 
@@ -75,10 +76,10 @@ impl Record {
 
     /// What every record has beside its findings.
     pub(crate) fn common(&self) -> Common<'_> {
-        let (noise, speed, ns_per_tick, precision) = match self {
-            Self::Rings(of) => (&of.noise, &of.speed[..], None, worst_precision(&of.cases)),
-            Self::Trials(of) => (&of.noise, &[][..], of.ns_per_tick, of.worst_precision),
-            Self::Response(of) => (&of.noise, &[][..], of.ns_per_tick, of.worst_precision),
+        let (noise, precision, speed, ns_per_tick) = match self {
+            Self::Rings(of) => (&of.noise, of.worst_precision, &of.found.speed[..], None),
+            Self::Trials(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
+            Self::Response(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
         };
         Common { noise, speed, ns_per_tick, precision }
     }
@@ -86,18 +87,21 @@ impl Record {
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
         let text = match self {
-            Self::Rings(of) => match &of.cost {
+            Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::table::text(of, found, view),
                 None => ring::table::text(of, view),
             },
             Self::Response(of) => crate::experiments::response::table::text(of, view),
             Self::Trials(of) => {
-                let text = match &of.findings {
-                    Findings::Overhead(found) => clock::table::overhead(of, found, view),
-                    Findings::Primes(found) => clock::table::primes(of, found, view),
-                    Findings::Malloc(found) => clock::table::malloc(of, found, view),
-                    Findings::Sampling(points) => clock::table::sampling(of, points),
-                    Findings::Interference(found) => interference::table::text(of, found, view),
+                let text = match &of.found.findings {
+                    None => measures::text(of, view),
+                    Some(Findings::Overhead(found)) => clock::table::overhead(of, found, view),
+                    Some(Findings::Primes(found)) => clock::table::primes(of, found, view),
+                    Some(Findings::Malloc(found)) => clock::table::malloc(of, found, view),
+                    Some(Findings::Sampling(points)) => clock::table::sampling(of, points),
+                    Some(Findings::Interference(found)) => {
+                        interference::table::text(of, found, view)
+                    }
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
                 Text { heading: cpu.unwrap_or_default(), ..text }
@@ -110,18 +114,21 @@ impl Record {
     /// together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
         let mut all = match self {
-            Self::Rings(of) => match &of.cost {
+            Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::figures::figures(of, found, index),
                 None => ring::figures::figures(run, of, index),
             },
             Self::Response(of) => crate::experiments::response::figures::figures(of, index),
             Self::Trials(of) => {
-                let found = match &of.findings {
-                    Findings::Overhead(found) => clock::figures::calls(of, found, index),
-                    Findings::Primes(found) => clock::figures::deviations(found, index),
-                    Findings::Malloc(found) => clock::figures::blocks(of, found, index),
-                    Findings::Sampling(found) => clock::figures::accounts(found, index),
-                    Findings::Interference(found) => interference::table::figure(of, found, index),
+                let found = match &of.found.findings {
+                    None => measures::figure(of, index),
+                    Some(Findings::Overhead(_)) => clock::figures::calls(of, index),
+                    Some(Findings::Primes(found)) => clock::figures::deviations(found, index),
+                    Some(Findings::Malloc(found)) => clock::figures::blocks(of, found, index),
+                    Some(Findings::Sampling(found)) => clock::figures::accounts(found, index),
+                    Some(Findings::Interference(found)) => {
+                        interference::table::figure(of, found, index)
+                    }
                 };
                 found.into_iter().collect()
             }

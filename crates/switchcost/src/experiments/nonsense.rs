@@ -135,9 +135,9 @@ fn check_text(record: &Record, run: &Run) {
     }
 }
 
-fn check_laws(record: &record::Record, run: &Run) {
-    assert!(run.unfinished().is_none() || record.scaling.is_empty());
-    for series in &record.scaling {
+fn check_laws(record: &record::Rings, run: &Run) {
+    assert!(run.unfinished().is_none() || record.found.scaling.is_empty());
+    for series in &record.found.scaling {
         let quoted = |case: &&usize| {
             let of = &record.cases[**case];
             of.ns_per_switch_above_solo.is_some_and(|cost| cost.quote_cost().is_ok())
@@ -151,8 +151,8 @@ fn check_laws(record: &record::Record, run: &Run) {
     }
 }
 
-fn check_sums(record: &model::response::Record) {
-    let Some(budget) = &record.budget else { return };
+fn check_sums(record: &record::Response) {
+    let Some(budget) = &record.found.budget else { return };
     let parts = budget.entry_and_handler_ns.zip(budget.switch_ns);
     let ends = |of: &Estimate| of.quote_cost().map(|of| [of.value(), of.low(), of.high()]);
     let Some(sum) = &budget.sum_ns else {

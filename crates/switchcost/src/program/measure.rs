@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 use model::estimate::Estimate;
 use model::findings::overhead::CallCost;
-use model::findings::{self, Findings, wakeup};
+use model::findings::{Findings, wakeup};
 use model::noise::NoiseVerdict;
 use model::quote::cost;
 use model::run::Run;
 use model::summary::CaseSummary;
 use model::summary_line;
 use model::trial::loops;
-use model::{record, response, words};
+use model::{record, words};
 
 use crate::base::failure::say;
 use crate::base::values::{Destination, duration, each_once, run_name, whole};
@@ -247,7 +247,7 @@ fn text(measured: &[Measured], is_verbose: bool) -> String {
 fn rows(of: &Measured) -> Vec<(String, String)> {
     let row = |what: String, of: Estimate| (what, cost(&of));
     match &of.record {
-        Record::Rings(record) if record.cost.is_none() => {
+        Record::Rings(record) if record.found.cost.is_none() => {
             let switch = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
             let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(switch).collect();
             let ends =
@@ -264,7 +264,7 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
                 .collect()
         }
         Record::Response(record) => {
-            let calls = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+            let calls = record.found.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
             let calls = calls.filter_map(|of| Some(row(of.call.clone(), of.ns?)));
             let late = |found: &wakeup::Found| {
                 let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
@@ -272,7 +272,7 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
                 let what = format!("wake-up, {}", sleeper_words(record, found.case));
                 Some((what, cost(&found.median_ns?) + &far))
             };
-            calls.chain(record.wakeups.iter().filter_map(late)).collect()
+            calls.chain(record.found.wakeups.iter().filter_map(late)).collect()
         }
         Record::Trials(record) => {
             let costs = clock_costs(record).into_iter();
@@ -306,9 +306,9 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn of_rings(record: &record::Record) -> Vec<String> {
-    let series = record.scaling.iter().map(|series| series.in_words.clone());
-    let curves = record.cost.iter().flat_map(|cost| &cost.curves);
+fn of_rings(record: &record::Rings) -> Vec<String> {
+    let series = record.found.scaling.iter().map(|series| series.in_words.clone());
+    let curves = record.found.cost.iter().flat_map(|cost| &cost.curves);
     let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
     series.chain(curves).collect()
 }
@@ -317,27 +317,27 @@ fn of_rings(record: &record::Record) -> Vec<String> {
 const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 
 /// What a signal and a system call cost, how late a sleeper is woken.
-fn of_response(record: &response::Record) -> Vec<String> {
+fn of_response(record: &record::Response) -> Vec<String> {
     let late = |found: &wakeup::Found| {
         let median = cost(found.median_ns.as_ref()?);
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
         let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
         Some(format!("late by, {}: {median}{far}", sleeper_words(record, found.case)))
     };
-    let calls = record.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
-    costs(calls, &LOOPS).into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
+    let calls = record.found.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
+    costs(calls, &LOOPS).into_iter().chain(record.found.wakeups.iter().filter_map(late)).collect()
 }
 
 /// Calls that stand for the others: what a program pays to know how long it has run.
 const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
-fn of_clocks(record: &findings::Record) -> Option<String> {
+fn of_clocks(record: &record::Trials) -> Option<String> {
     costs(clock_costs(record).into_iter(), &CLOCKS)
 }
 
-fn clock_costs(record: &findings::Record) -> Vec<(&str, Estimate)> {
-    let Findings::Overhead(found) = &record.findings else { return Vec::new() };
-    let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.ns_per_tick?);
+fn clock_costs(record: &record::Trials) -> Vec<(&str, Estimate)> {
+    let Some(Findings::Overhead(found)) = &record.found.findings else { return Vec::new() };
+    let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.found.ns_per_tick?);
     let named = found.calls.iter().filter(|of| CLOCKS.contains(&&*of.call));
     named.filter_map(|of| Some((&*of.call, ns(of)?))).collect()
 }

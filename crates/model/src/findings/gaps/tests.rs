@@ -9,6 +9,7 @@ use super::*;
 use crate::case::Policy;
 use crate::experiment::Experiment;
 use crate::plan::{Batching, Plan};
+use crate::trial::Gap;
 use crate::trial::{Case, Repeats};
 
 /// Two ticks a nanosecond.
@@ -116,7 +117,7 @@ fn plan() -> Plan {
 }
 
 fn found_in(samples: &[Sample]) -> Found {
-    find(&ByCase::new(&plan(), samples)).pop().expect("a case of gaps").0
+    find(&Table::of(&plan(), [], samples)).pop().expect("a case of gaps").0
 }
 
 fn found(takers: &[Taker], others: usize) -> Found {
@@ -224,11 +225,11 @@ fn the_tick_of_each_round_has_its_own_length() {
     for gap in &mut samples[3].gaps {
         gap.ticks += 2000;
     }
-    let (_, by_round) = find(&ByCase::new(&plan, &samples)).pop().expect("a case of gaps");
+    let (_, by_round) = find(&Table::of(&plan, [], &samples)).pop().expect("a case of gaps");
     let by_round: Vec<(u32, f64)> = by_round.figures().collect();
     assert_eq!(by_round.len(), 8);
     assert!(by_round[3].1 - by_round[2].1 > 900.0, "{by_round:?}");
-    assert!(find(&ByCase::new(&plan, &[])).is_empty(), "nothing was watched");
+    assert!(find(&Table::of(&plan, [], &[])).is_empty(), "nothing was watched");
 }
 
 #[test]

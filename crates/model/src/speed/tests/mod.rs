@@ -11,11 +11,11 @@ mod simulation;
 use super::level::{KNOWN, Seen, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
-use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::QUANTA_AROUND;
 use crate::ring::{Case, Placement};
 use crate::ring::{Counters, Sample};
+use crate::table::Table;
 
 /// Loops of the test machine, in nanoseconds, alone on the core.
 const ALONE: (u32, u32) = (5860, 5920);
@@ -323,7 +323,7 @@ fn plan_with(reference: &Reference) -> Plan {
 
 fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
     let plan = plan_with(reference);
-    vec![Grouped::new(&plan, samples).slices(0).unwrap().clone()]
+    vec![Table::of(&plan, samples, []).slices(0).unwrap().clone()]
 }
 
 fn slices_of(samples: &[Sample]) -> CaseSlices {
@@ -338,7 +338,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     let found = slices_of(&all);
     assert_eq!((found.clean_counts().clean, found.judged, found.not_judged), (50, 50, 0));
     let plan = plan_with(&Reference::default());
-    assert_eq!(Grouped::new(&plan, &all).hop_by_round(0)[&0], 1000.0);
+    assert_eq!(Table::of(&plan, &all, []).hop_by_round(0)[&0], 1000.0);
     assert_eq!(found.clean[&0], 10);
     assert_eq!(found.switches[&3], (10_000, 10_000));
     let mut disturbed = all.clone();
@@ -563,7 +563,7 @@ proptest! {
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio, ..Reference::default() };
         let all = slices_with(&samples, &reference);
         let plan = plan_with(&reference);
-        let grouped = Grouped::new(&plan, &samples);
+        let grouped = Table::of(&plan, &samples, []);
         let _ = (all, grouped.hop(0, 1), grouped.hop_by_round(0));
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();
@@ -597,7 +597,7 @@ fn plan_of(case: Case) -> Plan {
 fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
     let counts = |share, others: &dyn Fn(usize) -> bool| {
         let (plan, samples) = beside_others(2, share, others);
-        let counts = Grouped::new(&plan, &samples).slices(0).unwrap().clean_counts();
+        let counts = Table::of(&plan, &samples, []).slices(0).unwrap().clean_counts();
         (counts.judged, counts.clean, counts.not_alone)
     };
     assert_eq!(counts(0.4, &|_| false), (200, 200, 0));
@@ -611,7 +611,7 @@ fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
 fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
     let hop = |others: &dyn Fn(usize) -> bool| {
         let (plan, samples) = beside_others(2, 0.4, others);
-        let grouped = Grouped::new(&plan, &samples);
+        let grouped = Table::of(&plan, &samples, []);
         let noise = crate::noise::judge(&grouped);
         (grouped.hop(0, 1).unwrap(), noise)
     };
@@ -649,7 +649,7 @@ fn a_ring_that_was_not_asked_slice_by_slice_is_judged_as_a_whole() {
         };
         let samples: Vec<Sample> = (0..10).map(one).collect();
         let plan = plan_of(case(members));
-        let counts = Grouped::new(&plan, &samples).slices(0).unwrap().clean_counts();
+        let counts = Table::of(&plan, &samples, []).slices(0).unwrap().clean_counts();
         (counts.clean, counts.not_alone)
     };
     assert_eq!(clean(65, 1.01), (200, 0));

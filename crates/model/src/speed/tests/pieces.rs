@@ -6,10 +6,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::simulation::{Model, Trace, UNSHARED_RATIO, normal, plan};
 use crate::estimate::Estimate;
-use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Counters, Sample, Triple, Triples};
 use crate::speed::Speed;
+use crate::table::Table;
 
 const MEMBERS: usize = 2;
 const PIECES: usize = 20;
@@ -157,7 +157,7 @@ fn said(model: Model, look: impl Fn(&mut [Sample])) -> (Vec<Estimate>, f64, f64)
             let (mut samples, of) = launch(model, 4000 + seed);
             (hops, unshared) = (hops + of.0, unshared + of.1);
             look(&mut samples);
-            let found = Grouped::new(&plan, &samples).above_solo(0, 1)?;
+            let found = Table::of(&plan, &samples, []).above_solo(0, 1)?;
             (found.speed == Speed::Full).then_some(found)
         })
         .collect();

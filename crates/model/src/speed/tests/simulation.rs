@@ -12,9 +12,9 @@ use super::super::*;
 use super::cut;
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
-use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Counters, Placement, Sample};
+use crate::table::Table;
 
 const SWITCH_NS: f64 = 1545.0;
 const SOLO_NS: f64 = 472.0;
@@ -222,7 +222,7 @@ impl Said {
         let one = |seed: u64| {
             let (mut plan, mut samples) = (plan(), launch(model, tau, 9000 + seed));
             look(&mut plan, &mut samples);
-            Grouped::new(&plan, &samples).above_solo(1, 1)
+            Table::of(&plan, &samples, []).above_solo(1, 1)
         };
         Self { estimates: (0..LAUNCHES).map(one).collect() }
     }
@@ -323,11 +323,11 @@ fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
         let samples = launch(Model::Stretches, 0.01, 700 + seed);
         let mut unknown = plan();
         unknown.reference = Reference::default();
-        let grouped = Grouped::new(&unknown, &samples);
+        let grouped = Table::of(&unknown, &samples, []);
         let first = grouped.above_solo(1, 1).unwrap();
         assert!(grouped.levels().values().all(|level| !level.established));
         let plan = plan();
-        let later = Grouped::new(&plan, &samples).above_solo(1, 1).unwrap();
+        let later = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
         let is_wrong =
             |e: &Estimate| e.speed == Speed::Full && (e.value / SWITCH_NS - 1.0).abs() > 0.08;
         assert!(!is_wrong(&later), "{later:?}");
@@ -344,7 +344,7 @@ fn a_busy_core_is_not_called_changed() {
     for seed in 0..100 {
         let plan = plan();
         let samples = launch(Model::Busy, 0.01, 500 + seed);
-        let cost = Grouped::new(&plan, &samples).above_solo(1, 1).unwrap();
+        let cost = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
         answered += u32::from(cost.speed == Speed::Full);
         assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full);
     }

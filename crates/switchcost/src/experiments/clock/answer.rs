@@ -1,16 +1,19 @@
 //! What a run of clocks, allocators or accounting answers, in one sentence.
 
-use model::estimate::Estimate;
+use model::findings::malloc;
 use model::findings::malloc::Overall;
-use model::findings::primes::{self, GETRUSAGE_NS};
-use model::findings::sampling::{self, PROCESSES};
-use model::findings::{Record, malloc, overhead};
-use model::quote::{NotQuotable, Quoted, cost as in_full};
+use model::findings::primes;
+use model::findings::sampling;
+use model::quote::NotQuotable;
+use model::record::Trials;
 use model::run::unfinished;
 use model::trial::Phase;
+use model::trial::primes::GETRUSAGE_NS;
+use model::trial::sampling::PROCESSES;
 use model::words;
 
 use super::ns;
+use crate::experiments::measures;
 use crate::present::terminal::figure;
 
 /// Ways to read the CPU time of a thread: the call, and what it is called.
@@ -22,38 +25,22 @@ const READINGS: [(&str, &str); 3] = [
 
 /// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call
 /// and of the dearest.
-pub(super) fn overhead(record: &Record, found: &overhead::Found) -> String {
-    let cost =
-        |of: &overhead::CallCost| Some((of.call.clone(), ns(record, of.back_to_back_ticks)?));
-    let all: Vec<(String, Estimate)> = found.calls.iter().filter_map(cost).collect();
-    let quoted = |(call, ns): &(String, Estimate)| Some((call.clone(), ns.quote_cost().ok()?));
-    let mut calls: Vec<(String, Quoted)> = all.iter().filter_map(quoted).collect();
+pub(super) fn overhead(record: &Trials) -> String {
+    let costs = measures::costs(record);
     let reading = |(name, words): (&str, &str)| {
-        let (_, ns) = calls.iter().find(|(call, _)| call == name)?;
-        Some(format!("{} by {words}", words::time(ns.value())))
+        let (_, ns) = costs.iter().find(|(call, _)| call == name)?;
+        Some(format!("{} by {words}", words::time(ns.quote_cost().ok()?.value())))
     };
     let readings: Vec<String> = READINGS.into_iter().filter_map(reading).collect();
     if readings.len() > 1 {
         return format!("Reading a thread's CPU time takes {}.", readings.join(", "));
     }
-    if unfinished(record.end.as_ref()).is_some() {
-        calls.truncate(1);
-    }
-    calls.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    match (&calls[..], all.first()) {
-        ([], None) => "No call was measured.".to_string(),
-        ([], Some((call, ns))) => format!("What a call of {call} takes: {}.", in_full(ns)),
-        ([(call, ns)], _) => format!("A call of {call} takes {}.", ns.time()),
-        ([(call, ns), .., (dearest, most)], _) => {
-            let (least, most) = (ns.time(), words::time(most.value()));
-            format!("The cheapest call is {call} with {least}, the dearest {dearest} with {most}.")
-        }
-    }
+    measures::answer(record, "call")
 }
 
 /// Whether getrusage scatters more than threadclock over the same work, and whether their means
 /// agree.
-pub(super) fn primes(record: &Record, found: &primes::Found) -> String {
+pub(super) fn primes(record: &Trials, found: &primes::Found) -> String {
     let Some(against) = found.overall.get(GETRUSAGE_NS) else {
         return "Nothing was measured.".to_string();
     };
@@ -83,7 +70,7 @@ pub(super) fn primes(record: &Record, found: &primes::Found) -> String {
 }
 
 /// What a block costs over all sizes, by each allocator.
-pub(super) fn malloc(record: &Record, found: &malloc::Found) -> String {
+pub(super) fn malloc(record: &Trials, found: &malloc::Found) -> String {
     let sizes = || found.points.iter().map(|point| point.bytes);
     let of = |overall: &Overall| {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));

@@ -5,20 +5,18 @@ use std::iter::once;
 
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
-use model::findings::{Record, malloc, overhead, primes, sampling};
+use model::findings::{malloc, primes, sampling};
 use model::quote::cost;
+use model::record::Trials;
+use model::trial;
 
-use crate::present::figures::{
-    CLOCK_CALLS, CLOCK_MALLOC, bars, counts, lines, nanoseconds, points,
-};
+use crate::experiments::measures::{self, About};
+use crate::present::figures::{CLOCK_CALLS, CLOCK_MALLOC, counts, lines, nanoseconds, points};
 
-pub(crate) fn calls(record: &Record, found: &overhead::Found, index: usize) -> Option<Figure> {
-    let ns = |call: &overhead::CallCost| {
-        Some((call.call.clone(), call.back_to_back_ticks?.scaled(record.ns_per_tick?)?))
-    };
-    let what = (CLOCK_CALLS, "What it costs to ask for the time", "time of a call");
-    let known = found.calls.iter().filter_map(ns);
-    bars(what, "Calls made one after the other.", known, index)
+pub(crate) fn calls(record: &Trials, index: usize) -> Option<Figure> {
+    let chart = (CLOCK_CALLS, "What it costs to ask for the time");
+    let about = About { noun: "call", chart };
+    measures::chart(record, &about, "Calls made one after the other.", index)
 }
 
 /// A line of estimates, by ascending places.
@@ -30,10 +28,10 @@ fn line(name: String, index: usize, mut at: Vec<(f64, Option<Estimate>)>) -> Ser
 /// Which clock a tally of primes is by.
 fn clock(tally: &str) -> &str {
     match tally {
-        primes::THREADCLOCK_NS => "threadclock",
-        primes::GETRUSAGE_NS => "getrusage",
-        primes::GETRUSAGE_USER_NS => "getrusage, user time",
-        primes::GETRUSAGE_THREAD_NS => "getrusage of the thread",
+        trial::primes::THREADCLOCK_NS => "threadclock",
+        trial::primes::GETRUSAGE_NS => "getrusage",
+        trial::primes::GETRUSAGE_USER_NS => "getrusage, user time",
+        trial::primes::GETRUSAGE_THREAD_NS => "getrusage of the thread",
         other => other,
     }
 }
@@ -47,7 +45,7 @@ pub(crate) fn deviations(found: &primes::Found, index: usize) -> Option<Figure> 
         let gain = found.overall.get(name)?.gain_percent?.quote_cost().ok()?;
         Some(format!("{} by {:.0} %", clock(name), gain.value()))
     };
-    let gains: Vec<String> = primes::OTHERS.into_iter().filter_map(gain).collect();
+    let gains: Vec<String> = trial::primes::OTHERS.into_iter().filter_map(gain).collect();
     let gains = match gains.is_empty() {
         true => String::new(),
         false => format!(" threadclock is more precise than {}.", gains.join(", ")),
@@ -57,24 +55,24 @@ pub(crate) fn deviations(found: &primes::Found, index: usize) -> Option<Figure> 
     );
     let x = Axis::new("primes found", Unit::Count, Scale::Log);
     let axes = (x, nanoseconds("standard deviation"));
-    let series = once(primes::THREADCLOCK_NS).chain(primes::OTHERS).map(series);
+    let series = once(trial::primes::THREADCLOCK_NS).chain(trial::primes::OTHERS).map(series);
     lines("clock-primes", "How precise clocks are", in_words, axes, series)
 }
 
-pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Option<Figure> {
+pub(crate) fn blocks(record: &Trials, found: &malloc::Found, index: usize) -> Option<Figure> {
     let mut by_name: BTreeMap<String, Vec<(f64, Option<Estimate>)>> = BTreeMap::new();
     for point in &found.points {
         let library = point.preload.as_ref().map_or(String::new(), |name| format!(" by {name}"));
         for (call, cost) in [("malloc", &point.malloc), ("free", &point.free)] {
             let ticks = cost.as_ref().and_then(|cost| cost.median_ticks);
-            let ns = record.ns_per_tick.and_then(|ns| ticks?.scaled(ns));
+            let ns = record.found.ns_per_tick.and_then(|ns| ticks?.scaled(ns));
             by_name.entry(format!("{call}{library}")).or_default().push((point.bytes as f64, ns));
         }
     }
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
     let of_library = |of: &malloc::Overall| {
         let library = of.preload.as_deref().unwrap_or("the C library");
-        let malloc = cost(&of.malloc_median_ticks?.scaled(record.ns_per_tick?)?);
+        let malloc = cost(&of.malloc_median_ticks?.scaled(record.found.ns_per_tick?)?);
         Some(format!(" A malloc by {library}, the median over sizes of blocks: {malloc}."))
     };
     let overall: String = found.overall.iter().filter_map(of_library).collect();
@@ -86,7 +84,7 @@ pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Op
 /// What each account told of each process, as a share of the time.
 pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure> {
     let series = |point: &sampling::Point, process: &sampling::Process| {
-        let shares = sampling::ACCOUNTS.iter().enumerate().map(|(place, account)| {
+        let shares = trial::sampling::ACCOUNTS.iter().enumerate().map(|(place, account)| {
             let reading = process.accounts.get(account.name);
             (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))
         });
@@ -95,7 +93,8 @@ pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure
     };
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));
-    let names = sampling::ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
+    let names =
+        trial::sampling::ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
     let y = Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear);
     let axes = (Axis::of_names("account", names), y);
     let in_words = "Share of the time that each account gives to each process: where ticks \

@@ -17,7 +17,7 @@ use crate::base::values::{List, counts, duration, whole};
 use crate::engine::effort::Effort;
 use crate::present::output::Output;
 use model::estimate::Estimate;
-use model::findings::Record;
+use model::record::Trials;
 
 /// Most trials in a round: each is kept, and more rounds say more than more trials.
 const MOST_TRIALS: u32 = 1_000_000;
@@ -132,6 +132,6 @@ pub(crate) struct SamplingArgs {
 }
 
 /// Ticks of the time-stamp counter in nanoseconds.
-fn ns(record: &Record, ticks: Option<Estimate>) -> Option<Estimate> {
-    ticks?.scaled(record.ns_per_tick?)
+fn ns(record: &Trials, ticks: Option<Estimate>) -> Option<Estimate> {
+    ticks?.scaled(record.found.ns_per_tick?)
 }

@@ -2,32 +2,33 @@
 
 use model::case::Policy;
 use model::estimate::Estimate;
-use model::findings::malloc::{
-    self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
-};
-use model::findings::primes::{
-    self, Against, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, Timed,
-};
-use model::findings::sampling::{self, ACCOUNTS};
-use model::findings::{Record, overhead};
+use model::findings::malloc::{self, CallCost, Overall, Slow};
+use model::findings::overhead;
+use model::findings::primes::{self, Against, Timed};
+use model::findings::sampling;
 use model::published::hines2000;
 use model::quote::NotQuotable;
+use model::record::Trials;
+use model::trial::malloc::{BRK_CALLS, CAUSES, MINOR_FAULTS, MMAP_CALLS};
+use model::trial::primes::{GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS};
+use model::trial::sampling::ACCOUNTS;
 
 use super::{answer, ns};
+use crate::experiments::measures;
 use crate::present::terminal::{
     CLOCK_LEGEND, GHZ, Text, Told, View, at_clock, count, difference, estimate_words, figure,
-    interval, table, told_value, told_words, value,
+    table, told_value, told_words, value,
 };
 
 /// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps
 /// around them.
-fn ns_of(record: &Record, ticks: Option<f64>) -> String {
+fn ns_of(record: &Trials, ticks: Option<f64>) -> String {
     let ticks = ticks.filter(|ticks| *ticks >= 0.0);
-    figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
+    figure(record.found.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
 }
 
 /// Cycles and GHz of a case, where they are asked for.
-fn clock_of(record: &Record, case: usize, view: View) -> impl Iterator<Item = String> {
+fn clock_of(record: &Trials, case: usize, view: View) -> impl Iterator<Item = String> {
     let case = &record.cases[case];
     view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
 }
@@ -37,18 +38,8 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
      around it cost, median of rounds\nmean to p99: ns of all single calls, less the time stamps, \
      interruptions included; -: less than these\n";
 
-pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> Text {
-    let row = |call: &overhead::CallCost| {
-        let in_a_row = ns(record, call.back_to_back_ticks);
-        let mut cells = vec![call.call.clone(), value(in_a_row), interval(in_a_row)];
-        cells.extend(clock_of(record, call.case, view));
-        cells.push(value(ns(record, call.median_ticks)));
-        cells
-    };
-    let mut columns = vec!["call", "ns in a row", "interval"];
-    columns.extend(view.wide.then_some(["cycles", GHZ]).into_iter().flatten());
-    columns.push("ns alone");
-    let table = table(columns, found.calls.iter().map(row));
+pub(crate) fn overhead(record: &Trials, found: &overhead::Found, view: View) -> Text {
+    let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
             "the counter goes on in steps of about {step:.0} ticks: a single short call is \
@@ -58,7 +49,7 @@ pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> 
     let clock = if view.wide { CLOCK_LEGEND } else { "" };
     let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
     Text {
-        headline: answer::overhead(record, found),
+        headline: answer::overhead(record),
         table: format!("{table}\n{}", then.unwrap_or_default()),
         details: format!("{}\n\n{OVERHEAD_LEGEND}{clock}{step}", single_calls(record, found)),
         ..Text::default()
@@ -66,7 +57,7 @@ pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> 
 }
 
 /// What single calls took.
-fn single_calls(record: &Record, found: &overhead::Found) -> comfy_table::Table {
+fn single_calls(record: &Trials, found: &overhead::Found) -> comfy_table::Table {
     let row = |call: &overhead::CallCost| {
         let net = &call.net_ticks;
         let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));
@@ -124,7 +115,7 @@ const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, 
      trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
      gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text {
+pub(crate) fn primes(record: &Trials, found: &primes::Found, view: View) -> Text {
     let mut columns = vec!["primes", "mean us", "SD us"];
     columns.extend(["self us", "SD us", "gain %", "thread us", "SD us", "gain %"]);
     columns.extend(view.wide.then_some(["mean cycles", GHZ]).into_iter().flatten());
@@ -148,7 +139,7 @@ pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text
     }
 }
 
-fn primes_row(record: &Record, point: &primes::Point, view: View) -> Vec<String> {
+fn primes_row(record: &Trials, point: &primes::Point, view: View) -> Vec<String> {
     let us = |way: &str, of: fn(&Timed) -> Estimate| {
         told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
@@ -187,7 +178,7 @@ const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: medi
      stamps around them\nbrk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) \
      and page faults of a round\n";
 
-pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text {
+pub(crate) fn malloc(record: &Trials, found: &malloc::Found, view: View) -> Text {
     let several = found.overall.len() > 1;
     let mut columns = vec!["bytes"];
     columns.extend(several.then_some("by"));
@@ -237,7 +228,7 @@ fn slow_calls(found: &malloc::Found, Overall { preload, .. }: &Overall) -> [Stri
 }
 
 /// All columns, and each allocator over all sizes.
-fn malloc_details(record: &Record, found: &malloc::Found) -> String {
+fn malloc_details(record: &Trials, found: &malloc::Found) -> String {
     let columns = [
         "bytes",
         "by",
@@ -272,7 +263,7 @@ fn library(preload: Option<&String>) -> &str {
     preload.map_or("libc", |path| path.rsplit('/').next().unwrap_or(path))
 }
 
-fn malloc_row(record: &Record, point: &malloc::Point) -> Vec<String> {
+fn malloc_row(record: &Trials, point: &malloc::Point) -> Vec<String> {
     let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
@@ -289,7 +280,7 @@ fn malloc_row(record: &Record, point: &malloc::Point) -> Vec<String> {
     cells
 }
 
-fn overall_words(record: &Record, overall: &Overall) -> String {
+fn overall_words(record: &Trials, overall: &Overall) -> String {
     format!(
         "{} over all sizes, in ns: malloc {}, fast {}, mean {}; free {}, mean {}\n",
         library(overall.preload.as_ref()),
@@ -327,7 +318,7 @@ const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROC
      of a process, which is scaled to it\nsampled by ticks: how that sum is split into user and \
      system (getrusage, times, /proc/PID/stat, time(1), top)\n";
 
-pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
+pub(crate) fn sampling(record: &Trials, points: &[sampling::Point]) -> Text {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
     let tick = stats::median(&ticks).map_or(String::new(), |tick| {

@@ -2,10 +2,11 @@
 
 use charts::{Figure, Role, Scale};
 use model::experiment::Experiment;
-use model::findings::{self, Findings};
+use model::findings::Findings;
 use model::plan::{Batching, Plan, Stopping};
 use model::run::{Header, Run};
-use model::trial::{Case, Phase, Repeats, Sample, Trial, malloc, overhead, primes, sampling};
+use model::trial;
+use model::trial::{Case, Phase, Repeats, Sample, Trial};
 
 use crate::experiments::Record;
 use crate::present::figures::tests::*;
@@ -91,11 +92,11 @@ fn of_calls(calls: &[(&'static str, i64)]) -> Run {
     let ticks = |trial: &Trial| {
         let is_it = |(call, _): &&(&str, i64)| *trial == Trial::Call { call: call.to_string() };
         let ticks = calls.iter().find(is_it).unwrap().1;
-        let batch = ticks * i64::from(overhead::BATCH_CALLS);
+        let batch = ticks * i64::from(trial::overhead::BATCH_CALLS);
         vec![
-            (overhead::CALL_TICKS, vec![ticks; 4]),
-            (overhead::EMPTY_TICKS, vec![0; 4]),
-            (overhead::BATCH_TICKS, vec![batch; 4]),
+            (trial::overhead::CALL_TICKS, vec![ticks; 4]),
+            (trial::overhead::EMPTY_TICKS, vec![0; 4]),
+            (trial::overhead::BATCH_TICKS, vec![batch; 4]),
         ]
     };
     made(plan(Experiment::ClockOverhead, trials), ticks, |_| Vec::new())
@@ -125,8 +126,8 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
     let run = of_calls(&[("times", 608), ("monotonic", 50)]);
-    let mut record = findings::Record::of(&run);
-    let Findings::Overhead(found) = record.findings.clone() else { panic!("calls") };
+    let mut record = model::record::Trials::of(&run);
+    let Some(Findings::Overhead(found)) = record.found.findings.clone() else { panic!("calls") };
     for (of, call) in record.cases.iter_mut().zip(&found.calls) {
         let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
         of.clock_ghz = Some(2.0);
@@ -149,9 +150,9 @@ fn the_answer_of_primes_is_who_scatters_more() {
         let way = |spread: i64| vec![10_000 - spread, 10_000 + spread];
         let tallies = move |_: &Trial| {
             vec![
-                (primes::THREADCLOCK_NS, way(10)),
+                (trial::primes::THREADCLOCK_NS, way(10)),
                 ("empty_threadclock_ns", vec![1, 1]),
-                (primes::GETRUSAGE_NS, way(spread)),
+                (trial::primes::GETRUSAGE_NS, way(spread)),
                 ("empty_getrusage_ns", vec![1, 1]),
             ]
         };
@@ -168,13 +169,15 @@ fn the_answer_of_primes_is_who_scatters_more() {
 fn a_wide_table_of_primes_has_cycles() {
     let trials = [100, 200].map(|primes| Trial::Primes { primes }).to_vec();
     let tallies = |_: &Trial| {
-        vec![(primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
+        vec![(trial::primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
     };
     let mut record =
-        findings::Record::of(&made(plan(Experiment::ClockPrimes, trials), tallies, |_| Vec::new()));
-    let Findings::Primes(found) = record.findings.clone() else { panic!("primes") };
+        model::record::Trials::of(&made(plan(Experiment::ClockPrimes, trials), tallies, |_| {
+            Vec::new()
+        }));
+    let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
     record.cases[0].clock_ghz = Some(2.0);
-    record.cases[0].cycles = Some(found.points[0].timed[primes::THREADCLOCK_NS].mean_ns);
+    record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);
     let table = |view| super::table::primes(&record, &found, view).table;
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(cells(&wide, "100").split_off(8), ["9.00", "2.00"], "{wide}");
@@ -189,9 +192,9 @@ fn the_answer_of_malloc_is_over_all_sizes() {
         let Trial::Malloc { bytes, .. } = trial else { panic!("malloc") };
         let ticks = *bytes as i64;
         vec![
-            (malloc::MALLOC_TICKS, vec![ticks; 3]),
-            (malloc::FREE_TICKS, vec![20; 3]),
-            (malloc::EMPTY_TICKS, vec![0; 3]),
+            (trial::malloc::MALLOC_TICKS, vec![ticks; 3]),
+            (trial::malloc::FREE_TICKS, vec![20; 3]),
+            (trial::malloc::EMPTY_TICKS, vec![0; 3]),
         ]
     };
     let run = made(plan(Experiment::ClockMalloc, sizes), tallies, |_| Vec::new());
@@ -206,7 +209,7 @@ fn the_answer_of_sampling_is_what_ticks_miss() {
     let phases = [Phase::AcrossTicks, Phase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns: 1_000_000 }).to_vec();
     let counts = |_: &Trial| {
-        let of = |account: &str, ns: i64| (sampling::count("sleeper", account), ns);
+        let of = |account: &str, ns: i64| (trial::sampling::count("sleeper", account), ns);
         vec![of("precise", 500_000), of("ticks", 10_000), of("getrusage", 500_000)]
     };
     let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
@@ -223,11 +226,11 @@ fn calls_are_bars_in_nanoseconds_cheapest_first() {
     let figures =
         drawn(plan(Experiment::ClockOverhead, vec![call("getrusage"), call("rdtsc")]), |trial| {
             let ticks = if *trial == call("rdtsc") { 40 } else { 800 };
-            let batch = ticks * i64::from(overhead::BATCH_CALLS);
+            let batch = ticks * i64::from(trial::overhead::BATCH_CALLS);
             vec![
-                (overhead::CALL_TICKS, vec![ticks; 4]),
-                (overhead::EMPTY_TICKS, vec![0; 4]),
-                (overhead::BATCH_TICKS, vec![batch; 4]),
+                (trial::overhead::CALL_TICKS, vec![ticks; 4]),
+                (trial::overhead::EMPTY_TICKS, vec![0; 4]),
+                (trial::overhead::BATCH_TICKS, vec![batch; 4]),
             ]
         });
     let calls = figure(&figures, "clock-calls");
@@ -244,9 +247,9 @@ fn clocks_have_a_line_of_deviations_each() {
         let Trial::Primes { primes: many } = trial else { panic!("primes") };
         let many = i64::from(*many);
         vec![
-            (primes::THREADCLOCK_NS, vec![many * 10 - 1, many * 10 + 1]),
+            (trial::primes::THREADCLOCK_NS, vec![many * 10 - 1, many * 10 + 1]),
             ("empty_threadclock_ns", vec![1, 1]),
-            (primes::GETRUSAGE_NS, vec![many * 10 - 50, many * 10 + 50]),
+            (trial::primes::GETRUSAGE_NS, vec![many * 10 - 50, many * 10 + 50]),
             ("empty_getrusage_ns", vec![1, 1]),
         ]
     });

@@ -7,7 +7,7 @@ use model::case::Work;
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
 use model::quote::NotQuotable;
-use model::record::Record;
+use model::record::Rings;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 
@@ -44,7 +44,7 @@ impl More<'_> {
 }
 
 /// All of them, ending with a newline.
-pub(super) fn all(record: &Record, cost: &Cost, view: View) -> String {
+pub(super) fn all(record: &Rings, cost: &Cost, view: View) -> String {
     let more = More { cases: &record.cases, view };
     let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
     let same = |of: &&Curve| (of.members, of.points[0].array_bytes);

@@ -2,14 +2,17 @@
 
 use model::case::Policy;
 use model::estimate::Estimate;
-use model::findings::gaps::{self, Class};
-use model::findings::wakeup::{DEFAULT_SLACK_NS, Found, LEAST_SLACK_NS, Load, Wakeup};
+use model::findings::gaps;
+use model::findings::wakeup::Found;
 use model::quote::{Quoted, cost, difference};
-use model::response::{LoopCost, Record};
+use model::record::Response;
+use model::response::LoopCost;
 use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
+use model::trial::gaps::Class;
 use model::trial::loops::GETUID;
+use model::trial::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use model::words;
 use probe::idle::LATENCY_DEVICE;
 use probe::trial::SYSTEM_CALLS;
@@ -21,12 +24,12 @@ use crate::present::terminal::{count, cpu_list, told_value, told_words};
 const PIPE: &str = "pipe";
 
 /// The first line of a report.
-pub(super) fn headline(record: &Record) -> String {
+pub(super) fn headline(record: &Response) -> String {
     let costs = costs(record);
     let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
     let wakeup = wakeup(record, costs.is_none());
     // Beside the others it is a line of its own.
-    let gaps = record.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
+    let gaps = record.found.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
     let is_normal = costs.is_some() || links.is_some() || wakeup.is_some();
     let clauses = [costs, links.map(|of| of.trim_end_matches('.').to_string()), wakeup, gaps];
     let clauses: Vec<String> = clauses.into_iter().flatten().collect();
@@ -43,11 +46,11 @@ pub(super) fn headline(record: &Record) -> String {
 }
 
 /// What matters beside the headline, most first.
-pub(super) fn findings(record: &Record) -> Vec<String> {
+pub(super) fn findings(record: &Response) -> Vec<String> {
     let has_costs = costs(record).is_some();
     let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
     let links = links.map(|words| format!("links: {}", lowercase(&words)));
-    let gaps = record.gaps.iter().filter(|_| has_costs);
+    let gaps = record.found.gaps.iter().filter(|_| has_costs);
     let gaps = gaps.map(|of| format!("interrupts: {}", lost(record, of)));
     let missing = no_idle(record);
     let of_sleepers = [missing, slack(record), idle(record)].into_iter().flatten();
@@ -70,23 +73,23 @@ fn lowercase(sentence: &str) -> String {
 }
 
 /// The summaries of all rings.
-fn rings(record: &Record) -> impl Iterator<Item = &CaseSummary> + Clone {
+fn rings(record: &Response) -> impl Iterator<Item = &CaseSummary> + Clone {
     record.cases.iter().filter_map(|of| of.ring())
 }
 
 /// Whether the run ended.
-fn is_whole(record: &Record) -> bool {
+fn is_whole(record: &Response) -> bool {
     unfinished(record.end.as_ref()).is_none()
 }
 
 /// A system call, a signal, a switch; none where none of them was measured.
-fn costs(record: &Record) -> Option<String> {
+fn costs(record: &Response) -> Option<String> {
     let is_call = |of: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == of.call);
     let known = |of: &LoopCost| Some((of.call.clone(), of.ns?));
     let calls: Vec<(String, Estimate)> =
-        record.loops.iter().filter(is_call).filter_map(known).collect();
+        record.found.loops.iter().filter(is_call).filter_map(known).collect();
     let call = calls.iter().find(|(call, _)| call == GETUID).or(calls.first());
-    let signal = record.signals.as_ref().and_then(|of| of.signal_ns);
+    let signal = record.found.signals.as_ref().and_then(|of| of.signal_ns);
     let pipe = rings(record).find(|of| of.case.members > 1 && of.case.link == PIPE);
     let switch = pipe.and_then(|of| of.ns_per_switch_above_solo).filter(|_| call.is_some());
     let all = [
@@ -120,7 +123,7 @@ fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
 }
 
 /// The sleeper of a case.
-pub(crate) fn sleeper(record: &Record, case: usize) -> Option<(&Wakeup, Policy)> {
+pub(crate) fn sleeper(record: &Response, case: usize) -> Option<(&Wakeup, Policy)> {
     let case = record.header.plan.trial(case)?;
     match &case.trial {
         Trial::Wakeup(wakeup) => Some((wakeup, case.policy)),
@@ -129,7 +132,7 @@ pub(crate) fn sleeper(record: &Record, case: usize) -> Option<(&Wakeup, Policy)>
 }
 
 /// A sleeper in a few words: `idle CPU, other, slack 50 us`. Of what is not usual only.
-pub(crate) fn sleeper_words(record: &Record, case: usize) -> String {
+pub(crate) fn sleeper_words(record: &Response, case: usize) -> String {
     let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
     let slack = (wakeup.timer_slack_ns != LEAST_SLACK_NS)
         .then(|| format!(", slack {}", wakeup.slack_words()));
@@ -139,19 +142,19 @@ pub(crate) fn sleeper_words(record: &Record, case: usize) -> String {
 }
 
 /// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
-fn found(record: &Record, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
+fn found(record: &Response, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
     let is_it = |of: &&Found| {
         sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
             let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
             setting == (slack_ns, cpu_latency_us, Load::Idle) && policy == Policy::Other
         })
     };
-    record.wakeups.iter().find(is_it)
+    record.found.wakeups.iter().find(is_it)
 }
 
 /// How late a timer wakes a thread as applications have it; in older runs with the least slack.
 /// With `all` also what it would be with less slack, and without idle states.
-fn wakeup(record: &Record, all: bool) -> Option<String> {
+fn wakeup(record: &Response, all: bool) -> Option<String> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
     let plain = found(record, LEAST_SLACK_NS, None);
     let first = by_default.or(plain)?;
@@ -179,7 +182,7 @@ fn wakeup(record: &Record, all: bool) -> Option<String> {
 }
 
 /// What the slack of applications adds.
-fn slack(record: &Record) -> Option<String> {
+fn slack(record: &Response) -> Option<String> {
     let found = found(record, DEFAULT_SLACK_NS, None)?;
     let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
     let slack = format!("timer slack: the default of {}", wakeup.slack_words());
@@ -193,7 +196,7 @@ fn slack(record: &Record) -> Option<String> {
 }
 
 /// That the device could not be opened, and who may; nothing of runs that did not ask for it.
-fn no_idle(record: &Record) -> Option<String> {
+fn no_idle(record: &Response) -> Option<String> {
     found(record, DEFAULT_SLACK_NS, None)?;
     let is_missing = found(record, LEAST_SLACK_NS, Some(0)).is_none();
     is_missing.then(|| {
@@ -205,7 +208,7 @@ fn no_idle(record: &Record) -> Option<String> {
 }
 
 /// What leaving an idle state takes.
-fn idle(record: &Record) -> Option<String> {
+fn idle(record: &Response) -> Option<String> {
     let awake = found(record, LEAST_SLACK_NS, Some(0))?;
     let less = awake.above_plain_ns?;
     // As a cost: the awake CPU has less.
@@ -234,7 +237,7 @@ fn taker(class: Class) -> &'static str {
 }
 
 /// What a busy thread loses, and to whom.
-fn lost(record: &Record, found: &gaps::Found) -> String {
+fn lost(record: &Response, found: &gaps::Found) -> String {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
     let to = |of: &gaps::ClassFound| {
         let lost = count(Some(of.lost_percent?));

@@ -6,12 +6,14 @@ use std::iter::once;
 
 use model::case::Policy;
 use model::estimate::Estimate;
-use model::findings::gaps::{self, Class, ClassFound};
+use model::findings::gaps::{self, ClassFound};
 use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984::{self, Processor};
 use model::quote::Quoted;
-use model::response::{Budget, LinkCost, LoopCost, Record, Signals};
+use model::record::Response;
+use model::response::{Budget, LinkCost, LoopCost, Signals};
 use model::ring::Case;
+use model::trial::gaps::Class;
 use model::trial::loops::SIGACTION;
 use probe::trial::SYSTEM_CALLS;
 
@@ -27,7 +29,7 @@ use crate::present::terminal::{
 
 /// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
 /// beside it where `history` says so.
-pub(super) fn details(record: &Record, history: bool) -> String {
+pub(super) fn details(record: &Response, history: bool) -> String {
     let sections = [
         system_calls(record),
         signals(record, history),
@@ -43,9 +45,9 @@ const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the
      empty loop of the same worker; enters kernel: entries per\ncall, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
-fn system_calls(record: &Record) -> Option<String> {
+fn system_calls(record: &Response) -> Option<String> {
     let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
-    let are_counted = record.loops.iter().any(|cost| cost.kernel_entries.is_some());
+    let are_counted = record.found.loops.iter().any(|cost| cost.kernel_entries.is_some());
     let row = |cost: &LoopCost| {
         let mut cells = vec![
             cost.call.clone(),
@@ -58,7 +60,7 @@ fn system_calls(record: &Record) -> Option<String> {
         cells.push(record.cases[cost.case].trial().map_or(0, |of| of.rounds).to_string());
         cells
     };
-    let mut rows = record.loops.iter().filter(is_one).map(row).peekable();
+    let mut rows = record.found.loops.iter().filter(is_one).map(row).peekable();
     rows.peek()?;
     let mut columns = vec!["call", "ns", "interval", "ticks", "empty loop ns"];
     columns.extend(are_counted.then_some("enters kernel"));
@@ -79,8 +81,8 @@ const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Respo
 type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
 
 /// The section, ending with a newline; none without a signal.
-fn signals(record: &Record, history: bool) -> Option<String> {
-    let found = record.signals.as_ref()?;
+fn signals(record: &Response, history: bool) -> Option<String> {
+    let found = record.found.signals.as_ref()?;
     // The file is part of the program and read by its tests.
     let published = venix1984::published().unwrap_or_default();
     let published = if history { published } else { Vec::new() };
@@ -104,7 +106,7 @@ fn signals(record: &Record, history: bool) -> Option<String> {
     };
     let columns = ["", "ns", "interval"].map(String::from);
     let columns: Vec<String> = columns.into_iter().chain(published.iter().map(title)).collect();
-    let install = record.loops.iter().find(|cost| cost.call == SIGACTION);
+    let install = record.found.loops.iter().find(|cost| cost.call == SIGACTION);
     let install = here("installing a handler", install.and_then(|cost| cost.ns));
     let table = table(columns, once(install).chain(readings.into_iter().map(row)));
     let words: String = words(record, found).into_iter().map(|line| line + "\n").collect();
@@ -122,7 +124,7 @@ fn beside(then_ms: f64, here: Option<Estimate>) -> String {
     ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
 }
 
-fn words(record: &Record, found: &Signals) -> Vec<String> {
+fn words(record: &Response, found: &Signals) -> Vec<String> {
     let switches = found.switches_per_loop.map(|switches| {
         format!(
             "loop of two: {switches:.3} switches a loop as counted; its formula takes them for two"
@@ -149,7 +151,7 @@ const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two proce
      the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
-fn links(record: &Record) -> Option<String> {
+fn links(record: &Response) -> Option<String> {
     let row = |link: &LinkCost| {
         let summary = record.ring(link.case)?;
         let [cost, its_interval] = cost_words(summary);
@@ -165,7 +167,7 @@ fn links(record: &Record) -> Option<String> {
             summary.rounds.to_string(),
         ])
     };
-    record.links.first()?;
+    record.found.links.first()?;
     let columns = [
         "link",
         "ns/hop",
@@ -176,8 +178,8 @@ fn links(record: &Record) -> Option<String> {
         "interval",
         "rounds",
     ];
-    let table = table(columns, record.links.iter().filter_map(row));
-    let rings = record.links.iter().filter_map(|link| record.ring(link.case));
+    let table = table(columns, record.found.links.iter().filter_map(row));
+    let rings = record.found.links.iter().filter_map(|link| record.ring(link.case));
     let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
     let name = |case: &Case| format!("{} by {}", case.members, case.link);
     let lines = by_cpu.into_iter().chain(not_switching(rings, name));
@@ -192,17 +194,17 @@ const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and 
      counts (system management), cannot be told from an interrupt\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn interrupts(record: &Record) -> Option<String> {
-    let parts: String = record.gaps.iter().map(|found| gaps_words(record, found)).collect();
+fn interrupts(record: &Response) -> Option<String> {
+    let parts: String = record.found.gaps.iter().map(|found| gaps_words(record, found)).collect();
     (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
 }
 
 /// Of the thread of a case.
-fn policy(record: &Record, case: usize) -> Policy {
+fn policy(record: &Response, case: usize) -> Policy {
     record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
 }
 
-fn gaps_words(record: &Record, found: &gaps::Found) -> String {
+fn gaps_words(record: &Response, found: &gaps::Found) -> String {
     let row = |class: &ClassFound| {
         let length = class.length_ns.as_ref();
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
@@ -240,7 +242,7 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
 }
 
 /// What comes at a period, and the tick beside what the kernel reports of it.
-fn periods(record: &Record, found: &gaps::Found) -> Vec<String> {
+fn periods(record: &Response, found: &gaps::Found) -> Vec<String> {
     let combs = || found.classes.iter().flat_map(|of| of.combs.iter().map(|c| (of.class, c)));
     let mut lines: Vec<String> = combs().map(|(class, comb)| comb.in_words(class)).collect();
     let hz = record.header.machine.kernel.hz.known().map(|hz| format!(", CONFIG_HZ {hz}"));
@@ -308,8 +310,8 @@ const WAKEUP_LEGEND: &str = "lateness in us from the moment asked for (clock_nan
      disturbances that come in clumps make it less sure\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn wakeup(record: &Record) -> Option<String> {
-    record.wakeups.first()?;
+fn wakeup(record: &Response) -> Option<String> {
+    record.found.wakeups.first()?;
     let in_us = |ns: i64| figure(ns as f64 / 1e3);
     let tail = |of: Tail| {
         format!("{} ({} to {})", in_us(of.value_ns), in_us(of.low_ns), in_us(of.high_ns))
@@ -326,8 +328,8 @@ fn wakeup(record: &Record) -> Option<String> {
         ]
     };
     let columns = ["sleeper", "p50 us", "p99 us", "p99.9 us", "max us", "wakes"];
-    let table = table(columns, record.wakeups.iter().map(row));
-    let histograms = record.wakeups.iter().map(|found| {
+    let table = table(columns, record.found.wakeups.iter().map(row));
+    let histograms = record.found.wakeups.iter().map(|found| {
         let sleeper = sleeper_words(record, found.case);
         let title = format!("{sleeper}: wakes by lateness ({})", counted_beside(found));
         drawn(histogram(&title, &found.histogram))
@@ -358,8 +360,8 @@ const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of th
      clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
-fn budget(record: &Record, history: bool) -> Option<String> {
-    let budget = record.budget.as_ref()?;
+fn budget(record: &Response, history: bool) -> Option<String> {
+    let budget = record.found.budget.as_ref()?;
     // Each part, and what is needed for it where it is not there.
     let all = [
         (

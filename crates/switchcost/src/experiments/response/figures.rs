@@ -2,7 +2,8 @@
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
-use model::response::{Against, LinkCost, Record};
+use model::record::Response;
+use model::response::{Against, LinkCost};
 use model::words;
 use stats::{Bin, Histogram};
 
@@ -10,19 +11,19 @@ use super::answer::sleeper_words;
 use crate::present::figures::{bars, lines};
 
 /// The figures of a run of `response`, as those of rings.
-pub(crate) fn figures(record: &Record, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(record: &Response, index: usize) -> Vec<Figure> {
     let cost = |link: &LinkCost| {
         let cost = record.ring(link.case)?.ns_per_switch_above_solo?;
         Some((link.link.clone(), cost))
     };
     let links = ("links", "Links compared", "cost of a switch");
     let calls = ("response-calls", "System calls and signals", "time of a call");
-    let known = record.loops.iter().filter_map(|of| Some((of.call.clone(), of.ns?)));
+    let known = record.found.loops.iter().filter_map(|of| Some((of.call.clone(), of.ns?)));
     let all = [
         late(record, index),
         gaps(record, index),
         budget(record, index),
-        bars(links, "Rings of 2.", record.links.iter().filter_map(cost), index),
+        bars(links, "Rings of 2.", record.found.links.iter().filter_map(cost), index),
         bars(calls, "", known, index),
     ];
     all.into_iter().flatten().collect()
@@ -51,8 +52,8 @@ fn axes(times: &str, counted: &str) -> (Axis, Axis) {
     (x, Axis::new(counted, Unit::Count, Scale::Log))
 }
 
-fn late(record: &Record, index: usize) -> Option<Figure> {
-    let found = &record.wakeups;
+fn late(record: &Response, index: usize) -> Option<Figure> {
+    let found = &record.found.wakeups;
     let name = |of: &wakeup::Found| sleeper_words(record, of.case);
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
     let tail = |of: &wakeup::Found| {
@@ -74,8 +75,8 @@ fn late(record: &Record, index: usize) -> Option<Figure> {
 }
 
 /// By class, of the first case in which a busy loop was watched.
-fn gaps(record: &Record, index: usize) -> Option<Figure> {
-    let found = record.gaps.first()?;
+fn gaps(record: &Response, index: usize) -> Option<Figure> {
+    let found = record.found.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));
     let sentence = |class: &ClassFound| {
@@ -92,8 +93,8 @@ fn gaps(record: &Record, index: usize) -> Option<Figure> {
 }
 
 /// The parts, their sum, and what was measured.
-fn budget(record: &Record, index: usize) -> Option<Figure> {
-    let budget = record.budget.as_ref()?;
+fn budget(record: &Response, index: usize) -> Option<Figure> {
+    let budget = record.found.budget.as_ref()?;
     let parts = [
         ("entry and handler", budget.entry_and_handler_ns),
         ("switch", budget.switch_ns),

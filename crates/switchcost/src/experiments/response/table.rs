@@ -3,12 +3,14 @@
 use comfy_table::Table;
 use model::estimate::Estimate;
 use model::findings::Summary;
-use model::findings::gaps::{Class, ClassFound};
+use model::findings::gaps::ClassFound;
 use model::findings::wakeup::Found;
-use model::response::{LinkCost, LoopCost, Record, Signals};
+use model::record::Response;
+use model::response::{LinkCost, LoopCost, Signals};
 use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
+use model::trial::gaps::Class;
 use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{findings, headline, sleeper, sleeper_words};
@@ -20,9 +22,10 @@ use crate::present::terminal::{
     told_interval, told_value, value,
 };
 
-pub(crate) fn text(record: &Record, view: View) -> Text {
-    let has_clock =
-        !record.loops.is_empty() || !record.links.is_empty() || record.signals.is_some();
+pub(crate) fn text(record: &Response, view: View) -> Text {
+    let has_clock = !record.found.loops.is_empty()
+        || !record.found.links.is_empty()
+        || record.found.signals.is_some();
     let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
     Text {
         headline: headline(record),
@@ -34,12 +37,12 @@ pub(crate) fn text(record: &Record, view: View) -> Text {
 }
 
 /// The table of a part that was measured alone; of several the figure that stands for each case.
-fn shown(record: &Record, is_wide: bool) -> Table {
+fn shown(record: &Response, is_wide: bool) -> Table {
     let has = [
-        !record.loops.is_empty() || record.signals.is_some(),
-        !record.links.is_empty(),
-        !record.gaps.is_empty(),
-        !record.wakeups.is_empty(),
+        !record.found.loops.is_empty() || record.found.signals.is_some(),
+        !record.found.links.is_empty(),
+        !record.found.gaps.is_empty(),
+        !record.found.wakeups.is_empty(),
     ];
     match has {
         [false, true, false, false] => links(record, is_wide),
@@ -86,12 +89,12 @@ fn line(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -
     }
 }
 
-fn all(record: &Record, is_wide: bool) -> Table {
-    let mut lines: Vec<Line> = record.loops.iter().map(|of| of_loop(record, of)).collect();
-    lines.extend(record.signals.as_ref().map(|of| of_signals(record, of)));
+fn all(record: &Response, is_wide: bool) -> Table {
+    let mut lines: Vec<Line> = record.found.loops.iter().map(|of| of_loop(record, of)).collect();
+    lines.extend(record.found.signals.as_ref().map(|of| of_signals(record, of)));
     lines.extend(of_links(record));
-    lines.extend(record.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
-    lines.extend(record.wakeups.iter().map(|of| of_wakeup(record, of)));
+    lines.extend(record.found.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
+    lines.extend(record.found.wakeups.iter().map(|of| of_wakeup(record, of)));
     let has_tails = lines.iter().any(|of| !of.p99.is_empty());
     let mut columns = vec!["", "unit", "median", "interval"];
     columns.extend(is_wide.then_some(["cycles", GHZ]).into_iter().flatten());
@@ -99,7 +102,7 @@ fn all(record: &Record, is_wide: bool) -> Table {
     table(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
 }
 
-fn of_loop(record: &Record, cost: &LoopCost) -> Line {
+fn of_loop(record: &Response, cost: &LoopCost) -> Line {
     let what = match &*cost.call {
         SIGACTION => "installing a handler",
         SIGNAL_SELF => "signal to oneself",
@@ -108,7 +111,7 @@ fn of_loop(record: &Record, cost: &LoopCost) -> Line {
     Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
 }
 
-fn of_signals(record: &Record, of: &Signals) -> Line {
+fn of_signals(record: &Response, of: &Signals) -> Line {
     let mut trials = record.cases.iter().filter_map(|of| of.trial());
     let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
     Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
@@ -120,8 +123,9 @@ fn clock_of(trial: Option<&Summary>) -> [String; 2] {
 }
 
 /// A switch by pipe, and of a run that ended the link with the cheapest hop.
-fn of_links(record: &Record) -> Vec<Line> {
-    let rings = || record.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
+fn of_links(record: &Response) -> Vec<Line> {
+    let rings =
+        || record.found.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
     let is_quoted = |of: &CaseSummary| of.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
     let ranked =
         rings().filter(|(_, of)| is_quoted(of) && unfinished(record.end.as_ref()).is_none());
@@ -148,7 +152,7 @@ fn of_interrupts(class: &ClassFound) -> Option<Line> {
     Some(Line { median, interval: String::new(), p99, ..line })
 }
 
-fn of_wakeup(record: &Record, found: &Found) -> Line {
+fn of_wakeup(record: &Response, found: &Found) -> Line {
     // Of the policy that everything else has nothing is said.
     let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
@@ -156,9 +160,10 @@ fn of_wakeup(record: &Record, found: &Found) -> Line {
 }
 
 /// By the whole hop, the cheapest first: send, wake, switch and receive.
-fn links(record: &Record, is_wide: bool) -> Table {
+fn links(record: &Response, is_wide: bool) -> Table {
     let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
-    let mut rings: Vec<(String, &CaseSummary)> = record.links.iter().filter_map(known).collect();
+    let mut rings: Vec<(String, &CaseSummary)> =
+        record.found.links.iter().filter_map(known).collect();
     if unfinished(record.end.as_ref()).is_none() {
         rings.sort_by(|(_, one), (_, other)| by_hop(one, other));
     }
@@ -176,7 +181,7 @@ fn links(record: &Record, is_wide: bool) -> Table {
     table(columns, rings.into_iter().map(row))
 }
 
-fn gaps(record: &Record) -> Table {
+fn gaps(record: &Response) -> Table {
     let row = |of: &ClassFound| {
         let length = of.length_ns.as_ref();
         [
@@ -189,10 +194,10 @@ fn gaps(record: &Record) -> Table {
         ]
     };
     let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
-    table(columns, record.gaps.iter().flat_map(|of| &of.classes).map(row))
+    table(columns, record.found.gaps.iter().flat_map(|of| &of.classes).map(row))
 }
 
-fn wakeups(record: &Record) -> Table {
+fn wakeups(record: &Response) -> Table {
     let row = |found: &Found| {
         let of = sleeper(record, found.case);
         let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());
@@ -210,5 +215,5 @@ fn wakeups(record: &Record) -> Table {
         ]
     };
     let columns = ["policy", "CPU", "slack ns", "p50 us", "interval", "p99 us", "max us"];
-    table(columns, record.wakeups.iter().map(row))
+    table(columns, record.found.wakeups.iter().map(row))
 }

@@ -100,22 +100,23 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
 /// and what waits has no clock.
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
-    let mut record = model::response::Record::of(&made([(wakeup(Policy::Other), 0)]));
+    let mut record = model::record::Response::of(&made([(wakeup(Policy::Other), 0)]));
     for of in record.cases.iter_mut().filter_map(|of| of.ring_mut()) {
         let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
         of.clock_ghz = Some(2.0);
         of.cycles_per_switch = if of.case.link == "pipe" { cycles } else { open };
     }
     let wide = View { wide: true, ..View::default() };
-    let call = |record: &mut model::response::Record, call: &str, is_open: bool| {
-        let case = record.wakeups[0].case;
-        let ns = record.wakeups[0].median_ns.and_then(|late| late.scaled(5e-4));
+    let call = |record: &mut model::record::Response, call: &str, is_open: bool| {
+        let case = record.found.wakeups[0].case;
+        let ns = record.found.wakeups[0].median_ns.and_then(|late| late.scaled(5e-4));
         let Either::Trial(trial) = &mut record.cases[case] else { panic!("a sleeper") };
         let [cycles, open] = in_cycles(ns);
         (trial.clock_ghz, trial.cycles) = (Some(2.0), if is_open { open } else { cycles });
         let call = call.to_string();
         let (ticks, empty_loop_ns, kernel_entries) = (None, None, None);
-        record.loops = vec![LoopCost { case, call, ns, ticks, empty_loop_ns, kernel_entries }];
+        record.found.loops =
+            vec![LoopCost { case, call, ns, ticks, empty_loop_ns, kernel_entries }];
         super::table::text(record, wide).table
     };
     let text = call(&mut record, "getuid", false);
@@ -124,7 +125,7 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
     assert_eq!(cells(&text, "wake-up, idle")[5..7], ["-", "-"]);
     assert_eq!(cells(&call(&mut record, "getuid", true), "getuid")[5..7], ["-", "2.00"]);
     // Of links alone each has its row.
-    (record.loops, record.wakeups) = (Vec::new(), Vec::new());
+    (record.found.loops, record.found.wakeups) = (Vec::new(), Vec::new());
     let links = super::table::text(&record, wide).table;
     assert_eq!(cells(&links, "pipe")[5..7], ["6024", "2.00"]);
     assert_eq!(cells(&links, "futex")[5..7], ["-", "2.00"]);

@@ -4,7 +4,7 @@ use model::curve;
 use model::estimate::Estimate;
 use model::not_alone;
 use model::quote::{Quoted, cost};
-use model::record::Record;
+use model::record::Rings;
 use model::ring::{Case, Kind};
 use model::run::unfinished;
 use model::scaling::{Shape, Verdict};
@@ -16,7 +16,7 @@ use crate::base::values::each_once;
 use crate::present::terminal::counted;
 
 /// The first line of a report.
-pub(crate) fn headline(record: &Record) -> String {
+pub(crate) fn headline(record: &Rings) -> String {
     if let Some(words) = not_alone::in_words(record) {
         return words;
     }
@@ -45,7 +45,7 @@ pub(crate) fn headline(record: &Record) -> String {
 
 /// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with
 /// 64: it grows with the logarithm of their number.`
-fn by_size(record: &Record) -> String {
+fn by_size(record: &Rings) -> String {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
     let Some((smallest, own)) = rings.first() else { return not_measured(record) };
@@ -64,7 +64,7 @@ fn by_size(record: &Record) -> String {
     let most = most.map_or(String::new(), |(of, most)| {
         format!(", {} with {}", words::time(most.value()), of.case.members)
     });
-    let law = record.scaling.first().filter(|_| known.len() > 1);
+    let law = record.found.scaling.first().filter(|_| known.len() > 1);
     let law = law.and_then(|series| growth(&series.law));
     let law = law.map_or(String::new(), |law| format!(": {law}"));
     format!("{words}{most}{setting}{law}{open}.")
@@ -112,7 +112,7 @@ fn setting(case: &Case) -> String {
 }
 
 /// What a switch costs in each of several settings, of the smallest ring.
-fn by_setting(record: &Record, name: impl Fn(&Case) -> String) -> String {
+fn by_setting(record: &Rings, name: impl Fn(&Case) -> String) -> String {
     let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
     let (mut known, mut open) = (Vec::new(), Vec::new());
     for (of, cost) in record.cases.iter().filter_map(switch) {
@@ -189,7 +189,7 @@ fn differ(one: &Quoted, other: &Quoted) -> bool {
 }
 
 /// Why there is no answer.
-fn not_measured(record: &Record) -> String {
+fn not_measured(record: &Rings) -> String {
     if record.cases.iter().all(|of| of.case.members == 1) {
         let hop = record.cases.first().and_then(|of| of.ns_per_hop);
         return match hop.map(|hop| hop.quote_cost()) {

@@ -2,13 +2,13 @@
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
-use model::pairing::Grouped;
-use model::record::{Record, course};
+use model::record::{Rings, course};
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
 use model::summary::CaseSummary;
-use model::{case, words};
+use model::table::Table;
+use model::words;
 
 use crate::base::values::each_once;
 use crate::present::figures::{
@@ -39,7 +39,7 @@ fn size(summary: &CaseSummary) -> f64 {
 
 /// The figures of a run of rings without work. `index` is its place among the runs that are drawn
 /// together, and stands in every series. Each figure has another id.
-pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(run: &Run, record: &Rings, index: usize) -> Vec<Figure> {
     let groups = groups(record);
     let several_sizes = groups.iter().any(|group| group.cases.len() > 1);
     let all = [
@@ -51,7 +51,7 @@ pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
     all.into_iter().flatten().flatten().collect()
 }
 
-fn groups(record: &Record) -> Vec<Group<'_>> {
+fn groups(record: &Rings) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for of in record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
         let name = name(&of.1.case);
@@ -80,13 +80,13 @@ fn name(case: &Case) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
+fn by_size(record: &Rings, groups: &[Group], index: usize) -> Option<Figure> {
     let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
     let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
     let cost = |of: &Series| format!("A switch costs by {}: {}.", of.name, ends(of));
     let mut sentences: Vec<String> = series.iter().map(cost).collect();
     let mut marks = Vec::new();
-    for law in &record.scaling {
+    for law in &record.found.scaling {
         let first = law.cases.first().and_then(|case| record.cases.get(*case));
         let name = first.map_or_else(String::new, |of| name(&of.case));
         let of = if groups.len() > 1 { format!("{name}, ") } else { String::new() };
@@ -149,7 +149,7 @@ fn compared(groups: &[Group], index: usize) -> Option<Figure> {
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let grouped = Grouped::new(&run.header.plan, case::rings(&run.samples));
+    let grouped = Table::new(&run.header.plan, &run.samples);
     let of_lap = |number: usize, of: &CaseSummary| {
         // A random stream of its own, apart from those of the record.
         let stream = (3 << 32) + grouped.rank(number);

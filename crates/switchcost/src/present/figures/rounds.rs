@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::case::rings;
-use model::findings::ByRound;
 use model::ring::Sample;
 use model::run::Run;
+use model::table::ByRound;
 use stats::median;
 
 use super::lines;

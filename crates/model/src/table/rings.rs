@@ -1,45 +1,53 @@
-//! Samples grouped by case and round, and the figures that are taken of them: within a round, or of
-//! all clean slices of a run.
+//! Figures of rings: within a round, or of all clean slices of a run.
 
 use std::collections::BTreeMap;
-use std::iter::empty;
 
+use super::{Figures, Table};
 use crate::bounds::sum;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, Level, Levels, case_clocks, clean_above, clean_hops,
-    elasticity_of_sum, leader_cpus, levels_of,
+    CaseClocks, CaseSlices, Clock, Level, clean_above, clean_hops, elasticity_of_sum, leader_cpus,
 };
 use stats::{Elasticity, Pooled, mean, median};
 
 /// Samples of one case in one round.
-type Batch<'a> = Vec<&'a Sample>;
+pub(super) type Batch<'a> = Vec<&'a Sample>;
 
-/// A figure by the number of its round.
-pub type Figures = BTreeMap<u32, f64>;
 /// Figures by the number of their round.
 type ByRound = BTreeMap<u32, Vec<f64>>;
 
-/// All samples of a run's rings by case and round, with their clean slices.
-#[derive(Debug)]
-pub struct Grouped<'a> {
-    pub(crate) plan: &'a Plan,
-    cases: Vec<BTreeMap<u32, Batch<'a>>>,
-    solos: Vec<Option<Solo>>,
-    levels: Levels,
-    slices: Vec<CaseSlices>,
-    clocks: Vec<CaseClocks>,
+/// What is known of one ring; nothing of a case that is none.
+#[derive(Debug, Default)]
+pub(super) struct OfRing<'a> {
+    pub(super) rounds: BTreeMap<u32, Batch<'a>>,
+    pub(super) solo: Option<Solo>,
+    pub(super) slices: CaseSlices,
+    pub(super) clocks: CaseClocks,
 }
 
 /// What is subtracted from the hop of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Solo {
+pub(super) enum Solo {
     /// A ring of one, a case of its own.
     Case(usize),
     /// Each member's own, in the same worker on the same memory.
     Own,
+}
+
+impl Solo {
+    /// That of a case.
+    pub(super) fn of(plan: &Plan, case: usize) -> Option<Self> {
+        match plan.solo_of(case).filter(|solo| *solo != case) {
+            // Of a link whose members cannot be alone in their worker.
+            Some(solo) => Some(Self::Case(solo)),
+            None => {
+                plan.batching.ring.triples?;
+                plan.ring(case).filter(|ring| ring.members > 1).map(|_| Self::Own)
+            }
+        }
+    }
 }
 
 /// A figure of clean slices that estimates are sums of, by its case.
@@ -54,40 +62,7 @@ enum Figure {
 /// A figure and what it is multiplied by.
 type Part = (Figure, f64);
 
-impl<'a> Grouped<'a> {
-    /// Groups `samples`, whatever their order. Samples without a hop or without time say nothing
-    /// and are passed over.
-    pub fn new(
-        plan: &'a Plan,
-        samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
-    ) -> Self {
-        let sound = samples.into_iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
-        let mut levels = levels_of(plan, sound.clone(), empty());
-        let mut cases = vec![BTreeMap::<u32, Batch>::new(); plan.cases.len()];
-        for sample in sound {
-            let Some(rounds) = cases.get_mut(sample.case) else { continue };
-            rounds.entry(sample.round).or_default().push(sample);
-        }
-        let solo = |case: usize| match plan.solo_of(case).filter(|solo| *solo != case) {
-            // Of a link whose members cannot be alone in their worker.
-            Some(solo) => Some(Solo::Case(solo)),
-            None => {
-                plan.batching.ring.triples?;
-                plan.ring(case).filter(|ring| ring.members > 1).map(|_| Solo::Own)
-            }
-        };
-        let solos = (0..plan.cases.len()).map(solo).collect();
-        let mut slices = vec![CaseSlices::default(); cases.len()];
-        let clocks = case_clocks(plan, &cases, &mut levels);
-        for (number, case) in plan.rings() {
-            let level = levels.get(&leader_cpus(case));
-            for batch in cases[number].values() {
-                slices[number].add(case, batch, level, &clocks[number]);
-            }
-        }
-        Self { plan, cases, solos, levels, slices, clocks }
-    }
-
+impl<'a> Table<'a> {
     /// The number of a ring among the rings of its plan, by which its random streams are told
     /// apart.
     pub fn rank(&self, case: usize) -> u64 {
@@ -95,7 +70,8 @@ impl<'a> Grouped<'a> {
     }
 
     fn batches(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> {
-        self.cases.get(case).into_iter().flatten().map(|(round, batch)| (*round, batch))
+        let rounds = self.rings.get(case).map(|ring| &ring.rounds);
+        rounds.into_iter().flatten().map(|(round, batch)| (*round, batch))
     }
 
     /// Samples of a case in the order of rounds.
@@ -114,16 +90,11 @@ impl<'a> Grouped<'a> {
         self.batches(case).map(|(round, batch)| (round, hops(batch))).collect()
     }
 
-    /// The level of an unshared core, by the CPUs that quanta ran on.
-    pub fn levels(&self) -> &Levels {
-        &self.levels
-    }
-
     /// How the times that a figure is made of go with the core's clock; absent where the run does
     /// not tell.
     fn clocks(&self, figure: Figure) -> Option<Vec<(Clock, f64)>> {
         let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
-        let of = self.clocks.get(case)?;
+        let of = self.rings.get(case)?.clocks;
         match figure {
             Figure::Hop(_) => of.hop.map(|hop| vec![(hop, 1.0)]),
             Figure::AboveOwnSolos(_) => {
@@ -150,7 +121,7 @@ impl<'a> Grouped<'a> {
 
     /// The slices of a case. None of a case that the plan does not have.
     pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
-        self.slices.get(case)
+        self.rings.get(case).map(|ring| &ring.slices)
     }
 
     /// Figures of the clean slices of a case. `of` gives them for a round.
@@ -167,7 +138,7 @@ impl<'a> Grouped<'a> {
 
     /// Time of a hop in nanoseconds in each clean slice.
     fn clean_hops(&self, case: usize) -> Option<ByRound> {
-        let clock = self.clocks.get(case).and_then(|clocks| clocks.hop);
+        let clock = self.rings.get(case).and_then(|ring| ring.clocks.hop);
         self.of_clean(case, |ring, batch, level| {
             let of_samples = clean_hops(ring, batch, level, clock.as_ref()).into_iter();
             of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
@@ -177,7 +148,7 @@ impl<'a> Grouped<'a> {
     /// The median of each round's clean slices of rings of triples, above the members' own solos,
     /// in nanoseconds.
     fn clean_above(&self, case: usize) -> Option<Figures> {
-        let clocks = self.clocks.get(case).and_then(CaseClocks::above);
+        let clocks = self.rings.get(case).and_then(|ring| ring.clocks.above());
         let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level, clocks);
         self.of_clean(case, above).map(|above| medians(&above))
     }
@@ -197,7 +168,7 @@ impl<'a> Grouped<'a> {
     }
 
     fn solo(&self, case: usize) -> Option<Solo> {
-        *self.solos.get(case)?
+        self.rings.get(case)?.solo
     }
 
     fn has_figure(&self, figure: Figure) -> bool {
@@ -233,7 +204,7 @@ impl<'a> Grouped<'a> {
     }
 
     /// A figure of one case by rounds: the median of the round's samples.
-    pub fn by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+    pub fn middle_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
         self.middles(case, |sample| Some(of(sample)))
     }
 
@@ -288,7 +259,7 @@ impl<'a> Grouped<'a> {
     /// Costs of a hop by rounds / the switches that the kernel counted in each.
     fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
-            let batch = self.cases.get(case)?.get(&round)?;
+            let batch = self.rings.get(case)?.rounds.get(&round)?;
             let switches = sum(batch.iter().map(|s| s.switches()));
             let hops = sum(batch.iter().map(|s| s.hops));
             (switches > 0).then_some((round, above * hops as f64 / switches as f64))
@@ -300,14 +271,14 @@ impl<'a> Grouped<'a> {
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
         let of_all = || self.as_found_by_round(case, Sample::ns_per_hop);
         let scatter = self.plan.reference.scatter_of(case);
-        self.estimate(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
+        self.sum_of(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
     }
 
     /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing
     /// switched.
     pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
         let of_all = || self.above_solo_of_all(case, Sample::ns_per_hop);
-        self.estimate(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
+        self.sum_of(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
     }
 
     /// The cost of a switch of one ring less that of another, each above its solo: what a working
@@ -319,7 +290,7 @@ impl<'a> Grouped<'a> {
         let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
         let scatter = |case| self.plan.reference.scatter_of(case);
         let scatter = f64::max(scatter(one), scatter(other));
-        self.estimate(&parts, scatter, || less(&of_all(one), &of_all(other)), stream)
+        self.sum_of(&parts, scatter, || less(&of_all(one), &of_all(other)), stream)
     }
 
     /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
@@ -338,7 +309,7 @@ impl<'a> Grouped<'a> {
 
     /// At full speed where all figures that it is made of have clean slices enough; of all slices
     /// and without an interval where they were judged and have not; else over rounds, not judged.
-    fn estimate(
+    fn sum_of(
         &self,
         parts: &[Part],
         launch_scatter: f64,
@@ -378,7 +349,7 @@ impl<'a> Grouped<'a> {
     fn switches_per_hop(&self, case: usize) -> Option<f64> {
         let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
         let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
-        let all = || self.by_round(case, Sample::switches_per_hop).into_values();
+        let all = || self.middle_by_round(case, Sample::switches_per_hop).into_values();
         let mean = mean(&clean).or_else(|| mean(&all().collect::<Vec<f64>>()));
         mean.filter(|per_hop| *per_hop > 0.0)
     }
@@ -473,7 +444,7 @@ mod tests {
     }
 
     fn above(samples: &[Sample]) -> Figures {
-        Grouped::new(&plan(), samples).above_solo_by_round(1)
+        Table::of(&plan(), samples, []).above_solo_by_round(1)
     }
 
     #[test]
@@ -508,10 +479,10 @@ mod tests {
     fn what_never_switched_has_no_cost_of_a_switch() {
         let all = [sample(0, 0, 100, 100_000, (0, 0)), sample(1, 0, 100, 400_000, (0, 0))];
         assert!(above(&all).is_empty());
-        assert!(Grouped::new(&plan(), &all).above_solo_by_round(7).is_empty());
+        assert!(Table::of(&plan(), &all, []).above_solo_by_round(7).is_empty());
         // Neither have hops of nothing, which only a damaged file has.
         let none = [sample(0, 0, 0, 100, (0, 0)), sample(0, 1, 10, 0, (0, 0))];
-        assert_eq!(Grouped::new(&plan(), &none).rounds(0), 0);
+        assert_eq!(Table::of(&plan(), &none, []).rounds(0), 0);
     }
 
     /// Ten rounds of all four rings: futex switches for 1000 ns more than pipe, each round drifts.
@@ -533,7 +504,7 @@ mod tests {
         let mut all = rounds(10);
         all.retain(|sample| (sample.case, sample.round) != (2, 3));
         let plan = plan();
-        let found = Grouped::new(&plan, &all).difference(3, 1, 1).unwrap();
+        let found = Table::of(&plan, &all, []).difference(3, 1, 1).unwrap();
         assert_eq!((found.value, found.rounds, found.speed), (1000.0, 9, Speed::NotJudged));
         assert_eq!((found.low, found.high), (Some(1000.0), Some(1000.0)));
     }
@@ -562,7 +533,7 @@ mod tests {
     fn figures_are_those_of_clean_slices() {
         let all = sliced(10, |_, index| index < 8);
         let plan = plan();
-        let grouped = Grouped::new(&plan, &all);
+        let grouped = Table::of(&plan, &all, []);
         let cost = grouped.above_solo(1, 1).unwrap();
         assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
         assert_eq!((cost.speed, cost.rounds, cost.standard_error), (Speed::Full, 10, Some(0.0)));
@@ -585,7 +556,7 @@ mod tests {
         let speed = |rounds: u32, is_clean: &dyn Fn(u32, u64) -> bool| {
             let all = sliced(rounds, is_clean);
             let plan = plan();
-            let cost = Grouped::new(&plan, &all).above_solo(1, 1).unwrap();
+            let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
             assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full, "{cost:?}");
             assert_eq!(cost.resolved, cost.speed == Speed::Full);
             cost.speed
@@ -615,7 +586,7 @@ mod tests {
             }
         }
         let plan = plan();
-        let grouped = Grouped::new(&plan, &all);
+        let grouped = Table::of(&plan, &all, []);
         assert!(
             !grouped.slices(1).unwrap().is_not_alone() && grouped.slices(0).unwrap().is_not_alone()
         );
@@ -629,7 +600,7 @@ mod tests {
         let mut all = sliced(10, |_, _| true);
         all.iter_mut().filter(|sample| sample.case == 0).for_each(|sample| sample.slices = None);
         let plan = plan();
-        let grouped = Grouped::new(&plan, &all);
+        let grouped = Table::of(&plan, &all, []);
         assert_eq!(grouped.above_solo(1, 1).unwrap().speed, Speed::NotJudged);
         assert_eq!(grouped.hop(1, 1).unwrap().speed, Speed::Full);
         assert_eq!(grouped.above_solo(3, 1).unwrap().speed, Speed::Full);

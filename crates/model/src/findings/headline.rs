@@ -1,0 +1,64 @@
+//! What is taken of trials by their declared measures; the first of them stands for a trial: by it
+//! its precision and its scatter are told.
+
+use std::collections::BTreeMap;
+
+use crate::at_clock::AtClock;
+use crate::estimate::Estimate;
+use crate::plan::Plan;
+use crate::run::{Failure, Run};
+use crate::table::{ByRound, Table};
+use crate::trial::{Case, Measure, Unit};
+
+/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring.
+/// Of an execution it is the time of a lap, as the laps differ from run to run.
+pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
+    let plan = &run.header.plan;
+    if plan.trials().next().is_none() {
+        return vec![ByRound::default(); plan.cases.len()];
+    }
+    let table = Table::new(plan, &run.samples);
+    (0..plan.cases.len()).map(|case| headline_ns(&table, case)).collect()
+}
+
+pub(crate) fn headline_ns(table: &Table, case: usize) -> ByRound {
+    let Some(Case { trial, .. }) = table.plan.trial(case) else { return ByRound::default() };
+    let (of, laps) = (trial.headline(), trial.laps() as f64);
+    table.by_round(case, of.tally, |sample| Some(of.told(sample)? / laps))
+}
+
+/// At which clock the figure of a trial is; none at no full speed, and of what waits for others or
+/// for devices, which no clock of the core bounds.
+pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<AtClock> {
+    let waits = plan.trial(case)?.trial.headline().waits;
+    figures.clock(plan.reference.known_of(case).elasticity).filter(|_| !waits)
+}
+
+/// What a trial is about, in nanoseconds; absent as long as it was not measured, and of one that is
+/// about a share.
+pub(crate) fn figure_ns(table: &Table, case: usize) -> Option<Estimate> {
+    let is_share = table.plan.trial(case)?.trial.headline().unit == Unit::Share;
+    (!is_share).then(|| headline_ns(table, case).estimate(table.plan)).flatten()
+}
+
+/// The relative half-width of each trial that is still measured; none of one without an interval.
+pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item = Option<f64>> {
+    let failed = move |case: usize| failures.iter().any(|failure| failure.case == case);
+    table.trials().filter(move |(case, _)| !failed(*case)).map(move |(case, trial)| {
+        let of = trial.headline();
+        table.estimate_of_slices(case, of.tally, of.of)?.relative_half_width()
+    })
+}
+
+/// Whether the case lacks clean slices for that figure, though they were looked for.
+pub(crate) fn lacks_clean(table: &Table, case: usize) -> bool {
+    let tally = table.plan.trial(case).map_or("", |case| case.trial.headline().tally);
+    table.judged(case, tally).is_some_and(|slices| !slices.has_full_speed())
+}
+
+/// What each measure of a case says, by its name.
+pub(crate) fn measures(table: &Table, case: usize) -> BTreeMap<String, Estimate> {
+    let measures = table.plan.trial(case).map_or(&[][..], |case| case.trial.measures());
+    let estimate = |of: &Measure| table.estimate_of_slices(case, of.tally, |s| of.told(s));
+    measures.iter().filter_map(|of| Some((of.name.to_string(), estimate(of)?))).collect()
+}

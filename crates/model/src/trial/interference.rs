@@ -1,0 +1,139 @@
+//! `cost --interference`: runs of the two-process program.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Measure, Unit};
+use crate::bounds::{MOST_LAPS, MOST_PRIORITY, known_within, within};
+use crate::experiment::named;
+use crate::machine::MAX_CPUS;
+use crate::ring::Work;
+use crate::words;
+
+/// How the program was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// Away from interrupts and other work, under a real-time policy: the paper's dual-processor.
+    Augmented,
+    /// Everything on one CPU under SCHED_OTHER: the paper's single-processor.
+    Plain,
+}
+
+/// What else the machine did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Environment {
+    /// Nothing.
+    Quiet,
+    /// The disturbance was on.
+    Disturbed,
+}
+
+named!(Setting, "setting", Augmented => "augmented", Plain => "plain");
+named!(Environment, "environment", Quiet => "quiet", Disturbed => "disturbed");
+
+/// What disturbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// Bursts of work at random moments.
+    Cpu,
+    /// Random short timers, one after the other.
+    Timer,
+    /// Datagrams at random gaps, as the paper's pings.
+    Net,
+}
+
+impl Noise {
+    /// What one event of it is, for several.
+    pub fn events(self) -> &'static str {
+        match self {
+            Self::Cpu => "bursts",
+            Self::Timer => "timers",
+            Self::Net => "packets",
+        }
+    }
+}
+
+named!(Noise, "noise", Cpu => "cpu", Timer => "timer", Net => "net");
+
+/// What packets go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// The loopback, by UDP.
+    #[default]
+    Loopback,
+    /// A pair of virtual Ethernet devices, as frames.
+    Veth,
+}
+
+named!(Wire, "wire", Loopback => "loopback", Veth => "veth");
+
+/// One run of the two-process program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// How it is placed.
+    pub setting: Setting,
+    /// What else the machine does.
+    pub environment: Environment,
+    /// What disturbs, where something does.
+    pub noise: Noise,
+    /// The CPU that the noise runs on.
+    pub noise_cpu: u32,
+    /// What each member touches in every hop.
+    pub work: Work,
+    /// Laps: the same in all conditions, so that execution times compare.
+    pub laps: u64,
+    /// Seed of the noise's gaps: with the round and the array it says what they are, in every
+    /// condition.
+    pub seed: u64,
+    /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
+    /// policy's lowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// What packets go through, where the noise is packets; older runs had the loopback.
+    #[serde(default)]
+    pub wire: Wire,
+}
+
+impl Execution {
+    pub(super) fn check(&self) -> Result<(), String> {
+        within("noise_cpu", self.noise_cpu, 0..=MAX_CPUS - 1)?;
+        within("laps", self.laps, 1..=MOST_LAPS)?;
+        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        self.work.check()
+    }
+}
+
+impl fmt::Display for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, environment, noise, .. } = self;
+        write!(f, "two of {}, {setting}, {environment}", words::bytes(self.work.bytes))?;
+        if *environment == Environment::Disturbed { write!(f, " by {noise}") } else { Ok(()) }
+    }
+}
+
+/// Tally: time of the laps of a run, in nanoseconds.
+pub const EXECUTION_NS: &str = "execution_ns";
+/// Count: what the disturbance did between the two readings of the clock: packets received,
+/// bursts, timers. Absent in quiet runs.
+pub const NOISE_EVENTS: &str = "noise_events";
+/// Count: voluntary switches of both members.
+pub const VOLUNTARY: &str = "voluntary_switches";
+/// Count: involuntary ones.
+pub const INVOLUNTARY: &str = "involuntary_switches";
+
+/// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms
+/// of each second (sched_rt_runtime_us), and holds it back for the rest.
+pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
+
+/// How long a run takes.
+pub(super) const MEASURES: [Measure; 1] =
+    [Measure::new("execution_ns", "ns of a run", EXECUTION_NS, Unit::Ns, |sample| {
+        sample.median(EXECUTION_NS)
+    })
+    .that_waits()];

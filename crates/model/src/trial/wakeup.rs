@@ -1,0 +1,88 @@
+//! Wake-ups.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Measure, Unit};
+use crate::experiment::named;
+
+/// What else runs on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Nothing of ours: the CPU sleeps when the sleeper does.
+    Idle,
+    /// A process under SCHED_OTHER that never waits.
+    Busy,
+}
+
+named!(Load, "load", Idle => "idle", Busy => "busy");
+
+/// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wakeup {
+    /// What else runs on the CPU.
+    pub load: Load,
+    /// How many times.
+    pub wakes: u32,
+    /// From one wake to the next moment asked for: evenly from half of this to three halves, so
+    /// that no phase of the tick is preferred.
+    pub period_ns: u64,
+    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under SCHED_OTHER only.
+    pub timer_slack_ns: u64,
+    /// Of the random choice; the round is added.
+    pub seed: u64,
+    /// What leaving an idle state may take at most, in microseconds, held by /dev/cpu_dma_latency
+    /// (Documentation/power/pm_qos_interface.rst): 0 keeps CPUs out of idle states. Absent where
+    /// the kernel has its choice, as in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<u32>,
+}
+
+/// The least timer slack that there is: what is late is then the kernel's doing.
+pub const LEAST_SLACK_NS: u64 = 1;
+/// The timer slack of a thread that did not ask for another (PR_SET_TIMERSLACK(2const)).
+pub const DEFAULT_SLACK_NS: u64 = 50_000;
+
+impl Wakeup {
+    /// The slack as a person writes it: `50 us`, `1 ns`.
+    pub fn slack_words(&self) -> String {
+        match self.timer_slack_ns {
+            ns if ns > 0 && ns % 1000 == 0 => format!("{} us", ns / 1000),
+            ns => format!("{ns} ns"),
+        }
+    }
+}
+
+impl fmt::Display for Wakeup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "wake-up on {}",
+            if self.load == Load::Idle { "an idle CPU" } else { "a busy CPU" }
+        )?;
+        if self.timer_slack_ns != LEAST_SLACK_NS {
+            write!(f, ", timer slack {}", self.slack_words())?;
+        }
+        self.cpu_latency_us.map_or(Ok(()), |us| write!(f, ", idle latency {us} us"))
+    }
+}
+
+/// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
+pub const LATE_NS: &str = "late_ns";
+/// Count: the timer slack in force, in nanoseconds.
+pub const SLACK_NS: &str = "timer_slack_ns";
+/// Count: voluntary and involuntary switches of the sleeper: each sleep is one.
+pub const SWITCHES: &str = "switches";
+/// Count: what leaving an idle state might take at most, in microseconds, as
+/// /dev/cpu_dma_latency said while it was held; absent where it was not.
+pub const CPU_LATENCY_US: &str = "cpu_latency_us";
+/// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
+pub const COMPANION_NS: &str = "companion_cpu_ns";
+
+/// How late the sleeper is.
+pub(super) const MEASURES: [Measure; 1] =
+    [Measure::new("late_ns", "ns late", LATE_NS, Unit::Ns, |sample| sample.median(LATE_NS))
+        .that_waits()];

@@ -94,14 +94,10 @@ impl Record {
             Self::Response(of) => crate::experiments::response::table::text(of, view),
             Self::Trials(of) => {
                 let text = match &of.found.findings {
-                    None => measures::text(of, view),
-                    Some(Findings::Overhead(found)) => clock::table::overhead(of, found, view),
-                    Some(Findings::Primes(found)) => clock::table::primes(of, found, view),
-                    Some(Findings::Malloc(found)) => clock::table::malloc(of, found, view),
-                    Some(Findings::Sampling(points)) => clock::table::sampling(of, points),
                     Some(Findings::Interference(found)) => {
                         interference::table::text(of, found, view)
                     }
+                    _ => clock::text(of, view),
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
                 Text { heading: cpu.unwrap_or_default(), ..text }
@@ -121,14 +117,10 @@ impl Record {
             Self::Response(of) => crate::experiments::response::figures::figures(of, index),
             Self::Trials(of) => {
                 let found = match &of.found.findings {
-                    None => measures::figure(of, index),
-                    Some(Findings::Overhead(_)) => clock::figures::calls(of, index),
-                    Some(Findings::Primes(found)) => clock::figures::deviations(found, index),
-                    Some(Findings::Malloc(found)) => clock::figures::blocks(of, found, index),
-                    Some(Findings::Sampling(found)) => clock::figures::accounts(found, index),
                     Some(Findings::Interference(found)) => {
                         interference::table::figure(of, found, index)
                     }
+                    _ => clock::figure(of, index),
                 };
                 found.into_iter().collect()
             }

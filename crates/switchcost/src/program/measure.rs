@@ -97,7 +97,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     course.take(0, ring::plan::plan);
     course.take(1, crate::experiments::cost::plan::plan);
     course.take(2, crate::experiments::response::plan::plan);
-    course.take(3, clock::plan::overhead);
+    course.take(3, clock::overhead::plan);
     course.bar.end();
     let Course { measured, drawn, interrupt, is_whole, .. } = course;
     let mut errors = Vec::new();

@@ -38,7 +38,7 @@ pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
-    measured(&command.common().output, |here| clock::plan::plan(command, here))
+    measured(&command.common().output, |here| clock::plan(command, here))
 }
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.

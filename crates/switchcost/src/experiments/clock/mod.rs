@@ -1,23 +1,31 @@
-//! `switchcost clock`: the experiments of Hines, Wyatt and Chang (2000). Here is what may be typed.
+//! `switchcost clock`: the experiments of Hines, Wyatt and Chang (2000), a file each: what may be
+//! typed, the plan from it, what is shown. Here is what they share.
 
-mod answer;
-pub(crate) mod figures;
-pub(crate) mod plan;
-pub(crate) mod table;
+pub(crate) mod malloc;
+pub(crate) mod overhead;
+mod primes;
+mod sampling;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use anyhow::{Context, Result};
+use charts::{Figure, Role, Series};
 use clap::{Args, Subcommand};
-use probe::trial::CALLS;
-
-use crate::base::values::{List, counts, duration, whole};
-use crate::engine::effort::Effort;
-use crate::present::output::Output;
+use model::case::Policy;
 use model::estimate::Estimate;
+use model::experiment::Experiment;
+use model::findings::Findings;
+use model::plan::Batching;
 use model::record::Trials;
+use model::trial::{Case, Repeats, Trial};
+use probe::trial::{self, Registered};
+
+use crate::engine::effort::Effort;
+use crate::engine::setting::{Here, Planned};
+use crate::experiments::measures;
+use crate::present::figures::points;
+use crate::present::output::Output;
+use crate::present::terminal::{Text, View, at_clock, figure as digits};
 
 /// Most trials in a round: each is kept, and more rounds say more than more trials.
 const MOST_TRIALS: u32 = 1_000_000;
@@ -28,19 +36,19 @@ pub(crate) enum ClockCommand {
     ///
     /// Each call is timed alone between two time stamps, whose own cost is taken off, and in
     /// batches, one call after the other.
-    Overhead(OverheadArgs),
+    Overhead(overhead::OverheadArgs),
     /// How precise and accurate getrusage and threadclock are, timing the same work
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
     #[command(mut_arg("budget", |arg| arg.default_value("60s")))]
-    Primes(PrimesArgs),
+    Primes(primes::PrimesArgs),
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
-    Malloc(MallocArgs),
+    Malloc(malloc::MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
     // It has a duration of its own.
     #[command(mut_arg("other_duration", |arg| arg.long("seconds")))]
-    Sampling(SamplingArgs),
+    Sampling(sampling::SamplingArgs),
 }
 
 impl ClockCommand {
@@ -68,70 +76,88 @@ pub(crate) struct Common<const BUDGET: u64 = 20> {
     pub(crate) output: Output,
 }
 
-/// The calls by name, each with what it is.
-fn call_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(
-        CALLS.iter().map(|call| PossibleValue::new(call.name).help(call.summary)),
-    )
+/// The plan of a command, and a note on what is not available here.
+pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
+    match command {
+        ClockCommand::Overhead(args) => overhead::plan(args, here),
+        ClockCommand::Primes(args) => primes::plan(args, here),
+        ClockCommand::Malloc(args) => malloc::plan(args, here),
+        ClockCommand::Sampling(args) => sampling::plan(args, here),
+    }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct OverheadArgs {
-    /// Calls to measure, by name, instead of all that this machine has
-    #[arg(long, value_name = "CALL,...", value_delimiter = ',', value_parser = call_names())]
-    pub(crate) calls: Vec<String>,
-
-    /// Single calls in each round
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=MOST_TRIALS))]
-    pub(crate) trials: u32,
-
-    #[command(flatten)]
-    pub(crate) common: Common,
+/// What is printed of a run.
+pub(crate) fn text(record: &Trials, view: View) -> Text {
+    match &record.found.findings {
+        Some(Findings::Overhead(found)) => overhead::text(record, found, view),
+        Some(Findings::Primes(found)) => primes::text(record, found, view),
+        Some(Findings::Malloc(found)) => malloc::text(record, found, view),
+        Some(Findings::Sampling(points)) => sampling::text(record, points),
+        Some(Findings::Interference(_)) | None => measures::text(record, view),
+    }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct PrimesArgs {
-    /// How many primes: a list (100,500), a range (100..5000:100) or a geometric one (64..4096:x2)
-    #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
-    pub(crate) primes: List<u32>,
-
-    /// Trials of each way of timing in each round (the paper had 1000 in all)
-    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=MOST_TRIALS))]
-    pub(crate) trials: u32,
-
-    #[command(flatten)]
-    pub(crate) common: Common,
+/// Its chart.
+pub(crate) fn figure(record: &Trials, index: usize) -> Option<Figure> {
+    match &record.found.findings {
+        Some(Findings::Overhead(_)) => overhead::figure(record, index),
+        Some(Findings::Primes(found)) => primes::figure(found, index),
+        Some(Findings::Malloc(found)) => malloc::figure(record, found, index),
+        Some(Findings::Sampling(points)) => sampling::figure(points, index),
+        Some(Findings::Interference(_)) | None => measures::figure(record, index),
+    }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MallocArgs {
-    /// Sizes of a block in bytes: a list, a range (100..5000:100) or a geometric one (16..65536:x2)
-    #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
-    pub(crate) sizes: List<u32>,
-
-    /// Blocks in each round: all are allocated, then all are freed
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=MOST_TRIALS))]
-    pub(crate) trials: u32,
-
-    /// Another allocator beside the C library's, as LD_PRELOAD takes it: libjemalloc.so.2
-    #[arg(long, value_name = "LIBRARY")]
-    pub(crate) preload: Vec<String>,
-
-    #[command(flatten)]
-    pub(crate) common: Common,
+fn planned(
+    experiment: Experiment,
+    trials: Vec<Trial>,
+    (policy, repeats): (Policy, u32),
+    notices: Vec<String>,
+    (common, here): (&Common, &Here),
+) -> Result<Planned> {
+    let cpu = here.cpu(common.cpu)?;
+    let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
+    let batching = Batching::of_trials(Repeats { trials: repeats });
+    Ok((common.effort.plan(experiment, cases, batching), notices))
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SamplingArgs {
-    /// How long the two processes are watched in each round
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
-    pub(crate) duration: Duration,
-
-    #[command(flatten)]
-    pub(crate) common: Common,
+/// The names of those of these calls that are asked for and available here, and a note on each
+/// other one that is asked for.
+pub(crate) fn available(
+    calls: &'static [Registered],
+    is_asked: impl Fn(&str) -> bool,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let all = trial::available(calls).context("cannot look which calls there are")?;
+    let (mut names, mut notices) = (Vec::new(), Vec::new());
+    for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
+        match why_not {
+            None => names.push(call.name.to_string()),
+            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
+        }
+    }
+    Ok((names, notices))
 }
 
 /// Ticks of the time-stamp counter in nanoseconds.
 fn ns(record: &Trials, ticks: Option<Estimate>) -> Option<Estimate> {
     ticks?.scaled(record.found.ns_per_tick?)
+}
+
+/// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps
+/// around them.
+fn ns_of(record: &Trials, ticks: Option<f64>) -> String {
+    let ticks = ticks.filter(|ticks| *ticks >= 0.0);
+    digits(record.found.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
+}
+
+/// Cycles and GHz of a case, where they are asked for.
+fn clock_of(record: &Trials, case: usize, view: View) -> impl Iterator<Item = String> {
+    let case = &record.cases[case];
+    view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
+}
+
+/// A line of estimates, by ascending places.
+fn line(name: String, index: usize, mut at: Vec<(f64, Option<Estimate>)>) -> Series {
+    at.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Series::new(name, index, Role::Measured, points(at))
 }

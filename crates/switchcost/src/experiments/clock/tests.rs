@@ -133,7 +133,7 @@ fn a_wide_table_has_cycles_of_what_may_be_quoted() {
         of.clock_ghz = Some(2.0);
         of.cycles = if call.call == "times" { cycles } else { open };
     }
-    let table = |view| super::table::overhead(&record, &found, view).table;
+    let table = |view| super::overhead::text(&record, &found, view).table;
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(
         cells(&wide, "call"),
@@ -178,7 +178,7 @@ fn a_wide_table_of_primes_has_cycles() {
     let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
     record.cases[0].clock_ghz = Some(2.0);
     record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);
-    let table = |view| super::table::primes(&record, &found, view).table;
+    let table = |view| super::primes::text(&record, &found, view).table;
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(cells(&wide, "100").split_off(8), ["9.00", "2.00"], "{wide}");
     assert_eq!(cells(&wide, "200").split_off(8), ["-", "-"], "{wide}");

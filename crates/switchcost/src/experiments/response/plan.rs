@@ -18,7 +18,7 @@ use super::{Part, ResponseArgs};
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::setting::{self, Here, Planned, pair};
-use crate::experiments::clock::plan::available;
+use crate::experiments::clock::available;
 use crate::experiments::links;
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.

@@ -1,0 +1,155 @@
+//! `clock sampling`: what accounting by the timer tick makes of a sleeper.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use charts::{Axis, Figure, Role, Scale, Series, Unit};
+use clap::Args;
+use model::case::Policy;
+use model::experiment::Experiment;
+use model::findings::sampling::{Point, Process};
+use model::record::Trials;
+use model::trial::sampling::{ACCOUNTS, PROCESSES};
+use model::trial::{Phase, Trial};
+use probe::policy;
+
+use super::{Common, planned};
+use crate::base::failure::usage;
+use crate::base::values::{duration, nanoseconds};
+use crate::engine::setting::{self, Here, Planned};
+use crate::present::figures::{counts, lines};
+use crate::present::terminal::{
+    Text, Told, count, difference, figure as digits, table, told_value, told_words,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct SamplingArgs {
+    /// How long the two processes are watched in each round
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub(crate) duration: Duration,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+pub(super) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
+    let duration_ns = nanoseconds(args.duration);
+    if !(100_000_000..=300_000_000_000).contains(&duration_ns) {
+        return Err(usage(format!(
+            "--duration {}: accepted are 100ms to 5m",
+            humantime::format_duration(args.duration)
+        )));
+    }
+    let why = policy::check(Policy::Fifo).err().map(setting::no_fifo);
+    let policy = if why.is_some() { Policy::Other } else { Policy::Fifo };
+    let notice = why.map(|why| {
+        format!(
+            "the sleeper runs under SCHED_OTHER, so the burner may delay it into the tick: {why}"
+        )
+    });
+    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
+    let (notices, at) = (notice.into_iter().collect(), (&args.common, here));
+    planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
+}
+
+const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, \
+     schedstat), user time against threadclock around the\n  system calls; ticks: utime + stime \
+     as the kernel samples them\nprecise on today's Linux: the scheduler's sum, and user + system \
+     of a process, which is scaled to it\nsampled by ticks: how that sum is split into user and \
+     system (getrusage, times, /proc/PID/stat, time(1), top)\n";
+
+pub(super) fn text(record: &Trials, points: &[Point]) -> Text {
+    let columns = ["sleeping", "process", "account", "ms per s", "error %"];
+    let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
+    let tick = stats::median(&ticks).map_or(String::new(), |tick| {
+        format!("a tick every {} ms, as the kernel reports it\n", digits(tick / 1e6))
+    });
+    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
+    let details = format!(
+        "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy \
+         {policy}\nthe precision below is that of the sleeper's share of the CPU; errors have \
+         intervals of their own\n",
+        table(columns, accounts(points, told_words))
+    );
+    Text {
+        headline: answer(points),
+        table: format!("{}\n", table(columns, accounts(points, told_value))),
+        details,
+        ..Text::default()
+    }
+}
+
+/// A row for each account of each process in each phase; `error` writes how far it is off, in
+/// percent.
+fn accounts(points: &[Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
+    let mut rows = Vec::new();
+    for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
+        for account in &ACCOUNTS {
+            let reading = process.accounts.get(account.name);
+            let error = match reading.map(|of| of.error_percent) {
+                Some(None) => "(the truth)".to_string(),
+                off => error(difference(off.flatten())),
+            };
+            rows.push([
+                point.phase.to_string(),
+                process.process.clone(),
+                account.in_words.to_string(),
+                told_value(count(reading.map(|of| of.ms_per_s))),
+                error,
+            ]);
+        }
+    }
+    rows
+}
+
+/// How much of its CPU time the ticks see of a process that sleeps whenever they come.
+fn answer(points: &[Point]) -> String {
+    let told = |account: &str| {
+        let point = points.iter().find(|point| point.phase == Phase::AcrossTicks)?;
+        let sleeper = point.processes.iter().find(|of| of.process == PROCESSES[0])?;
+        Some(sleeper.accounts.get(account)?.ms_per_s)
+    };
+    let share = |account: &str| {
+        let (told, truth) =
+            (told(account)?.quote_count().ok()?, told("precise")?.quote_cost().ok()?);
+        Some((told.value(), truth.value(), 100.0 * told.value() / truth.value()))
+    };
+    let Some((seen, truth, percent)) = share("ticks") else {
+        let open = ["ticks", "precise"].into_iter().filter_map(told);
+        let why = open.filter_map(|of| of.quote_count().err()).next();
+        let why =
+            why.map(|why| format!("What the ticks see of a sleeper: {}.", why.of("ms a second")));
+        return why.unwrap_or("What the ticks see of a sleeper was not measured.".to_string());
+    };
+    let [percent, seen, truth] = [percent, seen, truth].map(digits);
+    let usage = share("getrusage");
+    let usage =
+        usage.map(|(.., all)| format!("; getrusage's user + system is {} % of it", digits(all)));
+    format!(
+        "Ticks see {percent} % of the CPU time of a process that sleeps whenever they come \
+         ({seen} of {truth} ms a second){}.",
+        usage.unwrap_or_default()
+    )
+}
+
+/// What each account told of each process, as a share of the time.
+pub(super) fn figure(found: &[Point], index: usize) -> Option<Figure> {
+    let series = |point: &Point, process: &Process| {
+        let shares = ACCOUNTS.iter().enumerate().map(|(place, account)| {
+            let reading = process.accounts.get(account.name);
+            (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))
+        });
+        let name = format!("{}, sleeps {}", process.process, point.phase);
+        Series::new(name, index, Role::Bars, counts(shares))
+    };
+    let all =
+        found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));
+    let names = ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
+    let y = Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear);
+    let axes = (Axis::of_names("account", names), y);
+    let in_words = "Share of the time that each account gives to each process: where ticks \
+         sample, a process that sleeps whenever the tick comes is told too little.";
+    let title = "What accounting by ticks makes of a sleeper";
+    lines("clock-sampling", title, in_words.to_string(), axes, all)
+}

@@ -1,5 +1,5 @@
 //! `switchcost fleet`: handed on to the Python package, which has what a fleet needs
-//! (docs/architecture.md).
+//! (docs/decisions.md).
 
 use std::env;
 use std::ffi::OsString;

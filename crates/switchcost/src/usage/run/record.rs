@@ -115,7 +115,7 @@ impl Record {
             commands,
             ratios,
             gate: None,
-            // Tracing would make each switch of the command slower (docs/architecture.md).
+            // Tracing would make each switch of the command slower (docs/decisions.md).
             counted_by: Source::Wait4,
             not_kept: NOT_KEPT.map(str::to_owned).to_vec(),
             notices,

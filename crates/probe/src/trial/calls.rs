@@ -196,6 +196,9 @@ pub const SIGNAL_LOOPS: &[Registered] = &[
         => |signal| signal.send()),
 ];
 
+/// All that are made in loops, above the empty one.
+pub(super) const LOOPS: [&[Registered]; 2] = [SYSTEM_CALLS, SIGNAL_LOOPS];
+
 /// Where the kernel says for how long a task ran, waited, and how often it was switched in.
 fn open_schedstat(other: &Child) -> Result<(String, File), String> {
     let path = format!("/proc/{}/schedstat", other.pid());

@@ -10,7 +10,7 @@ use model::trial::loops::{
 };
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 
-use super::calls::{CALLS, Call, Nothing, Registered, SIGNAL_LOOPS, SYSTEM_CALLS, stamp};
+use super::calls::{CALLS, Call, LOOPS, Nothing, Registered, stamp};
 use super::harness::{Outcome, TrialError, room};
 use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
 use crate::ring::OwnTime;
@@ -79,7 +79,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
 /// A system call, or what one process does with signals: batches, each with an empty one before it,
 /// and how often they enter the kernel.
 pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> {
-    let (registered, mut call, beside) = ready(SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS), name)?;
+    let (registered, mut call, beside) = ready(LOOPS.into_iter().flatten(), name)?;
     let call = &mut *call;
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
     let (mut full, mut empty) = (room(batches, i64::MAX), room(batches, i64::MAX));
@@ -205,6 +205,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
 #[cfg(test)]
 mod tests {
 
+    use super::super::calls::SYSTEM_CALLS;
     use super::*;
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
             eprintln!("skipped: a child cannot be traced here (ptrace)");
             return;
         }
-        for call in SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS) {
+        for call in LOOPS.into_iter().flatten() {
             let each = match call.name {
                 "clock-gettime-vdso" => continue,
                 // kill, sigaction and the return from the handler: the memorandum's three.

@@ -1,7 +1,7 @@
 //! The probes that stand beside the ring: something is tried many times in a fresh worker, and the
 //! outcome of each time is kept. One file an experiment.
 
-mod calls;
+pub mod calls;
 mod gaps;
 mod harness;
 mod interference;
@@ -14,7 +14,6 @@ mod wakeup;
 
 use model::trial::{Case, Sample, Trial};
 
-pub use calls::{CALLS, Registered, SIGNAL_LOOPS, SYSTEM_CALLS, available};
 pub use harness::TrialError;
 pub use interference::{check_noise, wire};
 pub use primes::primes as first_primes;

@@ -57,7 +57,7 @@ fn overhead_times_every_call_that_there_is() {
     }
     // What is not available here is said, not left out: all calls are in the one or the other.
     let absent = said.out.lines().filter(|line| line.contains("is not available here")).count();
-    assert_eq!(cases + absent, probe::trial::CALLS.len(), "{}", said.out);
+    assert_eq!(cases + absent, probe::trial::calls::CALLS.len(), "{}", said.out);
 }
 
 /// Each loop of each sample is in slices between quanta, and its outcomes are nowhere else: only

@@ -18,7 +18,7 @@ use model::findings::Findings;
 use model::plan::Batching;
 use model::record::Trials;
 use model::trial::{Case, Repeats, Trial};
-use probe::trial::{self, Registered};
+use probe::trial::calls::{self, Registered};
 
 use crate::engine::effort::Effort;
 use crate::engine::setting::{Here, Planned};
@@ -124,10 +124,10 @@ fn planned(
 /// The names of those of these calls that are asked for and available here, and a note on each
 /// other one that is asked for.
 pub(crate) fn available(
-    calls: &'static [Registered],
+    of: &'static [Registered],
     is_asked: impl Fn(&str) -> bool,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let all = trial::available(calls).context("cannot look which calls there are")?;
+    let all = calls::available(of).context("cannot look which calls there are")?;
     let (mut names, mut notices) = (Vec::new(), Vec::new());
     for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
         match why_not {

@@ -11,7 +11,7 @@ use model::published::hines2000;
 use model::record::Trials;
 use model::trial::Trial;
 use model::words;
-use probe::trial::CALLS;
+use probe::trial::calls::CALLS;
 
 use super::{Common, MOST_TRIALS, available, ns_of, planned};
 use crate::base::failure::usage;

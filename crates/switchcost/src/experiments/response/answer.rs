@@ -15,7 +15,7 @@ use model::trial::loops::GETUID;
 use model::trial::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use model::words;
 use probe::idle::LATENCY_DEVICE;
-use probe::trial::SYSTEM_CALLS;
+use probe::trial::calls::SYSTEM_CALLS;
 
 use crate::experiments::ring::answer::cheapest;
 use crate::present::terminal::{count, cpu_list, told_value, told_words};

@@ -15,7 +15,7 @@ use model::response::{Budget, LinkCost, LoopCost, Signals};
 use model::ring::Case;
 use model::trial::gaps::Class;
 use model::trial::loops::SIGACTION;
-use probe::trial::SYSTEM_CALLS;
+use probe::trial::calls::SYSTEM_CALLS;
 
 use super::answer::sleeper_words;
 use super::figures::histogram;

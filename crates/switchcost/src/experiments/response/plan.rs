@@ -11,7 +11,7 @@ use model::trial::loops::GETUID;
 use model::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::idle::{LATENCY_DEVICE, LatencyBound};
-use probe::trial::{SIGNAL_LOOPS, SYSTEM_CALLS};
+use probe::trial::calls::{SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
 use super::{Part, ResponseArgs};

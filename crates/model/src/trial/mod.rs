@@ -164,3 +164,35 @@ impl Repeats {
         within("trials", self.trials, 1..=MOST_COUNTS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_have_names_of_their_own_that_end_in_their_unit() {
+        let all: [&[Measure]; 9] = [
+            &overhead::MEASURES,
+            &primes::MEASURES,
+            &malloc::MEASURES,
+            &sampling::MEASURES,
+            &interference::MEASURES,
+            &loops::MEASURES,
+            &loops::OF_TWO,
+            &gaps::MEASURES,
+            &wakeup::MEASURES,
+        ];
+        for measures in all {
+            let mut names: Vec<&str> = measures.iter().map(|of| of.name).collect();
+            for of in measures {
+                let unit = if of.unit == Unit::Share { "_share" } else { "ns" };
+                assert!(of.name.ends_with(unit), "{}", of.name);
+                // What is counted is of no tally.
+                assert_eq!(of.tally.is_empty(), of.unit == Unit::Share, "{}", of.name);
+            }
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), measures.len());
+        }
+    }
+}

@@ -53,6 +53,12 @@ pub(super) fn answer(record: &Trials, noun: &str) -> String {
         ([], None) => format!("No {noun} was measured."),
         ([], Some((name, ns))) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
         ([(name, ns)], _) => format!("A {noun} of {name} takes {}.", ns.time()),
+        ([(name, ns), .., (dearest, most)], _) if most.low() <= ns.high() => {
+            let (least, most) = (ns.time(), most.time());
+            format!(
+                "No {noun} is told to be dearer than another: {name} takes {least}, {dearest} {most}."
+            )
+        }
         ([(name, ns), .., (dearest, most)], _) => {
             let (least, most) = (ns.time(), words::time(most.value()));
             format!(

@@ -122,6 +122,29 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
     );
 }
 
+#[test]
+fn calls_whose_intervals_meet_are_not_ranked() {
+    assert_eq!(
+        answer(&of_calls(&[("times", 600), ("monotonic", 600)])),
+        "No call is told to be dearer than another: times takes 300 ns (300 to 300), monotonic \
+         300 ns (300 to 300)."
+    );
+}
+
+#[test]
+fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
+    let mut record = model::record::Trials::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
+    record.found.findings = None;
+    let text = super::text(&record, View::default());
+    let said = "The cheapest case is monotonic with 25.0 ns (25.0 to 25.0), the dearest times";
+    assert!(text.headline.starts_with(said), "{}", text.headline);
+    let columns = "ns in a row interval ns alone".split(' ').collect::<Vec<_>>();
+    assert_eq!(cells(&text.table, "case"), columns);
+    assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
+    let drawn = super::figure(&record, 0).expect("two calls");
+    assert!(drawn.in_words.contains("monotonic 25.0 ns, times 300 ns"), "{}", drawn.in_words);
+}
+
 /// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {

@@ -37,8 +37,8 @@ named!(NoiseLevel, "level of noise", Unknown => "unknown", Quiet => "quiet", Noi
 pub struct NoiseVerdict {
     /// How quiet.
     pub level: NoiseLevel,
-    /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
-    /// 1. The verdict rests on it where it is there; absent where nobody looked.
+    /// Share of the slices, 0 to 1, that ran at full speed with nobody else on the core as the
+    /// machine was found. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
     /// How the clocks that were seen differ from the one that figures are at, as shares of it: the
     /// slowest and the fastest. Absent where it moved by less than 2 %. It is no disturbance.
@@ -132,7 +132,10 @@ pub fn judge(table: &Table) -> NoiseVerdict {
 /// from round to round and by the samples that lost time to the hypervisor. Cases that are
 /// disturbed on purpose say nothing of the machine.
 fn of_trials(table: &Table) -> NoiseVerdict {
-    let is_left_alone = |(_, trial): &(usize, &Trial)| !matches!(trial, Trial::Execution(of) if of.environment == Environment::Disturbed);
+    let is_left_alone = |(_, trial): &(usize, &Trial)| match trial {
+        Trial::Execution(of) => of.environment != Environment::Disturbed,
+        _ => true,
+    };
     let left_alone = || table.trials().filter(is_left_alone);
     let spread = |(case, trial): (usize, &Trial)| {
         let figure = trial.headline().of;

@@ -6,6 +6,7 @@ use model::noise::NoiseLevel;
 use model::record::Trials;
 use model::run::Run;
 use model::speed::Speed;
+use model::trial::Trial;
 
 /// `clock overhead --calls time-stamp,monotonic --trials 100 --rounds 6` of schema 1.
 const V1: &str = include_str!("../fixtures/trials-v1.jsonl");
@@ -38,4 +39,26 @@ fn a_run_of_schema_1_has_its_figures() {
     }
     assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Quiet, None));
     assert!((record.worst_precision.expect("intervals") - 0.046_153_846).abs() < 1e-8);
+}
+
+#[test]
+fn the_docs_name_every_measure() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/record-format.md");
+    let docs = std::fs::read_to_string(path).expect("docs/record-format.md");
+    let trials = [
+        r#"{"of": "call", "call": "times"}"#,
+        r#"{"of": "primes", "primes": 1}"#,
+        r#"{"of": "malloc", "bytes": 1, "preload": null}"#,
+        r#"{"of": "sampling", "phase": "anywhere", "duration_ns": 1}"#,
+        r#"{"of": "loop", "call": "getuid"}"#,
+        r#"{"of": "two_processes"}"#,
+        r#"{"of": "gaps", "duration_ns": 1}"#,
+        r#"{"of": "wakeup", "load": "idle", "wakes": 1, "period_ns": 1, "timer_slack_ns": 1, "seed": 1}"#,
+    ];
+    for text in trials {
+        let trial: Trial = serde_json::from_str(text).expect(text);
+        for of in trial.measures() {
+            assert!(docs.contains(&format!("`{}`", of.name)), "{}", of.name);
+        }
+    }
 }

@@ -281,3 +281,19 @@ const TRIAL: [(&str, OfTrial); 28] = [
     ("timer_slack_ns", |of| of.label("timer_slack_ns")),
     ("cpu_latency_us", |of| of.label("cpu_latency_us")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lists of columns there are the declarations, in their order.
+    #[test]
+    fn the_docs_have_every_column() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/record-format.md");
+        let docs = std::fs::read_to_string(path).expect("docs/record-format.md");
+        let docs = docs.replace("`\n\nthen\n`", ",");
+        for names in [RING.map(|(name, _)| name).join(","), TRIAL.map(|(name, _)| name).join(",")] {
+            assert!(docs.contains(&format!("`{names}`")), "{names}");
+        }
+    }
+}

@@ -90,7 +90,11 @@ impl Experiment {
         match self {
             Self::Ring | Self::Cost => Takes::Rings,
             Self::Response => Takes::Both,
-            _ => Takes::Trials,
+            Self::Interference
+            | Self::ClockOverhead
+            | Self::ClockPrimes
+            | Self::ClockMalloc
+            | Self::ClockSampling => Takes::Trials,
         }
     }
 }

@@ -123,7 +123,7 @@ pub fn judge(table: &Table) -> NoiseVerdict {
         Takes::Both => {
             let rings = table.plan.rings().next().map(|_| ("rings", of_rings(table)));
             let trials = table.plan.trials().next().map(|_| ("trials", of_trials(table)));
-            NoiseVerdict::together(rings.into_iter().chain(trials))
+            NoiseVerdict::together(rings.into_iter().chain(trials), &speed_in_words(table.levels()))
         }
     }
 }
@@ -314,8 +314,12 @@ fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
 }
 
 impl NoiseVerdict {
-    /// The verdict on several groups of cases, each with its name: the worst of theirs.
-    pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+    /// The verdict on several groups of cases, each with its name: the worst of theirs. What is
+    /// `common` to them is told once.
+    pub fn together<'a>(
+        groups: impl IntoIterator<Item = (&'a str, Self)>,
+        common: &[String],
+    ) -> Self {
         let (level, reasons) = (NoiseLevel::Unknown, Vec::new());
         let mut all = Self {
             level,
@@ -326,7 +330,6 @@ impl NoiseVerdict {
             disturbed_share: 0.0,
             reasons,
         };
-        let mut told = Vec::new();
         for (name, group) in groups {
             let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
                 [one, other].into_iter().flatten().reduce(of)
@@ -338,15 +341,12 @@ impl NoiseVerdict {
                 [all.clock_range, group.clock_range].into_iter().flatten().reduce(wider);
             all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
-            told.extend(group.reasons.into_iter().map(|reason| (name, reason)));
-        }
-        // What is true of several is told once.
-        for (name, reason) in &told {
-            let is_common = told.iter().filter(|(_, other)| other == reason).count() > 1;
-            match is_common {
-                false => all.reasons.push(format!("{name}: {reason}")),
-                true if all.reasons.contains(reason) => {}
-                true => all.reasons.push(reason.clone()),
+            for reason in group.reasons {
+                match common.contains(&reason) {
+                    false => all.reasons.push(format!("{name}: {reason}")),
+                    true if all.reasons.contains(&reason) => {}
+                    true => all.reasons.push(reason),
+                }
             }
         }
         all

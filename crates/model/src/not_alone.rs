@@ -3,13 +3,13 @@
 
 use crate::competing::CompetingTasks;
 use crate::estimate::Speed;
-use crate::record::Rings;
+use crate::record::RingRecord;
 use crate::summary::CaseSummary;
 use crate::words;
 
 /// In two or three sentences. Absent where the cost of a switch may be quoted of any ring, and
 /// where it is not others on the CPU that keep it from being so.
-pub fn in_words(record: &Rings) -> Option<String> {
+pub fn in_words(record: &RingRecord) -> Option<String> {
     let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);
     if rings().filter_map(cost).any(|cost| cost.quote_cost().is_ok()) {
@@ -33,7 +33,7 @@ pub fn in_words(record: &Rings) -> Option<String> {
 }
 
 /// What gets a figure.
-fn advice(record: &Rings, cpu: u32) -> String {
+fn advice(record: &RingRecord, cpu: u32) -> String {
     let online = record.header.machine.cpu.online.known();
     let other = online.and_then(|list| list.iter().find(|other| *other != cpu));
     let elsewhere = other

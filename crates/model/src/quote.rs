@@ -37,6 +37,13 @@ impl Quoted {
         self.high
     }
 
+    /// Whether the difference from another of the same run is resolved (95 %): its scatter between
+    /// launches is in both.
+    pub fn differs_from(&self, other: &Self) -> bool {
+        let errors = self.standard_error.zip(other.standard_error);
+        errors.is_some_and(|(a, b)| (self.value - other.value).abs() > 1.96 * a.hypot(b))
+    }
+
     /// Standard error within the run, without the scatter between launches; none of a sum.
     pub fn standard_error(&self) -> Option<f64> {
         self.standard_error

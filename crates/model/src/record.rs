@@ -31,25 +31,23 @@ pub struct Series {
 }
 
 /// What `ring` and `cost` are about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RingFindings")]
-pub struct OfRings {
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RingFindings {
     /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run
     /// that did not end.
     pub scaling: Vec<Series>,
     /// What switches cost by working set; absent for experiments that do not ask.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
 }
 
 /// What `clock` and `cost --interference` are about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TrialFindings")]
-pub struct OfTrials {
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrialFindings {
     /// What the experiment is about; absent where its measures say it all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Findings>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter.
@@ -58,8 +56,8 @@ pub struct OfTrials {
 
 /// All that a run says: of each case, and what its experiment is about. Computed on reading, never
 /// stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "{Found}Record")]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Record_of_{Found}")]
 pub struct Record<Case, Found> {
     /// The first line of the run file.
     pub header: Header,
@@ -75,18 +73,18 @@ pub struct Record<Case, Found> {
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
     /// What else ran on the measured CPUs; absent where it was not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub company: Option<CompetingTasks>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }
 
 /// Of `ring` and `cost`.
-pub type Rings = Record<CaseSummary, OfRings>;
+pub type RingRecord = Record<CaseSummary, RingFindings>;
 /// Of `clock` and `cost --interference`.
-pub type Trials = Record<findings::Summary, OfTrials>;
+pub type TrialRecord = Record<findings::Summary, TrialFindings>;
 /// Of `response`.
-pub type Response = Record<response::Summary, response::Found>;
+pub type ResponseRecord = Record<response::Summary, response::Found>;
 
 impl<Case, Found> Record<Case, Found> {
     fn new(
@@ -121,7 +119,7 @@ pub struct CpuSpeed {
     pub clock_ghz: Option<f64>,
 }
 
-impl Rings {
+impl RingRecord {
     /// The record of a run.
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
@@ -133,24 +131,24 @@ impl Rings {
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
-        let found = OfRings { scaling, cost, speed: speeds(table, target) };
+        let found = RingFindings { scaling, cost, speed: speeds(table, target) };
         let precision = worst_precision(&cases);
         Self::new(run, table, cases, precision, found)
     }
 }
 
-impl Trials {
+impl TrialRecord {
     /// The record of a run.
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
-        let found = OfTrials { findings: Findings::of(table), ns_per_tick };
+        let found = TrialFindings { findings: Findings::of(table), ns_per_tick };
         let precision = widest(findings::widths(table, &run.failures));
         Self::new(run, table, findings::summaries(run, table), precision, found)
     }
 }
 
-impl Response {
+impl ResponseRecord {
     /// The record of a run.
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);

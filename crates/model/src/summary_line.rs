@@ -6,7 +6,7 @@ use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::quote::{NotQuotable, Quoted, cost as in_full};
-use crate::record::Rings;
+use crate::record::RingRecord;
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
 use crate::words::{bytes, time};
@@ -14,8 +14,8 @@ use crate::words::{bytes, time};
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say,
 /// in one sentence; each may be missing.
 pub fn in_words(
-    ring: Option<&Rings>,
-    cost: Option<&Rings>,
+    ring: Option<&RingRecord>,
+    cost: Option<&RingRecord>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
     let two = |of| {
@@ -52,13 +52,13 @@ fn working_set(cost: Result<Quoted, NotQuotable>, array: &str, beside: &str) -> 
 }
 
 /// A ring of two without work.
-fn two(record: &Rings) -> Option<&CaseSummary> {
+fn two(record: &RingRecord) -> Option<&CaseSummary> {
     record.cases.iter().find(|of| of.case.members == 2 && of.case.work.is_none())
 }
 
 /// What a cost with work is to be set beside: that of the same run without, where another run,
 /// which may have had another policy, tells the direct cost.
-fn beside(cost: &Rings, ring: Option<&Rings>) -> Option<String> {
+fn beside(cost: &RingRecord, ring: Option<&RingRecord>) -> Option<String> {
     let (own, other) = (two(cost)?, ring.and_then(two)?);
     let without = own.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
     let without = without.map(|cost| format!("{} without", time(cost.value())));
@@ -71,7 +71,7 @@ fn beside(cost: &Rings, ring: Option<&Rings>) -> Option<String> {
 /// The cost with the array that says most, and that array: the first one behind the largest jump,
 /// else the largest that may be quoted. Of two members that follow a chain through it, which no
 /// processor can fetch ahead; of other walks where there is none. With the curve that it is of.
-pub fn with_work(record: &Rings) -> Option<(&Curve, u64, Estimate)> {
+pub fn with_work(record: &RingRecord) -> Option<(&Curve, u64, Estimate)> {
     let curves = &record.found.cost.as_ref()?.curves;
     let measured = |of: &CostPoint| Some((of.array_bytes, of.total_ns?));
     let most = |of| {
@@ -89,7 +89,7 @@ pub fn with_work(record: &Rings) -> Option<(&Curve, u64, Estimate)> {
 }
 
 /// Where the cost by ring size leaves one law for another.
-fn knees(record: &Rings) -> Option<String> {
+fn knees(record: &RingRecord) -> Option<String> {
     let law = &record.found.scaling.first()?.law;
     let threads = record.cases.first().is_some_and(|of| of.case.kind == Kind::Thread);
     let members = if threads { "threads" } else { "processes" };
@@ -120,7 +120,7 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     let all = noise.iter().map(|(name, verdict)| (*name, (*verdict).clone()));
     // Who judged his own figures quiet says nothing of the others'.
     let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
-    let words = match NoiseVerdict::together(all).level {
+    let words = match NoiseVerdict::together(all, &[]).level {
         NoiseLevel::Noisy => "the machine was noisy",
         NoiseLevel::Unusable => "the machine was unusable: the figures describe its neighbours",
         NoiseLevel::Quiet if !unjudged => "the machine was quiet",

@@ -52,8 +52,11 @@ fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
         Trial::Primes { primes } => fits("primes", (*primes).into(), 4),
         Trial::Wakeup(wakeup) => fits("wakes", wakeup.wakes.into(), BYTES_OF_TRIAL),
         Trial::Execution(execution) => fits_in_members(&execution.work, 2),
-        // The others keep nothing else.
-        _ => Ok(()),
+        Trial::Sampling { .. }
+        | Trial::Gaps { .. }
+        | Trial::Call { .. }
+        | Trial::Loop { .. }
+        | Trial::TwoProcesses => Ok(()),
     }
 }
 

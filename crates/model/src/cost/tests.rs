@@ -67,8 +67,8 @@ fn machine() -> Machine {
 
 fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> Cost {
     let samples = samples(plan, of);
-    let grouped = Table::of(plan, &samples, []);
-    Cost::of(plan, &grouped, &summaries(&grouped, &[]), &machine())
+    let table = Table::of(plan, &samples, []);
+    Cost::of(plan, &table, &summaries(&table, &[]), &machine())
 }
 
 fn kib(case: &Case) -> u64 {

@@ -6,21 +6,12 @@ use std::collections::BTreeMap;
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::plan::Plan;
-use crate::run::{Failure, Run};
+use crate::run::Failure;
 use crate::table::{ByRound, Table};
 use crate::trial::{Case, Measure, Unit};
 
-/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring.
-/// Of an execution it is the time of a lap, as the laps differ from run to run.
-pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
-    let plan = &run.header.plan;
-    if plan.trials().next().is_none() {
-        return vec![ByRound::default(); plan.cases.len()];
-    }
-    let table = Table::new(plan, &run.samples);
-    (0..plan.cases.len()).map(|case| headline_ns(&table, case)).collect()
-}
-
+/// The measure that stands for a trial, as it is told, by the number of its round. Of an execution
+/// it is the time of a lap, as the laps differ from run to run.
 pub(crate) fn headline_ns(table: &Table, case: usize) -> ByRound {
     let Some(Case { trial, .. }) = table.plan.trial(case) else { return ByRound::default() };
     let (of, laps) = (trial.headline(), trial.laps() as f64);
@@ -46,7 +37,7 @@ pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item 
     let failed = move |case: usize| failures.iter().any(|failure| failure.case == case);
     table.trials().filter(move |(case, _)| !failed(*case)).map(move |(case, trial)| {
         let of = trial.headline();
-        table.estimate_of_slices(case, of.tally, of.of)?.relative_half_width()
+        table.estimate_of_slices(case, of.tally, |sample| of.told(sample))?.relative_half_width()
     })
 }
 

@@ -1,5 +1,4 @@
-//! What a run of trials says: samples by case, with their clean slices, and one file an experiment
-//! that reads them.
+//! What a run of trials says beyond its measures: a file an experiment.
 
 pub mod gaps;
 mod headline;
@@ -27,7 +26,6 @@ use crate::table::Table;
 use crate::trial::{Case, Quantity, Tally};
 use stats::{Elasticity, median};
 
-pub use headline::headlines_ns;
 pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths};
 
 /// One case and what came of it.

@@ -12,10 +12,10 @@ use crate::looks;
 use crate::machine::Machine;
 use crate::noise::NoiseLevel;
 use crate::plan::{Batching, Plan};
-use crate::record::Trials as Record;
+use crate::record::TrialRecord as Record;
 use crate::run::{Build, Header, Line, Run, SCHEMA};
 use crate::speed::{self, CleanCounts, Slices, Speed, around};
-use crate::table::Table;
+use crate::table::{ByRound, Table};
 use crate::trial::sampling::count;
 use crate::trial::{Phase, Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
 use stats::median;
@@ -69,6 +69,11 @@ pub(crate) fn sample(
         counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         steal_ns: Some(0),
     }
+}
+
+fn headlines_ns(run: &Run) -> Vec<ByRound> {
+    let table = Table::new(&run.header.plan, &run.samples);
+    (0..table.plan.cases.len()).map(|case| headline_ns(&table, case)).collect()
 }
 
 pub(crate) fn close(a: f64, b: f64) -> bool {

@@ -95,7 +95,7 @@ mod tests {
     use super::super::tests;
     use super::*;
     use crate::case::Sample;
-    use crate::record::Response as Record;
+    use crate::record::ResponseRecord as Record;
     use crate::run::Run;
     use crate::trial::wakeup::{LATE_NS, Wakeup};
     use crate::trial::{self, Gap, Tally, gaps};

@@ -63,7 +63,7 @@ pub struct LinkCost {
 }
 
 /// What `response` is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseFindings")]
 pub struct Found {
     /// What calls in loops cost: system calls, installing a handler, a signal to oneself.

@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
 use crate::plan::{Batching, Plan};
-use crate::record::Response as Record;
+use crate::record::ResponseRecord as Record;
 use crate::ring::{self, Counters};
 use crate::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use crate::speed::{self, Speed};
@@ -190,7 +190,7 @@ fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
             Some(sample.of_case(place))
         })
         .collect();
-    let alone = crate::record::Rings::of(&alone);
+    let alone = crate::record::RingRecord::of(&alone);
     let of_mixed: Vec<_> = mixed.cases.iter().filter_map(Summary::ring).cloned().collect();
     assert_eq!(of_mixed, alone.cases);
 }

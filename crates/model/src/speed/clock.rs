@@ -129,8 +129,8 @@ pub(crate) fn case_clocks(
         let all = of.hop.is_some() && (!in_triples(case) || of.above().is_some());
         all || cases[number].is_empty()
     };
-    // Trials beside the rings tell their own. What was not seen is not told: the power is that of
-    // the clocks that were.
+    // Trials beside the rings share the level, and need not tell how they go with the clock. What
+    // was not seen is not told: the power is that of the clocks that were.
     let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
         plan.experiment.takes() == Takes::Rings
             && plan.rings().all(tells)

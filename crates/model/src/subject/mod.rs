@@ -409,7 +409,7 @@ mod tests {
     fn a_run_of_rings_has_the_figures_of_its_record() {
         let run =
             crate::run::Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
-        let record = crate::record::Rings::of(&run);
+        let record = crate::record::RingRecord::of(&run);
         let subject = Subject::of_run(&run);
         for (case, summary) in subject.cases.iter().zip(&record.cases) {
             let middle = |of: Quantity| Some(case.figures.get(&of)?.together(0.01)?.value);

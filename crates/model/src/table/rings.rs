@@ -15,8 +15,8 @@ use stats::{Elasticity, Pooled, mean, median};
 /// Samples of one case in one round.
 pub(super) type Batch<'a> = Vec<&'a Sample>;
 
-/// Figures by the number of their round.
-type ByRound = BTreeMap<u32, Vec<f64>>;
+/// Figures of slices by the number of their round.
+type OfSlices = BTreeMap<u32, Vec<f64>>;
 
 /// What is known of one ring; nothing of a case that is none.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ impl<'a> Table<'a> {
         elasticity_of_sum(&parts?.concat())
     }
 
-    /// The slices of a case. None of a case that the plan does not have.
+    /// The slices of a ring, none of a trial. Absent of a case that the plan does not have.
     pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
         self.rings.get(case).map(|ring| &ring.slices)
     }
@@ -129,7 +129,7 @@ impl<'a> Table<'a> {
         &self,
         case: usize,
         of: impl Fn(&ring::Case, &Batch, &Level) -> Vec<f64>,
-    ) -> Option<ByRound> {
+    ) -> Option<OfSlices> {
         let ring = self.plan.ring(case)?;
         let level = self.levels.get(&leader_cpus(ring))?;
         let figures = self.batches(case).map(|(round, batch)| (round, of(ring, batch, level)));
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
     }
 
     /// Time of a hop in nanoseconds in each clean slice.
-    fn clean_hops(&self, case: usize) -> Option<ByRound> {
+    fn clean_hops(&self, case: usize) -> Option<OfSlices> {
         let clock = self.rings.get(case).and_then(|ring| ring.clocks.hop);
         self.of_clean(case, |ring, batch, level| {
             let of_samples = clean_hops(ring, batch, level, clock.as_ref()).into_iter();
@@ -533,20 +533,20 @@ mod tests {
     fn figures_are_those_of_clean_slices() {
         let all = sliced(10, |_, index| index < 8);
         let plan = plan();
-        let grouped = Table::of(&plan, &all, []);
-        let cost = grouped.above_solo(1, 1).unwrap();
+        let table = Table::of(&plan, &all, []);
+        let cost = table.above_solo(1, 1).unwrap();
         assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
         assert_eq!((cost.speed, cost.rounds, cost.standard_error), (Speed::Full, 10, Some(0.0)));
         // Nothing scatters: what is left is the term for launches, 1.96 x 1 %.
         assert!((cost.relative_half_width().unwrap() - 0.019_599_64).abs() < 1e-6, "{cost:?}");
-        let hop = grouped.hop(1, 1).unwrap();
+        let hop = table.hop(1, 1).unwrap();
         assert!((hop.value - 4000.0).abs() < 1e-6 && hop.speed == Speed::Full, "{hop:?}");
-        let more = grouped.difference(3, 1, 1).unwrap();
+        let more = table.difference(3, 1, 1).unwrap();
         assert!((more.value - 1000.0).abs() < 1e-6 && more.speed == Speed::Full, "{more:?}");
         // All slices together say something else, which stands beside.
-        let all = grouped.above_solo_of_all(1, Sample::ns_per_hop);
+        let all = table.above_solo_of_all(1, Sample::ns_per_hop);
         assert!(all.values().all(|cost| *cost > 3600.0), "{all:?}");
-        assert!(grouped.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
+        assert!(table.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
     }
 
     /// 30 clean slices of each kind, in 8 rounds, 5 % of all: one less of any, and there is no
@@ -586,13 +586,13 @@ mod tests {
             }
         }
         let plan = plan();
-        let grouped = Table::of(&plan, &all, []);
+        let table = Table::of(&plan, &all, []);
         assert!(
-            !grouped.slices(1).unwrap().is_not_alone() && grouped.slices(0).unwrap().is_not_alone()
+            !table.slices(1).unwrap().is_not_alone() && table.slices(0).unwrap().is_not_alone()
         );
-        assert_eq!(grouped.hop(1, 1).unwrap().speed, Speed::NotAlone);
-        assert_eq!(grouped.above_solo(1, 1).unwrap().speed, Speed::NotAlone);
-        assert_eq!(grouped.above_solo(3, 1).unwrap().speed, Speed::Full, "another link, alone");
+        assert_eq!(table.hop(1, 1).unwrap().speed, Speed::NotAlone);
+        assert_eq!(table.above_solo(1, 1).unwrap().speed, Speed::NotAlone);
+        assert_eq!(table.above_solo(3, 1).unwrap().speed, Speed::Full, "another link, alone");
     }
 
     #[test]
@@ -600,9 +600,9 @@ mod tests {
         let mut all = sliced(10, |_, _| true);
         all.iter_mut().filter(|sample| sample.case == 0).for_each(|sample| sample.slices = None);
         let plan = plan();
-        let grouped = Table::of(&plan, &all, []);
-        assert_eq!(grouped.above_solo(1, 1).unwrap().speed, Speed::NotJudged);
-        assert_eq!(grouped.hop(1, 1).unwrap().speed, Speed::Full);
-        assert_eq!(grouped.above_solo(3, 1).unwrap().speed, Speed::Full);
+        let table = Table::of(&plan, &all, []);
+        assert_eq!(table.above_solo(1, 1).unwrap().speed, Speed::NotJudged);
+        assert_eq!(table.hop(1, 1).unwrap().speed, Speed::Full);
+        assert_eq!(table.above_solo(3, 1).unwrap().speed, Speed::Full);
     }
 }

@@ -154,17 +154,17 @@ impl<'a> Table<'a> {
 
     /// The samples of a case.
     pub(crate) fn of_trial(&self, case: usize) -> &[&'a Sample] {
-        &self.trials[case].samples
+        self.trials.get(case).map_or(&[], |of| &of.samples)
     }
 
     /// Clean slices of a case, and those that were judged.
     pub(crate) fn counts(&self, case: usize) -> CleanCounts {
-        self.trials[case].counts
+        self.trials.get(case).map_or(CleanCounts::default(), |of| of.counts)
     }
 
     /// The slices of a tally, where the quanta tell which are clean.
     pub(crate) fn judged(&self, case: usize, tally: &str) -> Option<&CaseSlices> {
-        self.trials[case].slices.get(tally).filter(|slices| slices.is_judged())
+        self.trials.get(case)?.slices.get(tally).filter(|slices| slices.is_judged())
     }
 
     /// What all samples of a case have of a tally, together.
@@ -210,7 +210,7 @@ impl<'a> Table<'a> {
         if let Some(of_clean) = full.then(|| self.at_one_clock(case, tally, &of)).flatten() {
             return ByRound { all: finite(all), judged: true, ..of_clean };
         }
-        let clean = full.then(|| self.trials[case].clean.iter());
+        let clean = self.trials.get(case).filter(|_| full).map(|of| of.clean.iter());
         ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
     }
 
@@ -224,7 +224,7 @@ impl<'a> Table<'a> {
     ) -> Option<ByRound> {
         let level = self.levels.get([self.plan.trial(case)?.cpu].as_slice())?;
         let mut rounds: BTreeMap<u32, Vec<AtLevel>> = BTreeMap::new();
-        for (quantum_ns, sample) in &self.trials[case].at_clocks {
+        for (quantum_ns, sample) in &self.trials.get(case)?.at_clocks {
             let weight = sample.tallies.get(tally).map_or(0.0, |tally| tally.count() as f64);
             let Some(figure) = of(sample).filter(|_| weight > 0.0) else { continue };
             let at = AtLevel { level: *quantum_ns, figure, weight };

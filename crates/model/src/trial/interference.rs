@@ -133,7 +133,7 @@ pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
 
 /// How long a run takes.
 pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("execution_ns", "ns of a run", EXECUTION_NS, Unit::Ns, |sample| {
+    [Measure::new("run_ns", "ns of a run", EXECUTION_NS, Unit::Ns, |sample| {
         sample.median(EXECUTION_NS)
     })
     .that_waits()];

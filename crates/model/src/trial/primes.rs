@@ -27,6 +27,6 @@ pub(crate) fn mean(sample: &Sample, name: &str) -> Option<f64> {
 
 /// How long they take, by threadclock.
 pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("threadclock_ns", "ns by threadclock", THREADCLOCK_NS, Unit::Ns, |sample| {
+    [Measure::new("primes_ns", "ns by threadclock", THREADCLOCK_NS, Unit::Ns, |sample| {
         mean(sample, THREADCLOCK_NS)
     })];

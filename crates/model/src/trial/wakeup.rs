@@ -84,5 +84,5 @@ pub const COMPANION_NS: &str = "companion_cpu_ns";
 
 /// How late the sleeper is.
 pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("late_ns", "ns late", LATE_NS, Unit::Ns, |sample| sample.median(LATE_NS))
+    [Measure::new("lateness_ns", "ns late", LATE_NS, Unit::Ns, |sample| sample.median(LATE_NS))
         .that_waits()];

@@ -6,7 +6,7 @@ use model::curve::Kind;
 use model::estimate::Estimate;
 use model::jump::{Factor, Jump};
 use model::noise::{NoiseLevel, NoiseVerdict};
-use model::record::Rings;
+use model::record::RingRecord;
 use model::regions::{Axis, breaks};
 use model::run::Run;
 use model::scaling::Knee;
@@ -30,8 +30,8 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
 }
 
 /// A ring of two that costs so much a switch.
-fn rings(cost: Estimate) -> Rings {
-    let mut record = Rings::of(&Run::parse(V1).expect("the fixture"));
+fn rings(cost: Estimate) -> RingRecord {
+    let mut record = RingRecord::of(&Run::parse(V1).expect("the fixture"));
     record.cases[1].ns_per_switch_above_solo = Some(cost);
     record
 }

@@ -3,11 +3,14 @@
 
 use charts::Figure;
 use model::estimate::Estimate;
+use model::findings::Summary;
 use model::quote::{Quoted, cost};
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::run::unfinished;
+use model::trial::Unit;
 use model::words;
 
+use crate::base::values::each_once;
 use crate::present::figures::bars;
 use crate::present::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
 
@@ -18,9 +21,9 @@ pub(super) struct About {
 }
 
 /// Of an experiment that has nothing of its own.
-const ANY: About = About { noun: "case", chart: ("measures", "What it costs") };
+const ANY: About = About { noun: "trial", chart: ("measures", "What it costs") };
 
-pub(super) fn text(record: &Trials, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, view: View) -> Text {
     Text {
         headline: answer(record, ANY.noun),
         table: format!("{}\n", measures(record, ANY.noun, view)),
@@ -29,19 +32,20 @@ pub(super) fn text(record: &Trials, view: View) -> Text {
     }
 }
 
-pub(super) fn figure(record: &Trials, index: usize) -> Option<Figure> {
+pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     chart(record, &ANY, "", index)
 }
 
-/// The measure that stands for each case, by the case in words.
-pub(super) fn costs(record: &Trials) -> Vec<(String, Estimate)> {
-    let of = record.cases.iter();
+/// The measure that stands for each case, by the case in words; of those that are times.
+pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
+    let is_time = |of: &&Summary| of.case.trial.headline().unit != Unit::Share;
+    let of = record.cases.iter().filter(is_time);
     let cost = of.map(|of| (&of.case.trial, of.measures.get(of.case.trial.headline().name)));
     cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()
 }
 
-/// What the cheapest case costs, and the dearest.
-pub(super) fn answer(record: &Trials, noun: &str) -> String {
+/// What the cheapest case costs, and the dearest, as far as they are resolved from the others.
+pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
     let all = costs(record);
     let quoted = |(name, ns): &(String, Estimate)| Some((name.clone(), ns.quote_cost().ok()?));
     let mut known: Vec<(String, Quoted)> = all.iter().filter_map(quoted).collect();
@@ -53,38 +57,49 @@ pub(super) fn answer(record: &Trials, noun: &str) -> String {
         ([], None) => format!("No {noun} was measured."),
         ([], Some((name, ns))) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
         ([(name, ns)], _) => format!("A {noun} of {name} takes {}.", ns.time()),
-        ([(name, ns), .., (dearest, most)], _) if most.low() <= ns.high() => {
-            let (least, most) = (ns.time(), most.time());
-            format!(
-                "No {noun} is told to be dearer than another: {name} takes {least}, {dearest} {most}."
-            )
+        ([(name, ns), rest @ ..], _) if rest.iter().all(|(_, of)| !of.differs_from(ns)) => {
+            format!("No {noun} is resolved to be dearer than {name}, which takes {}.", ns.time())
         }
-        ([(name, ns), .., (dearest, most)], _) => {
-            let (least, most) = (ns.time(), words::time(most.value()));
-            format!(
-                "The cheapest {noun} is {name} with {least}, the dearest {dearest} with {most}."
-            )
-        }
+        ([(name, ns), .., (dearest, most)], _) => format!(
+            "The cheapest {noun} is {name} with {}{}, the dearest {dearest} with {}{}.",
+            ns.time(),
+            alike(&known, name, ns),
+            words::time(most.value()),
+            alike(&known, dearest, most)
+        ),
     }
 }
 
-/// A row a case, with what each of its measures says; the first has its interval, and its cycles
-/// where they are asked for.
-pub(super) fn measures(record: &Trials, noun: &str, view: View) -> comfy_table::Table {
-    let measures = record.cases.first().map_or(&[][..], |of| of.case.trial.measures());
+/// The other cases that this one is not resolved from, in brackets.
+fn alike(known: &[(String, Quoted)], name: &str, ns: &Quoted) -> String {
+    let others = known.iter().filter(|(other, of)| other != name && !of.differs_from(ns));
+    let names: Vec<&str> = others.map(|(other, _)| &**other).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" (not resolved from {})", names.join(", "))
+    }
+}
+
+/// A row a case, with what each of its measures says; the first of all has its interval, and its
+/// cycles where they are asked for.
+pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> comfy_table::Table {
+    let measured = || record.cases.iter().filter(|of| !of.measures.is_empty());
+    let all = each_once(measured().flat_map(|of| of.case.trial.measures()).map(|of| of.header));
     let mut columns = vec![noun];
-    for (at, of) in measures.iter().enumerate() {
-        columns.push(of.header);
+    for (at, header) in all.iter().enumerate() {
+        columns.push(header);
         if at == 0 {
             columns.push("interval");
             columns.extend(view.wide.then_some(["cycles", GHZ]).into_iter().flatten());
         }
     }
-    let measured = record.cases.iter().filter(|of| !of.measures.is_empty());
-    let rows = measured.map(|of| {
+    let row = |of: &Summary| {
+        let own = of.case.trial.measures();
         let mut cells = vec![of.case.trial.to_string()];
-        for (at, measure) in measures.iter().enumerate() {
-            let estimate = of.measures.get(measure.name).copied();
+        for (at, header) in all.iter().enumerate() {
+            let measure = own.iter().find(|measure| measure.header == *header);
+            let estimate = measure.and_then(|measure| of.measures.get(measure.name).copied());
             cells.push(value(estimate));
             if at == 0 {
                 cells.push(interval(estimate));
@@ -93,12 +108,17 @@ pub(super) fn measures(record: &Trials, noun: &str, view: View) -> comfy_table::
             }
         }
         cells
-    });
-    table(columns, rows)
+    };
+    table(columns, measured().map(row))
 }
 
 /// What stands for each case, as bars.
-pub(super) fn chart(record: &Trials, about: &About, words: &str, index: usize) -> Option<Figure> {
+pub(super) fn chart(
+    record: &TrialRecord,
+    about: &About,
+    words: &str,
+    index: usize,
+) -> Option<Figure> {
     let label = format!("time of a {}", about.noun);
     bars((about.chart.0, about.chart.1, &label), words, costs(record), index)
 }

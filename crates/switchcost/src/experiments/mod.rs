@@ -6,7 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod cost;
 pub(crate) mod interference;
 pub(crate) mod links;
-mod measures;
+pub(crate) mod measures;
 pub(crate) mod response;
 pub(crate) mod ring;
 
@@ -18,7 +18,7 @@ use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
 use model::experiment::Takes;
-use model::findings::{Findings, headlines_ns};
+use model::findings::Findings;
 use model::run::Run;
 use model::subject::Subject;
 use model::summary::CaseSummary;
@@ -40,19 +40,19 @@ use crate::present::terminal::{self, Common, Text, View};
 #[schemars(rename = "AnyRecord")]
 pub(crate) enum Record {
     /// Of `ring` and `cost`.
-    Rings(Box<record::Rings>),
+    Rings(Box<record::RingRecord>),
     /// Of `clock` and `cost --interference`.
-    Trials(Box<record::Trials>),
+    Trials(Box<record::TrialRecord>),
     /// Of `response`.
-    Response(Box<record::Response>),
+    Response(Box<record::ResponseRecord>),
 }
 
 impl Record {
     pub(crate) fn of(run: &Run) -> Self {
         match run.header.plan.experiment.takes() {
-            Takes::Rings => Self::Rings(Box::new(record::Rings::of(run))),
-            Takes::Trials => Self::Trials(Box::new(record::Trials::of(run))),
-            Takes::Both => Self::Response(Box::new(record::Response::of(run))),
+            Takes::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
+            Takes::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
+            Takes::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
         }
     }
 
@@ -126,7 +126,7 @@ impl Record {
             }
         };
         let mut seen = rounds::of_rings(run);
-        seen.extend(rounds::of_cases(&headlines_ns(run)));
+        seen.extend(rounds::of_trials(run));
         all.extend(rounds::figure(seen, index));
         all
     }

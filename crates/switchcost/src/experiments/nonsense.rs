@@ -135,7 +135,7 @@ fn check_text(record: &Record, run: &Run) {
     }
 }
 
-fn check_laws(record: &record::Rings, run: &Run) {
+fn check_laws(record: &record::RingRecord, run: &Run) {
     assert!(run.unfinished().is_none() || record.found.scaling.is_empty());
     for series in &record.found.scaling {
         let quoted = |case: &&usize| {
@@ -151,7 +151,7 @@ fn check_laws(record: &record::Rings, run: &Run) {
     }
 }
 
-fn check_sums(record: &record::Response) {
+fn check_sums(record: &record::ResponseRecord) {
     let Some(budget) = &record.found.budget else { return };
     let parts = budget.entry_and_handler_ns.zip(budget.switch_ns);
     let ends = |of: &Estimate| of.quote_cost().map(|of| [of.value(), of.low(), of.high()]);

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 use model::estimate::Estimate;
-use model::findings::overhead::CallCost;
-use model::findings::{Findings, wakeup};
+use model::findings::wakeup;
 use model::noise::NoiseVerdict;
 use model::quote::cost;
 use model::run::Run;
@@ -27,7 +26,7 @@ use crate::engine::setting::{Here, Planned};
 use crate::experiments::Record;
 use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
-use crate::experiments::{clock, ring};
+use crate::experiments::{clock, measures, ring};
 use crate::present::output::{check_place, print_text, say_text};
 use crate::present::terminal;
 use crate::present::terminal::{MOST_LINES, page, wrapped};
@@ -275,8 +274,9 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
             calls.chain(record.found.wakeups.iter().filter_map(late)).collect()
         }
         Record::Trials(record) => {
-            let costs = clock_costs(record).into_iter();
-            costs.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
+            let clocks = measures::costs(record).into_iter();
+            let told = clocks.filter(|(name, _)| CLOCKS.contains(&&**name));
+            told.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
         }
     }
 }
@@ -306,7 +306,7 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn of_rings(record: &record::Rings) -> Vec<String> {
+fn of_rings(record: &record::RingRecord) -> Vec<String> {
     let series = record.found.scaling.iter().map(|series| series.in_words.clone());
     let curves = record.found.cost.iter().flat_map(|cost| &cost.curves);
     let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
@@ -317,7 +317,7 @@ fn of_rings(record: &record::Rings) -> Vec<String> {
 const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 
 /// What a signal and a system call cost, how late a sleeper is woken.
-fn of_response(record: &record::Response) -> Vec<String> {
+fn of_response(record: &record::ResponseRecord) -> Vec<String> {
     let late = |found: &wakeup::Found| {
         let median = cost(found.median_ns.as_ref()?);
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
@@ -331,15 +331,9 @@ fn of_response(record: &record::Response) -> Vec<String> {
 /// Calls that stand for the others: what a program pays to know how long it has run.
 const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
-fn of_clocks(record: &record::Trials) -> Option<String> {
-    costs(clock_costs(record).into_iter(), &CLOCKS)
-}
-
-fn clock_costs(record: &record::Trials) -> Vec<(&str, Estimate)> {
-    let Some(Findings::Overhead(found)) = &record.found.findings else { return Vec::new() };
-    let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.found.ns_per_tick?);
-    let named = found.calls.iter().filter(|of| CLOCKS.contains(&&*of.call));
-    named.filter_map(|of| Some((&*of.call, ns(of)?))).collect()
+fn of_clocks(record: &record::TrialRecord) -> Option<String> {
+    let all = measures::costs(record);
+    costs(all.iter().map(|(call, ns)| (&**call, *ns)), &CLOCKS)
 }
 
 /// What those of `names` cost, in one line.

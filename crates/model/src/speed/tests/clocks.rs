@@ -30,11 +30,11 @@ fn times_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
     for power in [0.0, 0.4, 1.0] {
         // Six rounds at the usual clock, four at one that is 10 % slower.
         let (plan, samples) = run(10, power, |round, _| if round % 5 < 3 { 1.0 } else { 1.1 });
-        let grouped = Table::of(&plan, &samples, []);
-        let hop = grouped.hop(0, 1).unwrap();
+        let table = Table::of(&plan, &samples, []);
+        let hop = table.hop(0, 1).unwrap();
         assert!((hop.value - 1000.0).abs() < 1.0 && hop.speed == Speed::Full, "{power}: {hop:?}");
-        assert_eq!(grouped.slices(0).unwrap().clean_counts().clean, 200);
-        let found = grouped.hop_elasticity(0).unwrap();
+        assert_eq!(table.slices(0).unwrap().clean_counts().clean, 200);
+        let found = table.hop_elasticity(0).unwrap();
         assert!((found.value - power).abs() < 0.01, "{power}: {found:?}");
         assert!(found.standard_error < 0.01, "{power}: {found:?}");
         // All clocks count: nothing is left out, and nothing is another's.
@@ -48,9 +48,9 @@ fn where_all_tell_how_they_go_with_it_times_are_at_the_clock_of_earlier_launches
         let period = |round: u32, _| if round % 5 < 3 || still { 1.0 } else { 1.1 };
         let (mut plan, samples) = run(10, power, period);
         plan.reference.clock_ns = Some(ns);
-        let grouped = Table::of(&plan, &samples, []);
-        let level = *grouped.levels().values().next().unwrap();
-        (grouped.hop(0, 1).unwrap().value, level.clock_ns)
+        let table = Table::of(&plan, &samples, []);
+        let level = *table.levels().values().next().unwrap();
+        (table.hop(0, 1).unwrap().value, level.clock_ns)
     };
     let slower = 1.05 * f64::from(ALONE.0);
     assert!((usual(1.0, slower, false).0 - 1050.0).abs() < 1.0);
@@ -65,14 +65,14 @@ fn where_all_tell_how_they_go_with_it_times_are_at_the_clock_of_earlier_launches
 #[test]
 fn at_one_clock_nothing_is_brought_anywhere() {
     let (plan, samples) = run(10, 1.0, |_, _| 1.0);
-    let grouped = Table::of(&plan, &samples, []);
-    assert_eq!((grouped.hop_elasticity(0), grouped.hop(0, 1).unwrap().value), (None, 1000.0));
+    let table = Table::of(&plan, &samples, []);
+    assert_eq!((table.hop_elasticity(0), table.hop(0, 1).unwrap().value), (None, 1000.0));
     // A single round at another one does not say how a hop goes with it: its slices are left out.
     let (plan, samples) = run(10, 1.0, |round, _| if round == 9 { 1.1 } else { 1.0 });
-    let grouped = Table::of(&plan, &samples, []);
-    let clean = grouped.slices(0).unwrap().clean_counts().clean;
-    assert_eq!((clean, grouped.hop_elasticity(0)), (180, None));
-    assert!((grouped.hop(0, 1).unwrap().value - 1000.0).abs() < 1.0);
+    let table = Table::of(&plan, &samples, []);
+    let clean = table.slices(0).unwrap().clean_counts().clean;
+    assert_eq!((clean, table.hop_elasticity(0)), (180, None));
+    assert!((table.hop(0, 1).unwrap().value - 1000.0).abs() < 1.0);
 }
 
 #[test]
@@ -80,21 +80,21 @@ fn a_slice_in_which_the_clock_changed_is_not_clean() {
     // Within each batch: the two slices before the step and the one behind it have quanta of both
     // clocks.
     let (plan, samples) = run(10, 1.0, |_, at| if at < 12 { 1.0 } else { 1.1 });
-    let grouped = Table::of(&plan, &samples, []);
-    let clean = grouped.slices(0).unwrap().clean_counts().clean;
+    let table = Table::of(&plan, &samples, []);
+    let clean = table.slices(0).unwrap().clean_counts().clean;
     assert_eq!(clean, 170, "three of 20 in each round");
-    let hop = grouped.hop(0, 1).unwrap();
-    assert!((hop.value - 1000.0).abs() < 1.0, "{hop:?} {:?}", grouped.levels());
-    assert!((grouped.hop_elasticity(0).unwrap().value - 1.0).abs() < 0.01);
+    let hop = table.hop(0, 1).unwrap();
+    assert!((hop.value - 1000.0).abs() < 1.0, "{hop:?} {:?}", table.levels());
+    assert!((table.hop_elasticity(0).unwrap().value - 1.0).abs() < 0.01);
 }
 
 #[test]
 fn another_clock_is_no_disturbance() {
     // Too few rounds to say how a hop goes with the clock.
     let (plan, samples) = run(4, 1.0, |round, _| if round == 0 { 1.0 } else { 1.1 });
-    let grouped = Table::of(&plan, &samples, []);
-    assert_eq!(grouped.hop_elasticity(0), None);
-    let counts = grouped.slices(0).unwrap().clean_counts();
+    let table = Table::of(&plan, &samples, []);
+    assert_eq!(table.hop_elasticity(0), None);
+    let counts = table.slices(0).unwrap().clean_counts();
     assert_eq!((counts.clean, counts.other_clock_as_found, counts.judged), (60, 20, 80));
     assert_eq!(counts.undisturbed_share(), Some(1.0));
     let (plan, samples) = run(10, 1.0, |round, _| if round % 5 < 3 { 1.0 } else { 1.1 });
@@ -161,10 +161,10 @@ fn intervals_hold_however_the_clock_moves() {
                 }
             }
             plan.reference.launch_scatter = Some(0.0);
-            let grouped = Table::of(&plan, &samples, []);
-            let level = grouped.levels().values().next().unwrap();
+            let table = Table::of(&plan, &samples, []);
+            let level = table.levels().values().next().unwrap();
             let truth = 1000.0 * (level.clock_ns / f64::from(ALONE.0)).powf(0.7);
-            let hop = grouped.hop(0, 1).unwrap();
+            let hop = table.hop(0, 1).unwrap();
             widths.extend(hop.relative_half_width());
             hop.interval().is_some_and(|of| of.low <= truth && truth <= of.high)
         });
@@ -214,17 +214,17 @@ fn run_of_triples(
 #[test]
 fn rings_and_solos_of_triples_are_brought_each_by_its_own_power() {
     let (plan, samples) = run_of_triples(21, 0.5, |round| if round % 3 == 0 { 1.1 } else { 1.0 });
-    let grouped = Table::of(&plan, &samples, []);
-    let cost = grouped.above_solo(0, 1).unwrap();
+    let table = Table::of(&plan, &samples, []);
+    let cost = table.above_solo(0, 1).unwrap();
     assert!((cost.value - 601.8).abs() < 1.0 && cost.speed == Speed::Full, "{cost:?}");
-    let power = grouped.elasticity(0).unwrap();
+    let power = table.elasticity(0).unwrap();
     assert!((power.value - 800.0 / 600.0).abs() < 0.02, "{power:?}");
     assert!((0.001..0.1).contains(&power.standard_error), "{power:?}");
     // All are clean, at whatever clock.
-    assert_eq!(grouped.slices(0).unwrap().clean_above.len(), 21);
+    assert_eq!(table.slices(0).unwrap().clean_above.len(), 21);
     // At one clock there is nothing to bring, and nothing is known of it.
     let (plan, samples) = run_of_triples(21, 0.5, |_| 1.0);
-    let grouped = Table::of(&plan, &samples, []);
-    assert_eq!(grouped.elasticity(0), None);
-    assert!((grouped.above_solo(0, 1).unwrap().value - 601.8).abs() < 1.0);
+    let table = Table::of(&plan, &samples, []);
+    assert_eq!(table.elasticity(0), None);
+    assert!((table.above_solo(0, 1).unwrap().value - 601.8).abs() < 1.0);
 }

@@ -563,8 +563,8 @@ proptest! {
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio, ..Reference::default() };
         let all = slices_with(&samples, &reference);
         let plan = plan_with(&reference);
-        let grouped = Table::of(&plan, &samples, []);
-        let _ = (all, grouped.hop(0, 1), grouped.hop_by_round(0));
+        let table = Table::of(&plan, &samples, []);
+        let _ = (all, table.hop(0, 1), table.hop_by_round(0));
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();
         let _ = triples.above_solos_as_found_ns();
@@ -611,9 +611,9 @@ fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
 fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
     let hop = |others: &dyn Fn(usize) -> bool| {
         let (plan, samples) = beside_others(2, 0.4, others);
-        let grouped = Table::of(&plan, &samples, []);
-        let noise = crate::noise::judge(&grouped);
-        (grouped.hop(0, 1).unwrap(), noise)
+        let table = Table::of(&plan, &samples, []);
+        let noise = crate::noise::judge(&table);
+        (table.hop(0, 1).unwrap(), noise)
     };
     let (alone, quiet) = hop(&|_| false);
     assert_eq!((alone.speed, quiet.level), (Speed::Full, crate::noise::NoiseLevel::Quiet));

@@ -323,9 +323,9 @@ fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
         let samples = launch(Model::Stretches, 0.01, 700 + seed);
         let mut unknown = plan();
         unknown.reference = Reference::default();
-        let grouped = Table::of(&unknown, &samples, []);
-        let first = grouped.above_solo(1, 1).unwrap();
-        assert!(grouped.levels().values().all(|level| !level.established));
+        let table = Table::of(&unknown, &samples, []);
+        let first = table.above_solo(1, 1).unwrap();
+        assert!(table.levels().values().all(|level| !level.established));
         let plan = plan();
         let later = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
         let is_wrong =

@@ -12,7 +12,7 @@ use model::experiment::Experiment;
 use model::findings::malloc::{CallCost, Found, Overall, Point, Slow};
 use model::published::hines2000;
 use model::quote::cost;
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::trial::Trial;
 use model::trial::malloc::{BRK_CALLS, CAUSES, MINOR_FAULTS, MMAP_CALLS};
 use model::words;
@@ -88,7 +88,7 @@ const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: medi
      stamps around them\nbrk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) \
      and page faults of a round\n";
 
-pub(super) fn text(record: &Trials, found: &Found, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let several = found.overall.len() > 1;
     let mut columns = vec!["bytes"];
     columns.extend(several.then_some("by"));
@@ -138,7 +138,7 @@ fn slow_calls(found: &Found, Overall { preload, .. }: &Overall) -> [String; 2] {
 }
 
 /// All columns, and each allocator over all sizes.
-fn details(record: &Trials, found: &Found) -> String {
+fn details(record: &TrialRecord, found: &Found) -> String {
     let columns = [
         "bytes",
         "by",
@@ -173,7 +173,7 @@ fn library(preload: Option<&String>) -> &str {
     preload.map_or("libc", |path| path.rsplit('/').next().unwrap_or(path))
 }
 
-fn row(record: &Trials, point: &Point) -> Vec<String> {
+fn row(record: &TrialRecord, point: &Point) -> Vec<String> {
     let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
@@ -190,7 +190,7 @@ fn row(record: &Trials, point: &Point) -> Vec<String> {
     cells
 }
 
-fn overall_words(record: &Trials, overall: &Overall) -> String {
+fn overall_words(record: &TrialRecord, overall: &Overall) -> String {
     format!(
         "{} over all sizes, in ns: malloc {}, fast {}, mean {}; free {}, mean {}\n",
         library(overall.preload.as_ref()),
@@ -223,7 +223,7 @@ fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
 }
 
 /// What a block costs over all sizes, by each allocator.
-fn answer(record: &Trials, found: &Found) -> String {
+fn answer(record: &TrialRecord, found: &Found) -> String {
     let sizes = || found.points.iter().map(|point| point.bytes);
     let of = |overall: &Overall| {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));
@@ -247,20 +247,19 @@ fn answer(record: &Trials, found: &Found) -> String {
     }
 }
 
-pub(super) fn figure(record: &Trials, found: &Found, index: usize) -> Option<Figure> {
+pub(super) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Option<Figure> {
     let mut by_name: BTreeMap<String, Vec<(f64, Option<Estimate>)>> = BTreeMap::new();
     for point in &found.points {
         let library = point.preload.as_ref().map_or(String::new(), |name| format!(" by {name}"));
         for (call, cost) in [("malloc", &point.malloc), ("free", &point.free)] {
-            let ticks = cost.as_ref().and_then(|cost| cost.median_ticks);
-            let ns = record.found.ns_per_tick.and_then(|ns| ticks?.scaled(ns));
+            let ns = ns(record, cost.as_ref().and_then(|cost| cost.median_ticks));
             by_name.entry(format!("{call}{library}")).or_default().push((point.bytes as f64, ns));
         }
     }
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
     let of_library = |of: &Overall| {
         let library = of.preload.as_deref().unwrap_or("the C library");
-        let malloc = cost(&of.malloc_median_ticks?.scaled(record.found.ns_per_tick?)?);
+        let malloc = cost(&ns(record, of.malloc_median_ticks)?);
         Some(format!(" A malloc by {library}, the median over sizes of blocks: {malloc}."))
     };
     let overall: String = found.overall.iter().filter_map(of_library).collect();

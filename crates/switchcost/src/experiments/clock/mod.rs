@@ -1,7 +1,7 @@
 //! `switchcost clock`: the experiments of Hines, Wyatt and Chang (2000), a file each: what may be
 //! typed, the plan from it, what is shown. Here is what they share.
 
-pub(crate) mod malloc;
+mod malloc;
 pub(crate) mod overhead;
 mod primes;
 mod sampling;
@@ -16,7 +16,7 @@ use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::Findings;
 use model::plan::Batching;
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::trial::{Case, Repeats, Trial};
 use probe::trial::calls::{self, Registered};
 
@@ -87,7 +87,7 @@ pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
 }
 
 /// What is printed of a run.
-pub(crate) fn text(record: &Trials, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
     match &record.found.findings {
         Some(Findings::Overhead(found)) => overhead::text(record, found, view),
         Some(Findings::Primes(found)) => primes::text(record, found, view),
@@ -98,7 +98,7 @@ pub(crate) fn text(record: &Trials, view: View) -> Text {
 }
 
 /// Its chart.
-pub(crate) fn figure(record: &Trials, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     match &record.found.findings {
         Some(Findings::Overhead(_)) => overhead::figure(record, index),
         Some(Findings::Primes(found)) => primes::figure(found, index),
@@ -139,19 +139,19 @@ pub(crate) fn available(
 }
 
 /// Ticks of the time-stamp counter in nanoseconds.
-fn ns(record: &Trials, ticks: Option<Estimate>) -> Option<Estimate> {
+fn ns(record: &TrialRecord, ticks: Option<Estimate>) -> Option<Estimate> {
     ticks?.scaled(record.found.ns_per_tick?)
 }
 
 /// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps
 /// around them.
-fn ns_of(record: &Trials, ticks: Option<f64>) -> String {
+fn ns_of(record: &TrialRecord, ticks: Option<f64>) -> String {
     let ticks = ticks.filter(|ticks| *ticks >= 0.0);
     digits(record.found.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
 }
 
 /// Cycles and GHz of a case, where they are asked for.
-fn clock_of(record: &Trials, case: usize, view: View) -> impl Iterator<Item = String> {
+fn clock_of(record: &TrialRecord, case: usize, view: View) -> impl Iterator<Item = String> {
     let case = &record.cases[case];
     view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
 }

@@ -8,7 +8,7 @@ use model::case::Policy;
 use model::experiment::Experiment;
 use model::findings::overhead::{CallCost, Found};
 use model::published::hines2000;
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::trial::Trial;
 use model::words;
 use probe::trial::calls::CALLS;
@@ -59,7 +59,7 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
      around it cost, median of rounds\nmean to p99: ns of all single calls, less the time stamps, \
      interruptions included; -: less than these\n";
 
-pub(super) fn text(record: &Trials, found: &Found, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
@@ -78,7 +78,7 @@ pub(super) fn text(record: &Trials, found: &Found, view: View) -> Text {
 }
 
 /// What single calls took.
-fn single_calls(record: &Trials, found: &Found) -> comfy_table::Table {
+fn single_calls(record: &TrialRecord, found: &Found) -> comfy_table::Table {
     let row = |call: &CallCost| {
         let net = &call.net_ticks;
         let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));
@@ -132,7 +132,7 @@ const READINGS: [(&str, &str); 3] = [
 
 /// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call
 /// and of the dearest.
-fn answer(record: &Trials) -> String {
+fn answer(record: &TrialRecord) -> String {
     let costs = measures::costs(record);
     let reading = |(name, words): (&str, &str)| {
         let (_, ns) = costs.iter().find(|(call, _)| call == name)?;
@@ -145,7 +145,7 @@ fn answer(record: &Trials) -> String {
     measures::answer(record, "call")
 }
 
-pub(super) fn figure(record: &Trials, index: usize) -> Option<Figure> {
+pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     let chart = (CLOCK_CALLS, "What it costs to ask for the time");
     let about = About { noun: "call", chart };
     measures::chart(record, &about, "Calls made one after the other.", index)

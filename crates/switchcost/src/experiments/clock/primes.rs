@@ -11,7 +11,7 @@ use model::experiment::Experiment;
 use model::findings::primes::{Against, Found, Point, Timed};
 use model::published::hines2000;
 use model::quote::NotQuotable;
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::run::unfinished;
 use model::trial::Trial;
 use model::trial::primes::{
@@ -34,7 +34,7 @@ pub(crate) struct PrimesArgs {
     #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
     pub(crate) primes: List<u32>,
 
-    /// Trials of each way of timing in each round (the paper had 1000 in all)
+    /// TrialRecord of each way of timing in each round (the paper had 1000 in all)
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=MOST_TRIALS))]
     pub(crate) trials: u32,
 
@@ -65,7 +65,7 @@ const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, 
      trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
      gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(super) fn text(record: &Trials, found: &Found, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let mut columns = vec!["primes", "mean us", "SD us"];
     columns.extend(["self us", "SD us", "gain %", "thread us", "SD us", "gain %"]);
     columns.extend(view.wide.then_some(["mean cycles", GHZ]).into_iter().flatten());
@@ -89,7 +89,7 @@ pub(super) fn text(record: &Trials, found: &Found, view: View) -> Text {
     }
 }
 
-fn row(record: &Trials, point: &Point, view: View) -> Vec<String> {
+fn row(record: &TrialRecord, point: &Point, view: View) -> Vec<String> {
     let us = |way: &str, of: fn(&Timed) -> Estimate| {
         told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
@@ -125,7 +125,7 @@ fn verdict(against: &Against) -> String {
 
 /// Whether getrusage scatters more than threadclock over the same work, and whether their means
 /// agree.
-fn answer(record: &Trials, found: &Found) -> String {
+fn answer(record: &TrialRecord, found: &Found) -> String {
     let Some(against) = found.overall.get(GETRUSAGE_NS) else {
         return "Nothing was measured.".to_string();
     };

@@ -8,7 +8,7 @@ use clap::Args;
 use model::case::Policy;
 use model::experiment::Experiment;
 use model::findings::sampling::{Point, Process};
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::trial::sampling::{ACCOUNTS, PROCESSES};
 use model::trial::{Phase, Trial};
 use probe::policy;
@@ -59,7 +59,7 @@ const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROC
      of a process, which is scaled to it\nsampled by ticks: how that sum is split into user and \
      system (getrusage, times, /proc/PID/stat, time(1), top)\n";
 
-pub(super) fn text(record: &Trials, points: &[Point]) -> Text {
+pub(super) fn text(record: &TrialRecord, points: &[Point]) -> Text {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
     let tick = stats::median(&ticks).map_or(String::new(), |tick| {

@@ -123,23 +123,28 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
 }
 
 #[test]
-fn calls_whose_intervals_meet_are_not_ranked() {
+fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
     assert_eq!(
         answer(&of_calls(&[("times", 600), ("monotonic", 600)])),
-        "No call is told to be dearer than another: times takes 300 ns (300 to 300), monotonic \
-         300 ns (300 to 300)."
+        "No call is resolved to be dearer than times, which takes 300 ns (300 to 300)."
+    );
+    assert_eq!(
+        answer(&of_calls(&[("times", 600), ("monotonic", 50), ("clock", 50)])),
+        "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0) (not resolved from clock), \
+         the dearest times with 300 ns."
     );
 }
 
 #[test]
 fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
-    let mut record = model::record::Trials::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
+    let mut record =
+        model::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
     let text = super::text(&record, View::default());
-    let said = "The cheapest case is monotonic with 25.0 ns (25.0 to 25.0), the dearest times";
+    let said = "The cheapest trial is monotonic with 25.0 ns (25.0 to 25.0), the dearest times";
     assert!(text.headline.starts_with(said), "{}", text.headline);
     let columns = "ns in a row interval ns alone".split(' ').collect::<Vec<_>>();
-    assert_eq!(cells(&text.table, "case"), columns);
+    assert_eq!(cells(&text.table, "trial"), columns);
     assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
     let drawn = super::figure(&record, 0).expect("two calls");
     assert!(drawn.in_words.contains("monotonic 25.0 ns, times 300 ns"), "{}", drawn.in_words);
@@ -149,7 +154,7 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
     let run = of_calls(&[("times", 608), ("monotonic", 50)]);
-    let mut record = model::record::Trials::of(&run);
+    let mut record = model::record::TrialRecord::of(&run);
     let Some(Findings::Overhead(found)) = record.found.findings.clone() else { panic!("calls") };
     for (of, call) in record.cases.iter_mut().zip(&found.calls) {
         let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
@@ -194,10 +199,11 @@ fn a_wide_table_of_primes_has_cycles() {
     let tallies = |_: &Trial| {
         vec![(trial::primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
     };
-    let mut record =
-        model::record::Trials::of(&made(plan(Experiment::ClockPrimes, trials), tallies, |_| {
-            Vec::new()
-        }));
+    let mut record = model::record::TrialRecord::of(&made(
+        plan(Experiment::ClockPrimes, trials),
+        tallies,
+        |_| Vec::new(),
+    ));
     let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
     record.cases[0].clock_ghz = Some(2.0);
     record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);

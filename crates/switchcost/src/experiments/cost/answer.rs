@@ -5,7 +5,7 @@ use model::cost::{Candidate, Cost, Curve, Sweep};
 use model::estimate::Estimate;
 use model::jump::{Jump, Peak};
 use model::not_alone;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
 use model::run::unfinished;
@@ -16,7 +16,7 @@ use super::walk_words;
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
 /// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there:
 /// L2 2 MiB.`
-pub(crate) fn headline(record: &Rings, cost: &Cost) -> String {
+pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> String {
     if let Some(words) = not_alone::in_words(record) {
         return words;
     }
@@ -59,7 +59,7 @@ struct Series {
 
 /// The series with the largest jump; where none has one that of most sizes, of lines at random and
 /// of small rings first.
-fn main_series(record: &Rings, cost: &Cost) -> Option<Series> {
+fn main_series(record: &RingRecord, cost: &Cost) -> Option<Series> {
     let mut curves: Vec<&Curve> = cost.curves.iter().collect();
     curves.sort_by_key(|curve| {
         let few = curve.points.len() < 2;
@@ -80,7 +80,7 @@ fn main_series(record: &Rings, cost: &Cost) -> Option<Series> {
 }
 
 /// Without any work.
-fn bare(record: &Rings, cost: &Cost) -> Series {
+fn bare(record: &RingRecord, cost: &Cost) -> Series {
     let first = cost.direct.iter().find_map(|of| Some((of.members, of.cost_ns?)));
     Series {
         axis: Axis::ARRAY,
@@ -97,7 +97,7 @@ fn bare(record: &Rings, cost: &Cost) -> Series {
 const WITHOUT: &str = " without a working set";
 
 /// By array, from none on.
-fn of_curve(record: &Rings, cost: &Cost, curve: &Curve) -> Series {
+fn of_curve(record: &RingRecord, cost: &Cost, curve: &Curve) -> Series {
     let direct = cost.direct_of(curve.members).map(|c1| (c1, WITHOUT.to_string()));
     let measured = curve.points.iter().filter_map(|point| {
         Some((point.total_ns?, format!(" with {}", array(curve.work, point.array_bytes))))
@@ -115,7 +115,7 @@ fn of_curve(record: &Rings, cost: &Cost, curve: &Curve) -> Series {
 }
 
 /// By members, or by stride.
-fn of_sweep(record: &Rings, sweep: &Sweep) -> Series {
+fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
     let by_members = sweep.breaks.axis == Axis::MEMBERS;
     let what = sweep.work.map_or(WITHOUT.to_string(), |work| {
         let by = if by_members { String::new() } else { format!(", {} of it", work.op) };
@@ -249,7 +249,7 @@ fn beyond_the_cache(curve: &Curve) -> Option<String> {
     Some(format!("{} from {place} on", Region::TogetherTooLarge.in_words()))
 }
 
-fn plural(record: &Rings) -> &'static str {
+fn plural(record: &RingRecord) -> &'static str {
     match record.header.plan.ring(0).map_or(Kind::Process, |case| case.kind) {
         Kind::Process => "processes",
         Kind::Thread => "threads",
@@ -257,7 +257,7 @@ fn plural(record: &Rings) -> &'static str {
 }
 
 /// The ring, where it is not one of two processes.
-fn ring(record: &Rings, members: u32) -> String {
+fn ring(record: &RingRecord, members: u32) -> String {
     match (members, plural(record)) {
         (2, "processes") => String::new(),
         (_, plural) => format!(" among {members} {plural}"),
@@ -265,7 +265,7 @@ fn ring(record: &Rings, members: u32) -> String {
 }
 
 /// The policy, where it is not the usual one.
-fn policy(record: &Rings) -> String {
+fn policy(record: &RingRecord) -> String {
     let policy = record.header.plan.ring(0).map(|case: &Case| case.policy);
     let policy = policy.filter(|policy| policy.name() != "other");
     policy.map_or(String::new(), |policy| format!(", policy {policy}"))

@@ -7,7 +7,7 @@ use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep};
 use model::estimate::Estimate;
 use model::quote::cost as estimate;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::regions::{self, Regions};
 use model::words;
 
@@ -17,7 +17,7 @@ use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points
 /// Parts in which a piece of a course is drawn.
 const PIECE_STEPS: i32 = 12;
 
-pub(crate) fn figures(record: &Rings, cost: &Cost, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(record: &RingRecord, cost: &Cost, index: usize) -> Vec<Figure> {
     let levels = Levels::of(&record.header.machine, &record.header.plan);
     let is_sparse = |curve: &&Curve| curve.work.walk == Walk::Sparse;
     let (pages, arrays): (Vec<&Curve>, Vec<&Curve>) = cost.curves.iter().partition(is_sparse);

@@ -3,7 +3,7 @@
 use model::case::Walk;
 use model::cost::{Cost, Curve, Sweep};
 use model::published::li2007;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::regions::{Answer, Axis, Beside};
 use model::ring::Case;
 
@@ -16,7 +16,7 @@ const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the 
      its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % \
      interval with the scatter between launches; indirect = c2 - c1\n";
 
-pub(crate) fn text(record: &Rings, cost: &Cost, view: View) -> Text {
+pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {
     let direct = cost.direct.iter().map(|direct| {
         let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
         format!("c1 of {members} members: {c1} ns a switch\n")
@@ -34,7 +34,7 @@ pub(crate) fn text(record: &Rings, cost: &Cost, view: View) -> Text {
     }
 }
 
-fn heading(record: &Rings) -> String {
+fn heading(record: &RingRecord) -> String {
     let Some(case) = record.header.plan.ring(0) else { return String::new() };
     let priority = case.priority.map_or(String::new(), |p| format!(" at priority {p}"));
     let mut works = record.header.plan.rings().filter_map(|(_, case)| case.work);

@@ -7,7 +7,7 @@ use model::case::Work;
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
 use model::quote::NotQuotable;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 
@@ -15,7 +15,7 @@ use super::walk_words;
 use crate::base::values::each_once;
 use crate::present::terminal::{self, GHZ, View, at_clock, figure};
 
-/// Rings beside each other in 80 columns.
+/// RingRecord beside each other in 80 columns.
 const MOST_COLUMNS: usize = 7;
 
 /// What rows have beside costs: with `wide` cycles, with `verbose` what was counted.
@@ -44,7 +44,7 @@ impl More<'_> {
 }
 
 /// All of them, ending with a newline.
-pub(super) fn all(record: &Rings, cost: &Cost, view: View) -> String {
+pub(super) fn all(record: &RingRecord, cost: &Cost, view: View) -> String {
     let more = More { cases: &record.cases, view };
     let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
     let same = |of: &&Curve| (of.members, of.points[0].array_bytes);

@@ -3,7 +3,7 @@
 use charts::{Axis, Figure, Point, Role, Series};
 use model::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict, judge};
 use model::published::li2007::Figures;
-use model::record::Trials;
+use model::record::TrialRecord;
 use model::run::unfinished;
 use model::trial::{Case, Environment, Trial};
 use model::trial::{Execution, Noise};
@@ -14,7 +14,7 @@ use crate::base::values::each_once;
 use crate::present::figures::{lines, nanoseconds};
 use crate::present::terminal::{Text, View, figure as digits, table};
 
-pub(crate) fn text(record: &Trials, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let noise = record.cases.iter().find_map(|of| match &of.case.trial {
         Trial::Execution(of) => Some(of.noise),
         _ => None,
@@ -108,7 +108,7 @@ fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
     ]
 }
 
-fn legend(record: &Trials, found: &Found) -> String {
+fn legend(record: &TrialRecord, found: &Found) -> String {
     let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: \
          scatter disturbed / quiet, moved: of the mean";
     let mut lines = vec![columns.to_string()];
@@ -152,7 +152,7 @@ fn published() -> String {
 }
 
 /// Execution times by condition, with the paper's intervals; without those that are not resolved.
-pub(crate) fn figure(record: &Trials, found: &Found, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Option<Figure> {
     let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
     let names = each_once(found.runs.iter().map(name));
     let point = |of: &Runs| {

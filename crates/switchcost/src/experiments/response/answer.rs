@@ -5,7 +5,7 @@ use model::estimate::Estimate;
 use model::findings::gaps;
 use model::findings::wakeup::Found;
 use model::quote::{Quoted, cost, difference};
-use model::record::Response;
+use model::record::ResponseRecord;
 use model::response::LoopCost;
 use model::run::unfinished;
 use model::summary::CaseSummary;
@@ -24,7 +24,7 @@ use crate::present::terminal::{count, cpu_list, told_value, told_words};
 const PIPE: &str = "pipe";
 
 /// The first line of a report.
-pub(super) fn headline(record: &Response) -> String {
+pub(super) fn headline(record: &ResponseRecord) -> String {
     let costs = costs(record);
     let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
     let wakeup = wakeup(record, costs.is_none());
@@ -46,7 +46,7 @@ pub(super) fn headline(record: &Response) -> String {
 }
 
 /// What matters beside the headline, most first.
-pub(super) fn findings(record: &Response) -> Vec<String> {
+pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
     let has_costs = costs(record).is_some();
     let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
     let links = links.map(|words| format!("links: {}", lowercase(&words)));
@@ -73,17 +73,17 @@ fn lowercase(sentence: &str) -> String {
 }
 
 /// The summaries of all rings.
-fn rings(record: &Response) -> impl Iterator<Item = &CaseSummary> + Clone {
+fn rings(record: &ResponseRecord) -> impl Iterator<Item = &CaseSummary> + Clone {
     record.cases.iter().filter_map(|of| of.ring())
 }
 
 /// Whether the run ended.
-fn is_whole(record: &Response) -> bool {
+fn is_whole(record: &ResponseRecord) -> bool {
     unfinished(record.end.as_ref()).is_none()
 }
 
 /// A system call, a signal, a switch; none where none of them was measured.
-fn costs(record: &Response) -> Option<String> {
+fn costs(record: &ResponseRecord) -> Option<String> {
     let is_call = |of: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == of.call);
     let known = |of: &LoopCost| Some((of.call.clone(), of.ns?));
     let calls: Vec<(String, Estimate)> =
@@ -123,7 +123,7 @@ fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
 }
 
 /// The sleeper of a case.
-pub(crate) fn sleeper(record: &Response, case: usize) -> Option<(&Wakeup, Policy)> {
+pub(crate) fn sleeper(record: &ResponseRecord, case: usize) -> Option<(&Wakeup, Policy)> {
     let case = record.header.plan.trial(case)?;
     match &case.trial {
         Trial::Wakeup(wakeup) => Some((wakeup, case.policy)),
@@ -132,7 +132,7 @@ pub(crate) fn sleeper(record: &Response, case: usize) -> Option<(&Wakeup, Policy
 }
 
 /// A sleeper in a few words: `idle CPU, other, slack 50 us`. Of what is not usual only.
-pub(crate) fn sleeper_words(record: &Response, case: usize) -> String {
+pub(crate) fn sleeper_words(record: &ResponseRecord, case: usize) -> String {
     let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
     let slack = (wakeup.timer_slack_ns != LEAST_SLACK_NS)
         .then(|| format!(", slack {}", wakeup.slack_words()));
@@ -142,7 +142,7 @@ pub(crate) fn sleeper_words(record: &Response, case: usize) -> String {
 }
 
 /// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
-fn found(record: &Response, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
+fn found(record: &ResponseRecord, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
     let is_it = |of: &&Found| {
         sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
             let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
@@ -154,7 +154,7 @@ fn found(record: &Response, slack_ns: u64, cpu_latency_us: Option<u32>) -> Optio
 
 /// How late a timer wakes a thread as applications have it; in older runs with the least slack.
 /// With `all` also what it would be with less slack, and without idle states.
-fn wakeup(record: &Response, all: bool) -> Option<String> {
+fn wakeup(record: &ResponseRecord, all: bool) -> Option<String> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
     let plain = found(record, LEAST_SLACK_NS, None);
     let first = by_default.or(plain)?;
@@ -182,7 +182,7 @@ fn wakeup(record: &Response, all: bool) -> Option<String> {
 }
 
 /// What the slack of applications adds.
-fn slack(record: &Response) -> Option<String> {
+fn slack(record: &ResponseRecord) -> Option<String> {
     let found = found(record, DEFAULT_SLACK_NS, None)?;
     let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
     let slack = format!("timer slack: the default of {}", wakeup.slack_words());
@@ -196,7 +196,7 @@ fn slack(record: &Response) -> Option<String> {
 }
 
 /// That the device could not be opened, and who may; nothing of runs that did not ask for it.
-fn no_idle(record: &Response) -> Option<String> {
+fn no_idle(record: &ResponseRecord) -> Option<String> {
     found(record, DEFAULT_SLACK_NS, None)?;
     let is_missing = found(record, LEAST_SLACK_NS, Some(0)).is_none();
     is_missing.then(|| {
@@ -208,7 +208,7 @@ fn no_idle(record: &Response) -> Option<String> {
 }
 
 /// What leaving an idle state takes.
-fn idle(record: &Response) -> Option<String> {
+fn idle(record: &ResponseRecord) -> Option<String> {
     let awake = found(record, LEAST_SLACK_NS, Some(0))?;
     let less = awake.above_plain_ns?;
     // As a cost: the awake CPU has less.
@@ -237,7 +237,7 @@ fn taker(class: Class) -> &'static str {
 }
 
 /// What a busy thread loses, and to whom.
-fn lost(record: &Response, found: &gaps::Found) -> String {
+fn lost(record: &ResponseRecord, found: &gaps::Found) -> String {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
     let to = |of: &gaps::ClassFound| {
         let lost = count(Some(of.lost_percent?));

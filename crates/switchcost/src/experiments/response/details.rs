@@ -10,7 +10,7 @@ use model::findings::gaps::{self, ClassFound};
 use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984::{self, Processor};
 use model::quote::Quoted;
-use model::record::Response;
+use model::record::ResponseRecord;
 use model::response::{Budget, LinkCost, LoopCost, Signals};
 use model::ring::Case;
 use model::trial::gaps::Class;
@@ -29,7 +29,7 @@ use crate::present::terminal::{
 
 /// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
 /// beside it where `history` says so.
-pub(super) fn details(record: &Response, history: bool) -> String {
+pub(super) fn details(record: &ResponseRecord, history: bool) -> String {
     let sections = [
         system_calls(record),
         signals(record, history),
@@ -45,7 +45,7 @@ const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the
      empty loop of the same worker; enters kernel: entries per\ncall, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
-fn system_calls(record: &Response) -> Option<String> {
+fn system_calls(record: &ResponseRecord) -> Option<String> {
     let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
     let are_counted = record.found.loops.iter().any(|cost| cost.kernel_entries.is_some());
     let row = |cost: &LoopCost| {
@@ -73,7 +73,7 @@ const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: its estima
      processing: signal - 3 system calls; loop of two: two signals and two switches; context \
      switch: (loop - 2 signals) / 2;\neach from cases of the same round\n";
 
-const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Response Time), and \
+const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel ResponseRecord Time), and \
      how many times the figure here\n";
 
 /// A reading of the memorandum: what it is called, its figure here, and that of a processor of
@@ -81,7 +81,7 @@ const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Respo
 type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
 
 /// The section, ending with a newline; none without a signal.
-fn signals(record: &Response, history: bool) -> Option<String> {
+fn signals(record: &ResponseRecord, history: bool) -> Option<String> {
     let found = record.found.signals.as_ref()?;
     // The file is part of the program and read by its tests.
     let published = venix1984::published().unwrap_or_default();
@@ -124,7 +124,7 @@ fn beside(then_ms: f64, here: Option<Estimate>) -> String {
     ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
 }
 
-fn words(record: &Response, found: &Signals) -> Vec<String> {
+fn words(record: &ResponseRecord, found: &Signals) -> Vec<String> {
     let switches = found.switches_per_loop.map(|switches| {
         format!(
             "loop of two: {switches:.3} switches a loop as counted; its formula takes them for two"
@@ -151,7 +151,7 @@ const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two proce
      the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
-fn links(record: &Response) -> Option<String> {
+fn links(record: &ResponseRecord) -> Option<String> {
     let row = |link: &LinkCost| {
         let summary = record.ring(link.case)?;
         let [cost, its_interval] = cost_words(summary);
@@ -194,17 +194,17 @@ const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and 
      counts (system management), cannot be told from an interrupt\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn interrupts(record: &Response) -> Option<String> {
+fn interrupts(record: &ResponseRecord) -> Option<String> {
     let parts: String = record.found.gaps.iter().map(|found| gaps_words(record, found)).collect();
     (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
 }
 
 /// Of the thread of a case.
-fn policy(record: &Response, case: usize) -> Policy {
+fn policy(record: &ResponseRecord, case: usize) -> Policy {
     record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
 }
 
-fn gaps_words(record: &Response, found: &gaps::Found) -> String {
+fn gaps_words(record: &ResponseRecord, found: &gaps::Found) -> String {
     let row = |class: &ClassFound| {
         let length = class.length_ns.as_ref();
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
@@ -242,7 +242,7 @@ fn gaps_words(record: &Response, found: &gaps::Found) -> String {
 }
 
 /// What comes at a period, and the tick beside what the kernel reports of it.
-fn periods(record: &Response, found: &gaps::Found) -> Vec<String> {
+fn periods(record: &ResponseRecord, found: &gaps::Found) -> Vec<String> {
     let combs = || found.classes.iter().flat_map(|of| of.combs.iter().map(|c| (of.class, c)));
     let mut lines: Vec<String> = combs().map(|(class, comb)| comb.in_words(class)).collect();
     let hz = record.header.machine.kernel.hz.known().map(|hz| format!(", CONFIG_HZ {hz}"));
@@ -310,7 +310,7 @@ const WAKEUP_LEGEND: &str = "lateness in us from the moment asked for (clock_nan
      disturbances that come in clumps make it less sure\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn wakeup(record: &Response) -> Option<String> {
+fn wakeup(record: &ResponseRecord) -> Option<String> {
     record.found.wakeups.first()?;
     let in_us = |ns: i64| figure(ns as f64 / 1e3);
     let tail = |of: Tail| {
@@ -360,7 +360,7 @@ const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of th
      clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
-fn budget(record: &Response, history: bool) -> Option<String> {
+fn budget(record: &ResponseRecord, history: bool) -> Option<String> {
     let budget = record.found.budget.as_ref()?;
     // Each part, and what is needed for it where it is not there.
     let all = [

@@ -1,8 +1,8 @@
-//! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
+//! ResponseRecord times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
-use model::record::Response;
+use model::record::ResponseRecord;
 use model::response::{Against, LinkCost};
 use model::words;
 use stats::{Bin, Histogram};
@@ -11,7 +11,7 @@ use super::answer::sleeper_words;
 use crate::present::figures::{bars, lines};
 
 /// The figures of a run of `response`, as those of rings.
-pub(crate) fn figures(record: &Response, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
     let cost = |link: &LinkCost| {
         let cost = record.ring(link.case)?.ns_per_switch_above_solo?;
         Some((link.link.clone(), cost))
@@ -52,7 +52,7 @@ fn axes(times: &str, counted: &str) -> (Axis, Axis) {
     (x, Axis::new(counted, Unit::Count, Scale::Log))
 }
 
-fn late(record: &Response, index: usize) -> Option<Figure> {
+fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = &record.found.wakeups;
     let name = |of: &wakeup::Found| sleeper_words(record, of.case);
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
@@ -75,7 +75,7 @@ fn late(record: &Response, index: usize) -> Option<Figure> {
 }
 
 /// By class, of the first case in which a busy loop was watched.
-fn gaps(record: &Response, index: usize) -> Option<Figure> {
+fn gaps(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = record.found.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));
@@ -93,7 +93,7 @@ fn gaps(record: &Response, index: usize) -> Option<Figure> {
 }
 
 /// The parts, their sum, and what was measured.
-fn budget(record: &Response, index: usize) -> Option<Figure> {
+fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let budget = record.found.budget.as_ref()?;
     let parts = [
         ("entry and handler", budget.entry_and_handler_ns),

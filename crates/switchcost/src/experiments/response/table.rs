@@ -5,7 +5,7 @@ use model::estimate::Estimate;
 use model::findings::Summary;
 use model::findings::gaps::ClassFound;
 use model::findings::wakeup::Found;
-use model::record::Response;
+use model::record::ResponseRecord;
 use model::response::{LinkCost, LoopCost, Signals};
 use model::run::unfinished;
 use model::summary::CaseSummary;
@@ -22,7 +22,7 @@ use crate::present::terminal::{
     told_interval, told_value, value,
 };
 
-pub(crate) fn text(record: &Response, view: View) -> Text {
+pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
     let has_clock = !record.found.loops.is_empty()
         || !record.found.links.is_empty()
         || record.found.signals.is_some();
@@ -37,7 +37,7 @@ pub(crate) fn text(record: &Response, view: View) -> Text {
 }
 
 /// The table of a part that was measured alone; of several the figure that stands for each case.
-fn shown(record: &Response, is_wide: bool) -> Table {
+fn shown(record: &ResponseRecord, is_wide: bool) -> Table {
     let has = [
         !record.found.loops.is_empty() || record.found.signals.is_some(),
         !record.found.links.is_empty(),
@@ -89,7 +89,7 @@ fn line(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -
     }
 }
 
-fn all(record: &Response, is_wide: bool) -> Table {
+fn all(record: &ResponseRecord, is_wide: bool) -> Table {
     let mut lines: Vec<Line> = record.found.loops.iter().map(|of| of_loop(record, of)).collect();
     lines.extend(record.found.signals.as_ref().map(|of| of_signals(record, of)));
     lines.extend(of_links(record));
@@ -102,7 +102,7 @@ fn all(record: &Response, is_wide: bool) -> Table {
     table(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
 }
 
-fn of_loop(record: &Response, cost: &LoopCost) -> Line {
+fn of_loop(record: &ResponseRecord, cost: &LoopCost) -> Line {
     let what = match &*cost.call {
         SIGACTION => "installing a handler",
         SIGNAL_SELF => "signal to oneself",
@@ -111,7 +111,7 @@ fn of_loop(record: &Response, cost: &LoopCost) -> Line {
     Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
 }
 
-fn of_signals(record: &Response, of: &Signals) -> Line {
+fn of_signals(record: &ResponseRecord, of: &Signals) -> Line {
     let mut trials = record.cases.iter().filter_map(|of| of.trial());
     let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
     Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
@@ -123,7 +123,7 @@ fn clock_of(trial: Option<&Summary>) -> [String; 2] {
 }
 
 /// A switch by pipe, and of a run that ended the link with the cheapest hop.
-fn of_links(record: &Response) -> Vec<Line> {
+fn of_links(record: &ResponseRecord) -> Vec<Line> {
     let rings =
         || record.found.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
     let is_quoted = |of: &CaseSummary| of.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
@@ -152,7 +152,7 @@ fn of_interrupts(class: &ClassFound) -> Option<Line> {
     Some(Line { median, interval: String::new(), p99, ..line })
 }
 
-fn of_wakeup(record: &Response, found: &Found) -> Line {
+fn of_wakeup(record: &ResponseRecord, found: &Found) -> Line {
     // Of the policy that everything else has nothing is said.
     let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
@@ -160,7 +160,7 @@ fn of_wakeup(record: &Response, found: &Found) -> Line {
 }
 
 /// By the whole hop, the cheapest first: send, wake, switch and receive.
-fn links(record: &Response, is_wide: bool) -> Table {
+fn links(record: &ResponseRecord, is_wide: bool) -> Table {
     let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
     let mut rings: Vec<(String, &CaseSummary)> =
         record.found.links.iter().filter_map(known).collect();
@@ -181,7 +181,7 @@ fn links(record: &Response, is_wide: bool) -> Table {
     table(columns, rings.into_iter().map(row))
 }
 
-fn gaps(record: &Response) -> Table {
+fn gaps(record: &ResponseRecord) -> Table {
     let row = |of: &ClassFound| {
         let length = of.length_ns.as_ref();
         [
@@ -197,7 +197,7 @@ fn gaps(record: &Response) -> Table {
     table(columns, record.found.gaps.iter().flat_map(|of| &of.classes).map(row))
 }
 
-fn wakeups(record: &Response) -> Table {
+fn wakeups(record: &ResponseRecord) -> Table {
     let row = |found: &Found| {
         let of = sleeper(record, found.case);
         let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());

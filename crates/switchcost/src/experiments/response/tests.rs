@@ -100,14 +100,14 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
 /// and what waits has no clock.
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
-    let mut record = model::record::Response::of(&made([(wakeup(Policy::Other), 0)]));
+    let mut record = model::record::ResponseRecord::of(&made([(wakeup(Policy::Other), 0)]));
     for of in record.cases.iter_mut().filter_map(|of| of.ring_mut()) {
         let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
         of.clock_ghz = Some(2.0);
         of.cycles_per_switch = if of.case.link == "pipe" { cycles } else { open };
     }
     let wide = View { wide: true, ..View::default() };
-    let call = |record: &mut model::record::Response, call: &str, is_open: bool| {
+    let call = |record: &mut model::record::ResponseRecord, call: &str, is_open: bool| {
         let case = record.found.wakeups[0].case;
         let ns = record.found.wakeups[0].median_ns.and_then(|late| late.scaled(5e-4));
         let Either::Trial(trial) = &mut record.cases[case] else { panic!("a sleeper") };

@@ -4,7 +4,7 @@ use model::curve;
 use model::estimate::Estimate;
 use model::not_alone;
 use model::quote::{Quoted, cost};
-use model::record::Rings;
+use model::record::RingRecord;
 use model::ring::{Case, Kind};
 use model::run::unfinished;
 use model::scaling::{Shape, Verdict};
@@ -16,7 +16,7 @@ use crate::base::values::each_once;
 use crate::present::terminal::counted;
 
 /// The first line of a report.
-pub(crate) fn headline(record: &Rings) -> String {
+pub(crate) fn headline(record: &RingRecord) -> String {
     if let Some(words) = not_alone::in_words(record) {
         return words;
     }
@@ -45,7 +45,7 @@ pub(crate) fn headline(record: &Rings) -> String {
 
 /// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with
 /// 64: it grows with the logarithm of their number.`
-fn by_size(record: &Rings) -> String {
+fn by_size(record: &RingRecord) -> String {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
     let Some((smallest, own)) = rings.first() else { return not_measured(record) };
@@ -112,7 +112,7 @@ fn setting(case: &Case) -> String {
 }
 
 /// What a switch costs in each of several settings, of the smallest ring.
-fn by_setting(record: &Rings, name: impl Fn(&Case) -> String) -> String {
+fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> String {
     let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
     let (mut known, mut open) = (Vec::new(), Vec::new());
     for (of, cost) in record.cases.iter().filter_map(switch) {
@@ -169,7 +169,7 @@ pub(crate) fn cheapest<'a>(
 
 /// Whether the next link is dearer, or which are not told apart from the cheapest.
 fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
-    let is_alike = |(_, other): &&(&CaseSummary, Quoted)| !differ(hop, other);
+    let is_alike = |(_, other): &&(&CaseSummary, Quoted)| !hop.differs_from(other);
     let alike: Vec<&str> = others.iter().filter(is_alike).map(|(of, _)| &*of.case.link).collect();
     match (&alike[..], others.first()) {
         ([], Some((next, other))) => {
@@ -182,14 +182,8 @@ fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
     }
 }
 
-/// Whether the difference of two costs of one run is resolved (95 %).
-fn differ(one: &Quoted, other: &Quoted) -> bool {
-    let squares = one.standard_error().zip(other.standard_error()).map(|(a, b)| a * a + b * b);
-    squares.is_some_and(|squares| (one.value() - other.value()).abs() > 1.96 * squares.sqrt())
-}
-
 /// Why there is no answer.
-fn not_measured(record: &Rings) -> String {
+fn not_measured(record: &RingRecord) -> String {
     if record.cases.iter().all(|of| of.case.members == 1) {
         let hop = record.cases.first().and_then(|of| of.ns_per_hop);
         return match hop.map(|hop| hop.quote_cost()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use model::machine::Relation;
-use model::record::{Rings, Series};
+use model::record::{RingRecord, Series};
 use model::ring::{Case, Placement, State};
 use model::summary::CaseSummary;
 
@@ -29,7 +29,7 @@ fn labels(case: &Case) -> [String; 3] {
 }
 
 impl Comparison {
-    pub(crate) fn of(record: &Rings) -> Self {
+    pub(crate) fn of(record: &RingRecord) -> Self {
         let all = |which: usize| record.cases.iter().map(move |of| labels(&of.case)[which].clone());
         Self { seen: [0, 1, 2].map(|which| each_once(all(which))) }
     }
@@ -51,7 +51,7 @@ impl Comparison {
 
     /// The cases link by link, then state by state, then placement by placement: a plan has all
     /// solo rings first.
-    pub(crate) fn in_order<'a>(&self, record: &'a Rings) -> Vec<&'a CaseSummary> {
+    pub(crate) fn in_order<'a>(&self, record: &'a RingRecord) -> Vec<&'a CaseSummary> {
         let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
         cases.sort_by_key(|summary| {
             let own = labels(&summary.case);
@@ -94,7 +94,7 @@ impl Comparison {
     }
 
     /// The laws of scaling. In a comparison at one size there is nothing to say.
-    pub(crate) fn scaling(&self, record: &Rings) -> Vec<String> {
+    pub(crate) fn scaling(&self, record: &RingRecord) -> Vec<String> {
         let is_one = self.header().is_empty();
         let line = |series: &Series| {
             let first = series.cases.first().and_then(|case| record.cases.get(*case));
@@ -106,7 +106,7 @@ impl Comparison {
 }
 
 /// What the placements of a sweep are, and what a hop between CPUs consists of.
-pub(crate) fn placements(record: &Rings) -> Option<String> {
+pub(crate) fn placements(record: &RingRecord) -> Option<String> {
     let relations = record.cases.iter().filter_map(|summary| summary.case.placement.relation());
     let words = |relation: Relation| format!("{relation}: {}", relation.in_words());
     let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
@@ -131,7 +131,7 @@ pub(crate) fn listed<'a>(
     (!all.is_empty()).then(|| format!("{what}: {}", all.join("; ")))
 }
 
-/// Rings in which the kernel counted hardly a switch: their hops are none.
+/// RingRecord in which the kernel counted hardly a switch: their hops are none.
 pub(crate) fn not_switching<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     name: impl Fn(&Case) -> String,
@@ -145,7 +145,7 @@ pub(crate) fn not_switching<'a>(
 
 /// A row for each ring of several whose members have a state, with the cost of its switch and what
 /// that is above state none; nothing without such rings.
-pub(crate) fn states(record: &Rings, comparison: &Comparison) -> Option<String> {
+pub(crate) fn states(record: &RingRecord, comparison: &Comparison) -> Option<String> {
     let rings: Vec<(&CaseSummary, State)> = comparison
         .in_order(record)
         .into_iter()

@@ -1,8 +1,8 @@
-//! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
+//! RingRecord without work: what a switch costs by the size of the ring, and by what carries the token.
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
-use model::record::{Rings, course};
+use model::record::{RingRecord, course};
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
@@ -39,7 +39,7 @@ fn size(summary: &CaseSummary) -> f64 {
 
 /// The figures of a run of rings without work. `index` is its place among the runs that are drawn
 /// together, and stands in every series. Each figure has another id.
-pub(crate) fn figures(run: &Run, record: &Rings, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figure> {
     let groups = groups(record);
     let several_sizes = groups.iter().any(|group| group.cases.len() > 1);
     let all = [
@@ -51,7 +51,7 @@ pub(crate) fn figures(run: &Run, record: &Rings, index: usize) -> Vec<Figure> {
     all.into_iter().flatten().flatten().collect()
 }
 
-fn groups(record: &Rings) -> Vec<Group<'_>> {
+fn groups(record: &RingRecord) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for of in record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
         let name = name(&of.1.case);
@@ -80,7 +80,7 @@ fn name(case: &Case) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn by_size(record: &Rings, groups: &[Group], index: usize) -> Option<Figure> {
+fn by_size(record: &RingRecord, groups: &[Group], index: usize) -> Option<Figure> {
     let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
     let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
     let cost = |of: &Series| format!("A switch costs by {}: {}.", of.name, ends(of));
@@ -121,7 +121,7 @@ fn mark(knee: &Knee, of: &str) -> Mark {
     Mark { x: (low * high).sqrt(), between: Some((low, high)), label: format!("{of}knee{factor}") }
 }
 
-/// Rings of the same size, side by side.
+/// RingRecord of the same size, side by side.
 fn compared(groups: &[Group], index: usize) -> Option<Figure> {
     let cases = || groups.iter().filter_map(|group| Some(&group.cases.first()?.1.case));
     let differs = |of: fn(&Case) -> String| each_once(cases().map(of)).len() > 1;
@@ -141,20 +141,20 @@ fn compared(groups: &[Group], index: usize) -> Option<Figure> {
     };
     let known: Vec<(String, Estimate)> = groups.iter().filter_map(cost).collect();
     let about = match groups.len() - known.len() {
-        0 => format!("Rings of {size}."),
-        left => format!("Rings of {size}. {left} that have no cost of a switch are left out."),
+        0 => format!("RingRecord of {size}."),
+        left => format!("RingRecord of {size}. {left} that have no cost of a switch are left out."),
     };
     bars((id, title, "cost of a switch"), &about, known, index)
 }
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let grouped = Table::new(&run.header.plan, &run.samples);
+    let table = Table::new(&run.header.plan, &run.samples);
     let of_lap = |number: usize, of: &CaseSummary| {
         // A random stream of its own, apart from those of the record.
-        let stream = (3 << 32) + grouped.rank(number);
-        let by_round = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
-        grouped.over_rounds(&by_round, stream)?.scaled(size(of))
+        let stream = (3 << 32) + table.rank(number);
+        let by_round = table.as_found_by_round(number, Sample::cpu_ns_per_hop);
+        table.over_rounds(&by_round, stream)?.scaled(size(of))
     };
     let projected =
         |(_, of): &(usize, &CaseSummary)| Some(Point::bare(size(of), of.projected_cpu_ns_per_lap?));

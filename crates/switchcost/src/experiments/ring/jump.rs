@@ -2,7 +2,7 @@
 
 use model::cost::Levels;
 use model::jump::{self, Place};
-use model::record::Rings;
+use model::record::RingRecord;
 use model::regions::Axis;
 use model::run::unfinished;
 use model::summary::CaseSummary;
@@ -10,7 +10,7 @@ use model::summary::CaseSummary;
 /// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Candidates there: L1 48
 /// KiB.`; nothing where no jump is resolved, or the run did not end. Of rings that differ in their
 /// size only.
-pub(super) fn sentence(record: &Rings) -> String {
+pub(super) fn sentence(record: &RingRecord) -> String {
     if unfinished(record.end.as_ref()).is_some() {
         return String::new();
     }

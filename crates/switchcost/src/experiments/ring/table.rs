@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use comfy_table::Table;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::quote::NotQuotable;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::ring::Case;
 use model::run::unfinished;
 use model::summary::{CaseSummary, Spread, Totals};
@@ -29,7 +29,7 @@ const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean o
 
 const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
 
-pub(crate) fn text(record: &Rings, view: View) -> Text {
+pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let comparison = &Comparison::of(record);
     let mut legend = vec![LEGEND];
     legend.extend(view.wide.then_some(WIDE_LEGEND));
@@ -49,7 +49,7 @@ pub(crate) fn text(record: &Rings, view: View) -> Text {
     }
 }
 
-fn heading(record: &Rings, comparison: &Comparison) -> String {
+fn heading(record: &RingRecord, comparison: &Comparison) -> String {
     let Some((_, case)) = record.header.plan.rings().find(|(_, case)| case.members > 1) else {
         return String::new();
     };
@@ -66,14 +66,14 @@ fn heading(record: &Rings, comparison: &Comparison) -> String {
     format!("\n{kind} members by {links}, policy {policy}, placement {placement}, {work}")
 }
 
-fn table(record: &Rings, comparison: &Comparison, view: View) -> Table {
+fn table(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
     match comparison.header().is_empty() || view.wide {
         true => by_size(record, comparison, view),
         false => by_setting(record, comparison),
     }
 }
 
-fn by_size(record: &Rings, comparison: &Comparison, view: View) -> Table {
+fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
     let mut columns = comparison.header();
     columns.push("members".to_string());
     if view.wide {
@@ -108,9 +108,9 @@ fn by_size(record: &Rings, comparison: &Comparison, view: View) -> Table {
     terminal::table(columns, comparison.in_order(record).into_iter().map(row))
 }
 
-/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
+/// RingRecord that differ in more than their size, without the solo rings beside them: the cheapest hop
 /// first, as that is what waking another costs in all.
-fn by_setting(record: &Rings, comparison: &Comparison) -> Table {
+fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     let mut rings: Vec<&CaseSummary> =
         record.cases.iter().filter(|of| of.case.members > 1).collect();
     let is_whole = unfinished(record.end.as_ref()).is_none();
@@ -186,13 +186,13 @@ pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
     ["-", why].map(String::from)
 }
 
-fn findings(record: &Rings, comparison: &Comparison) -> Vec<String> {
+fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
     let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
     idle.into_iter().collect()
 }
 
 /// Scaling laws, and the figures of all slices.
-fn further(record: &Rings, comparison: &Comparison) -> Vec<String> {
+fn further(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
     let mut lines = comparison.scaling(record);
     let what = "how a switch goes with the core's clock (1: the core bounds it, 0: memory does)";
     lines.extend(listed(what, &record.cases, |case| {

@@ -44,7 +44,7 @@ fn cost_knee_and_law_are_those_that_went_in() {
 fn the_first_line_says_where_the_cost_jumps_and_how_far() {
     let of = |cost: fn(&model::ring::Case) -> u64| {
         let cases = SIZES.iter().map(|members| case(*members, None)).collect();
-        super::answer::headline(&model::record::Rings::of(&run(Experiment::Ring, cases, cost)))
+        super::answer::headline(&model::record::RingRecord::of(&run(Experiment::Ring, cases, cost)))
     };
     let words = of(|case| if case.members <= 10 { 3000 } else { 9000 });
     let jump = " It jumps from 3.01 us to 9.04 us between 10 and 16 members, 3.00x (";

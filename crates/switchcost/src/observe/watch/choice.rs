@@ -8,7 +8,7 @@ use anyhow::Result;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy, Walk};
 use model::run::{Header, Run};
 use model::speed::clock_ghz;
@@ -171,7 +171,7 @@ struct Costs {
 
 impl Costs {
     fn of(run: &Run, clock_ghz: Option<f64>) -> Self {
-        let record = Rings::of(run);
+        let record = RingRecord::of(run);
         let measured_ghz = record.cases.iter().find_map(clock_of);
         Self {
             points: points_of(&record, clock_ghz),
@@ -292,7 +292,7 @@ pub(crate) fn apart() -> Option<Apart> {
     let newest_first = entries.into_iter().rev().filter(fits).take(MOST_SWEEPS);
     newest_first
         .filter_map(|entry| {
-            let record = Rings::of(&read(&entry.path).ok()?);
+            let record = RingRecord::of(&read(&entry.path).ok()?);
             let pairs =
                 record.cases.iter().filter(|of| is_pair(&of.case) && of.case.link == "pipe");
             let hops = pairs.filter_map(|pair| {

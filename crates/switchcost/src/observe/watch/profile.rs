@@ -4,7 +4,7 @@ use model::at_clock::SAME_CLOCK;
 use model::estimate::{Estimate, Speed};
 use model::machine::Machine;
 use model::plan::MINIMUM_ROUNDS;
-use model::record::Rings;
+use model::record::RingRecord;
 use model::ring::{Case, Kind, Walk, Work};
 use model::summary::CaseSummary;
 use schemars::JsonSchema;
@@ -232,7 +232,7 @@ pub(super) fn clock_of(summary: &CaseSummary) -> Option<f64> {
 
 /// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by
 /// array.
-pub(super) fn is_clean(record: &Rings) -> bool {
+pub(super) fn is_clean(record: &RingRecord) -> bool {
     let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
     let held = |of: &&CaseSummary| of.ns_per_switch_above_solo.as_ref().is_some_and(holds);
     let walked = || of_two().filter(|of| of.case.work.as_ref().is_some_and(is_walk));
@@ -242,11 +242,11 @@ pub(super) fn is_clean(record: &Rings) -> bool {
 
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU,
 /// the total cost, and the direct one where the same ring without work was measured beside it.
-/// Rings without any are left out.
+/// RingRecord without any are left out.
 ///
 /// Those at full speed are brought from their clock to `clock_ghz`, where both are known and
 /// differ; others have no clock.
-pub(super) fn points_of(record: &Rings, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
+pub(super) fn points_of(record: &RingRecord, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
     let apart = |summary: &CaseSummary| {
         let clocks = clock_of(summary).zip(clock_ghz);
         let apart = clocks.map(|(then, now)| (then / now).ln());

@@ -385,14 +385,14 @@ proptest! {
 fn a_run_of_rings_is_a_profile() {
     use model::case::{Sample, rings};
     use model::estimate::Speed;
-    use model::record::Rings;
+    use model::record::RingRecord;
     use model::ring::{Op, Placement, Work};
     use model::run::Run;
 
     let mut run =
         Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
-    assert_eq!(points_of(&Rings::of(&run), None), []);
+    assert_eq!(points_of(&RingRecord::of(&run), None), []);
     // The same solo and ring again, with work that costs each switch 1,000 ns more.
     let work = Work::new(4096, 8, Op::Rmw).unwrap();
     let cases = run.header.plan.cases.len();
@@ -410,7 +410,7 @@ fn a_run_of_rings_is_a_profile() {
             .collect();
         run.samples.extend(copies);
     }
-    let record = Rings::of(&run);
+    let record = RingRecord::of(&run);
     let points = points_of(&record, None);
     let [point] = points[..] else { panic!("{points:?}") };
     let of = |case: usize| record.cases[case].ns_per_switch_above_solo.unwrap().interval().unwrap();
@@ -450,7 +450,7 @@ fn a_run_of_rings_is_a_profile() {
         walked.work = Some(Work { walk, ..work });
         other.header.plan.cases[cases] = walked.solo().into();
         other.header.plan.cases[cases + 1] = walked.into();
-        let found = points_of(&Rings::of(&other), None);
+        let found = points_of(&RingRecord::of(&other), None);
         assert_eq!(found.len(), points);
         assert!(found.iter().all(|point| point.walk == walk));
     }
@@ -458,7 +458,7 @@ fn a_run_of_rings_is_a_profile() {
     let mut apart = run.header.plan.ring(cases + 1).unwrap().clone();
     apart.placement = Placement::Pinned { cpus: vec![0, 1], relation: None };
     run.header.plan.cases[cases + 1] = apart.into();
-    assert_eq!(points_of(&Rings::of(&run), None), []);
+    assert_eq!(points_of(&RingRecord::of(&run), None), []);
 }
 
 const PAGE: u64 = 4096;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::case::rings;
+use model::case::{rings, trials};
 use model::ring::Sample;
 use model::run::Run;
-use model::table::ByRound;
+use model::trial;
 use stats::median;
 
 use super::lines;
@@ -38,13 +38,14 @@ pub(crate) fn of_rings(run: &Run) -> Vec<Seen> {
     sound.map(seen).collect()
 }
 
-/// One value a round, by case.
-pub(crate) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
-    let of_case = |(case, rounds): (usize, &ByRound)| {
-        let seen = move |(round, value)| Seen { case, round, value, disturbed: false };
-        rounds.of_all().map(seen).collect::<Vec<Seen>>()
+/// Every sample of trials, by the measure that stands for it.
+pub(crate) fn of_trials(run: &Run) -> Vec<Seen> {
+    let seen = |sample: &trial::Sample| {
+        let value = run.header.plan.trial(sample.case)?.trial.headline().told(sample)?;
+        let (case, round) = (sample.case, sample.round);
+        value.is_finite().then_some(Seen { case, round, value, disturbed: false })
     };
-    cases.iter().enumerate().flat_map(of_case).collect()
+    trials(&run.samples).filter_map(seen).collect()
 }
 
 /// Each value over the median of its case, by round; none where there is only one round.

@@ -17,7 +17,6 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         id: Some(id),
         voluntary_per_s: sleeps,
         preempted_per_s: preempted,
-        yielded_per_s: 0.0,
         migrations_per_s: 2.5,
         cpu_share: 0.42,
         wait_median: between(2_048),
@@ -26,6 +25,7 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         cost_share: Some(Range { low: 0.012, high: 0.021 }),
         preempted_by: (preempted > 0.0)
             .then(|| Preempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
+        ..Row::default()
     }
 }
 

@@ -83,14 +83,9 @@ pub(crate) enum Who {
     /// Nobody: the CPU was idle.
     Idle,
     Thread(ThreadName),
-    /// Those of a process and a name that have ended.
+    /// Those of a process and a name that have ended; `tgid` is 0 of several processes.
     Ended {
         tgid: u32,
-        name: String,
-        inside: bool,
-    },
-    /// Those of a name, of whatever process.
-    Named {
         name: String,
         inside: bool,
     },
@@ -213,8 +208,7 @@ impl Account {
             let before = self.last_pairs.get(&key).copied();
             let since = [0, 1].map(|at| counts[at].saturating_sub(before.unwrap_or_default()[at]));
             if since != [0, 0] && self.looked_ns.is_some() {
-                let sum = self.pairs.entry((who(pair.prev), who(pair.next))).or_default();
-                *sum = [sum[0] + since[0], sum[1] + since[1]];
+                add(self.pairs.entry((who(pair.prev), who(pair.next))).or_default(), since);
             } else if before.is_some() && (is_over(pair.prev) || is_over(pair.next)) {
                 settled.push(key);
             }
@@ -288,20 +282,13 @@ impl Account {
             if lives <= MOST_ENDED && self.pairs.len() <= MOST_PAIRS {
                 return;
             }
-            let names: HashMap<Who, Who> = self
-                .lives
-                .iter()
-                .map(|(who, life)| (who.clone(), self.folded(who, life, level)))
-                .collect();
+            let names = self.lives.iter();
+            let names: HashMap<Who, Who> =
+                names.map(|(who, life)| (who.clone(), self.folded(who, life, level))).collect();
             for (old, mut life) in std::mem::take(&mut self.lives) {
                 let new = names.get(&old).unwrap_or(&old).clone();
-                match &new {
-                    Who::Ended { name, .. } => life.name.clone_from(name),
-                    Who::Named { name, .. } => {
-                        life.name.clone_from(name);
-                        life.tgid = 0;
-                    }
-                    _ => {}
+                if let Who::Ended { tgid, name, .. } = &new {
+                    (life.tgid, life.name) = (*tgid, name.clone());
                 }
                 match self.lives.get_mut(&new) {
                     Some(sum) => sum.used.add(&life.used),
@@ -309,24 +296,22 @@ impl Account {
                 }
             }
             for ((prev, next), counts) in std::mem::take(&mut self.pairs) {
-                let new = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
-                let [prev, next] = new;
-                let sum = self.pairs.entry((prev, next)).or_default();
-                *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+                let [prev, next] = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
+                add(self.pairs.entry((prev, next)).or_default(), counts);
             }
         }
     }
 
     fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
         let lives = |name: &ThreadName| self.last.get(name).is_some_and(|thread| !thread.ended);
-        let Life { tgid, inside, .. } = *life;
-        let name = life.name.clone();
-        match (who, level) {
-            (Who::Thread(of), _) if lives(of) || life.observes => who.clone(),
-            (Who::Thread(_), 0) => Who::Ended { tgid, name, inside },
-            (Who::Thread(_) | Who::Ended { .. }, 1) => Who::Named { name, inside },
-            (Who::Idle, _) | (_, 0 | 1) => who.clone(),
-            _ => Who::Named { name: OTHERS.to_string(), inside },
+        match who {
+            Who::Thread(of) if lives(of) || life.observes => who.clone(),
+            Who::Idle => Who::Idle,
+            Who::Thread(_) | Who::Ended { .. } => Who::Ended {
+                tgid: if level == 0 { life.tgid } else { 0 },
+                name: if level < 2 { life.name.clone() } else { OTHERS.to_string() },
+                inside: life.inside,
+            },
         }
     }
 
@@ -382,6 +367,10 @@ impl Account {
 
 /// What those are called that are too many for names.
 const OTHERS: &str = "(others)";
+
+fn add(sum: &mut Counts, more: Counts) {
+    *sum = [sum[0] + more[0], sum[1] + more[1]];
+}
 
 fn who(name: ThreadName) -> Who {
     if name.tid == 0 { Who::Idle } else { Who::Thread(name) }

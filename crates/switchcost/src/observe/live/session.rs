@@ -45,13 +45,15 @@ struct Moment {
     cpu_ns: u64,
 }
 
+/// What a clock shows, in nanoseconds.
+pub(crate) fn clock_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 impl Moment {
     fn now() -> Self {
-        let of = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
-        Self { ns: of(ClockId::Monotonic), cpu_ns: of(ClockId::ProcessCPUTime) }
+        Self { ns: clock_ns(ClockId::Monotonic), cpu_ns: clock_ns(ClockId::ProcessCPUTime) }
     }
 }
 
@@ -221,11 +223,6 @@ impl Session {
         let preemptions =
             Preemptions::of(account.preempted_by_observer(), &account.total(), seconds);
         Own { ns_per_switch, cpu_ns, share, preemptions }
-    }
-
-    /// Switches for which the kernel ran no program: counted, but without lengths and pairs.
-    pub(crate) fn missed(&self) -> u64 {
-        self.lost().switches
     }
 
     /// What is not in the figures: lines, what matters most first.

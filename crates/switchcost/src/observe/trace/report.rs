@@ -161,7 +161,8 @@ impl Trace {
         timeline: Vec<Point>,
     ) -> Self {
         let (used, price) = (account.total(), costs.price);
-        let total = total_row(&target, &used, seconds, price);
+        let total =
+            Row { name: target.name.clone(), id: target.pid, ..Row::of(&used, seconds, price) };
         let unknown = || costs.profile.why().unwrap_or("it used no CPU time").to_string();
         let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
         let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
@@ -171,6 +172,8 @@ impl Trace {
         let called = costs.profile.known().map(CostProfile::called);
         let mut rows = rows(account, by, seconds, price);
         rows.truncate(MOST_ROWS);
+        let mut pairs = all_pairs(account, seconds, price);
+        pairs.truncate(MOST_LISTED);
         let apart = costs.apart.filter(|_| target.pid.is_some());
         let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
         let mut trace = Self {
@@ -186,7 +189,7 @@ impl Trace {
             command_to_know: costs.command_to_know,
             rows,
             neighbours: neighbours(account, &used, seconds),
-            pairs: dearest(account, seconds, price),
+            pairs,
             lengths: lengths(&used),
             timeline,
             own,
@@ -248,10 +251,6 @@ impl Trace {
     }
 }
 
-fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {
-    Row { name: target.name.clone(), id: target.pid, ..Row::of(used, seconds, price) }
-}
-
 /// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is
 /// told apart.
 fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
@@ -273,13 +272,11 @@ fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
 
 /// How somebody is called in a list.
 pub(super) fn named(account: &Account, who: &Who) -> (String, Option<u32>) {
-    let id = match who {
-        Who::Thread(of) => Some(of.tid),
-        _ => None,
-    };
+    let name = account.life(who).map_or("?".to_string(), |life| life.name.clone());
     match who {
         Who::Idle => ("idle".to_string(), None),
-        _ => (account.life(who).map_or("?".to_string(), |life| life.name.clone()), id),
+        Who::Thread(of) => (name, Some(of.tid)),
+        Who::Ended { .. } => (name, None),
     }
 }
 
@@ -304,12 +301,6 @@ pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<Pa
         let names = |of: &PairRow| (of.from.clone(), of.from_id, of.to.clone(), of.to_id);
         count(other).cmp(&count(one)).then_with(|| names(one).cmp(&names(other)))
     });
-    pairs
-}
-
-fn dearest(account: &Account, seconds: f64, price: Price) -> Vec<PairRow> {
-    let mut pairs = all_pairs(account, seconds, price);
-    pairs.truncate(MOST_LISTED);
     pairs
 }
 

@@ -4,8 +4,33 @@ use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counts::Source;
 use super::profile::WorkingSet;
+
+/// Who counted a program's switches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Source {
+    /// The kernel's counts of each thread, read from /proc now and then: without the last ones of
+    /// threads that ended, and without threads that came and ended in between.
+    #[default]
+    Proc,
+    /// The kernel, told at the command's end by wait4(2): of the command and all children that were
+    /// waited for.
+    Wait4,
+    /// The kernel's counts at each switch, by eBPF: of every thread, for as long as it lived.
+    Tracepoints,
+}
+
+impl Source {
+    /// Behind the counts: `read from /proc`.
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Proc => "read from /proc",
+            Self::Wait4 => "told by wait4",
+            Self::Tracepoints => "counted by kernel tracepoints",
+        }
+    }
+}
 
 /// Bytes of a cache line: of a page that was touched at least one was.
 const LINE_BYTES: u64 = 64;
@@ -62,7 +87,7 @@ impl WorkingSet {
 }
 
 /// All that was read of a program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Seen {
     /// The process.
     pub(crate) pid: u32,

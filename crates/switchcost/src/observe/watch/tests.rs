@@ -214,19 +214,13 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let seen = Seen {
         pid: 7,
         name: "x".into(),
-        command: None,
         watched_ns: 10_000_000_000,
         threads: Some(1),
         voluntary: Reading::Known(9000),
         involuntary: Reading::Known(1000),
-        yields: Reading::default(),
-        migrations: Reading::default(),
-        counted_by: Default::default(),
         cpu_ns: Reading::Known(5_000_000_000),
         resident_bytes: Reading::Known(300 * KIB),
-        windows: Vec::new(),
-        method: Vec::new(),
-        notices: Vec::new(),
+        ..Seen::default()
     };
     let unread = program(0, 300);
     let cost = program_cost(&unread, &points);

@@ -9,7 +9,6 @@ mod tests;
 
 pub(crate) use findings::Profile;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::SystemTime;
@@ -21,11 +20,12 @@ use launcher::{Launcher, Series, look_up, order};
 use preload::layout;
 
 use crate::base::failure::{say, usage};
-use crate::base::secrets::shown;
 use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
-use crate::present::output::{Unstored, put, put_json, say_text};
+use crate::observe::watch::command::{not_measured, words};
+use crate::present::output::{put, put_json, say_text};
+use crate::usage::Launched;
 use findings::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -68,11 +68,7 @@ pub(crate) struct ProfileArgs {
     seed: u64,
 
     #[command(flatten)]
-    output: Unstored,
-
-    /// The command and its arguments; its exit code is this program's
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    of: Launched,
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.
@@ -101,7 +97,7 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
-        self.output.files.check()?;
+        self.of.output.files.check()?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -128,11 +124,9 @@ impl ProfileArgs {
     }
 
     fn plan(&self) -> Plan {
-        let text = |word: &OsString| word.to_string_lossy().into_owned();
-        let words: Vec<String> = self.command.iter().map(text).collect();
         let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
         Plan {
-            command: shown(&words, self.output.files.anonymous),
+            command: words(&self.of.command, self.of.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
             allocators: self.allocator.clone(),
@@ -166,10 +160,8 @@ fn check_library(library: &str) -> Result<()> {
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     args.check()?;
     let plan = args.plan();
-    if let Err(error) = look_up(std::slice::from_ref(&args.command)) {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
-    }
+    look_up(std::slice::from_ref(&args.of.command))
+        .map_err(|error| not_measured(Some(error), None))?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let library = Library::new(&plan.calls, plan.malloc)?;
     let mut launches = Vec::new();
@@ -187,17 +179,17 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         return Ok(code.into());
     }
     let machine = probe::machine::read(Path::new("/"));
-    let about = match args.output.files.anonymous {
+    let about = match args.of.output.files.anonymous {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
     let profile = Profile::of(plan, launches, about, execute::build_info());
-    if !args.output.files.quiet {
-        say_text(&table::text(&profile, args.output.verbose));
+    if !args.of.output.files.quiet {
+        say_text(&table::text(&profile, args.of.output.verbose));
     }
-    let csv =
-        args.output.files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
-    let written = [put_json(&profile, args.output.files.json.as_ref()), csv.unwrap_or(Ok(()))];
+    let files = &args.of.output.files;
+    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
+    let written = [put_json(&profile, files.json.as_ref()), csv.unwrap_or(Ok(()))];
     for error in written.into_iter().filter_map(Result::err) {
         say(&format!("error: {error:#}"));
         // A script that waits for the figures must learn that they are not there.
@@ -224,7 +216,7 @@ fn all_rounds(
         for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
             let shared = Shared::new().map_err(failed)?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
-            let words = library.words(&shared, name, &args.command);
+            let words = library.words(&shared, name, &args.of.command);
             let is_first = launches.is_empty();
             let series = Series {
                 announce: false,

@@ -57,12 +57,10 @@ impl Report {
         let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
         let counts = counts.map(|count| count.clone().map(|count| count as f64));
-        let involuntary_share = match (&seen.voluntary, &seen.involuntary) {
-            (Reading::Known(voluntary), Reading::Known(involuntary)) => {
-                *involuntary as f64 / (voluntary + involuntary).max(1) as f64
-            }
-            _ => 0.0,
-        };
+        let kinds = seen.voluntary.known().zip(seen.involuntary.known());
+        let involuntary_share = kinds.map_or(0.0, |(voluntary, involuntary)| {
+            *involuntary as f64 / (voluntary + involuntary).max(1) as f64
+        });
         let working_set = working_set.map(|set| WorkingSet {
             sampled: set.sampled.map(|of| Sampled { involuntary_share, ..of }),
             ..set

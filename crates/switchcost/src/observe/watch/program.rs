@@ -5,7 +5,7 @@
 //! and its assumptions are in `docs/method.md`.
 
 use model::reading::Reading;
-use model::words::{plain, time, two_digits};
+use model::words::{plain, time_unit, two_digits, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,14 +153,13 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     let direct = direct_by_kind(program, points);
     let direct_share =
         direct.and_then(|of| share(program.direct(of))).map(|share| limited(share).0);
-    let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
         Reading::Known(set) => cost_at(*set, program.between_ns(), points),
-        // Both are needed: both are named at once.
-        Reading::Unknown { why } if points.is_empty() => {
-            Err(lack(format!("working set: {why}; {NO_PROFILE}")))
+        Reading::Unknown { why } => {
+            // Both are needed: both are named at once.
+            let other = if points.is_empty() { format!("; {NO_PROFILE}") } else { String::new() };
+            Err(Lack { why: format!("working set: {why}{other}"), command: None })
         }
-        Reading::Unknown { why } => Err(lack(format!("working set: {why}"))),
     };
     let mut command = None;
     let whole = match cost {
@@ -247,8 +246,16 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
 }
 
 impl ProgramCost {
+    /// Share of the CPU time, where it is estimated.
+    pub(crate) fn share(&self) -> Option<Range> {
+        match self {
+            Self::Estimated { share, .. } => Some(*share),
+            Self::Inconclusive { .. } => None,
+        }
+    }
+
     /// Share of the CPU time for the direct cost alone.
-    pub(super) fn direct_share(&self) -> Option<Range> {
+    pub(crate) fn direct_share(&self) -> Option<Range> {
         let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
         *direct_share
     }
@@ -266,19 +273,15 @@ impl ProgramCost {
         let direct = self.direct_share().map(percents);
         match self {
             Self::Inconclusive { missing, .. } => {
-                let direct = direct.map_or(String::new(), |direct| {
-                    format!("; by the direct cost alone {direct} of the CPU time")
-                });
-                format!("inconclusive: {}{direct}", missing.join("; "))
+                let direct =
+                    direct.map(|of| format!("; by the direct cost alone {of} of the CPU time"));
+                format!("inconclusive: {}{}", missing.join("; "), direct.unwrap_or_default())
             }
             Self::Estimated { share, cost_ns, switches_per_s, .. } => {
-                let direct = direct.map(|direct| format!(", {direct} by the direct cost alone"));
-                format!(
-                    "switching takes {} of the CPU time{}: {}",
-                    percents(*share),
-                    direct.unwrap_or_default(),
-                    switches_in_words(*switches_per_s, *cost_ns),
-                )
+                let direct = direct.map(|of| format!(", {of} by the direct cost alone"));
+                let (share, direct) = (percents(*share), direct.unwrap_or_default());
+                let switches = switches_in_words(*switches_per_s, *cost_ns);
+                format!("switching takes {share} of the CPU time{direct}: {switches}")
             }
         }
     }
@@ -287,31 +290,16 @@ impl ProgramCost {
 /// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told
 /// from 0 on.
 pub(super) fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
-    let (low, high) = (cost_ns.low.max(0.0), cost_ns.high.max(0.0));
-    let words = time(high);
-    let unit = words.split_whitespace().last().unwrap_or("ns");
-    let scale = [("s", 1e9), ("ms", 1e6), ("us", 1e3)].into_iter().find(|(name, _)| *name == unit);
-    let scale = scale.map_or(1.0, |(_, scale)| scale);
-    format!(
-        "{} switches a second at {} {unit} each",
-        count(per_s),
-        range(low / scale, high / scale)
-    )
+    let Range { low, high } = cost_ns.map(|ns| ns.max(0.0));
+    let (scale, unit) = time_unit(high);
+    let each = range(low / scale, high / scale);
+    format!("{} switches a second at {each} {unit} each", count(per_s))
 }
 
-/// A count with a comma for each thousand: `5,300`.
+/// A count with a comma for each thousand, of a broken one three digits: `5,300`.
 pub(super) fn count(value: f64) -> String {
     let text = plain(value);
-    let (whole, rest) =
-        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let mut grouped = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped + rest
+    text.parse().ok().filter(|value| *value >= 1000.0).map_or(text, whole)
 }
 
 /// `1.5 to 2.6`, or one of them where both read the same.

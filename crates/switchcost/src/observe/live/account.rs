@@ -11,8 +11,9 @@ const MOST_ENDED: usize = 4_096;
 const MOST_PAIRS: usize = 16_384;
 
 /// Which processes are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
+    #[default]
     All,
     Process(u32),
     /// A process and all that descends from it.
@@ -107,7 +108,7 @@ pub(crate) struct Life {
 /// Counts of a pair, voluntary and involuntary.
 type Counts = [u64; 2];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Account {
     scope: Scope,
     /// The process that looks; 0 if none is known.
@@ -128,22 +129,9 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(scope: Scope) -> Self {
-        let inside = match scope {
-            Scope::All => HashSet::new(),
-            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
-        };
-        Self {
-            scope,
-            observer: 0,
-            inside,
-            starter: None,
-            last: HashMap::new(),
-            last_pairs: HashMap::new(),
-            looked_ns: None,
-            lives: HashMap::new(),
-            pairs: HashMap::new(),
-            most_ended: 0,
-        }
+        let mut account = Self::default();
+        account.set_scope(scope);
+        account
     }
 
     /// The same, by process `observer`: what it does to those that it looks at is told apart.
@@ -153,8 +141,11 @@ impl Account {
 
     /// Looks from now on at what this process is the root of.
     pub(crate) fn set_scope(&mut self, scope: Scope) {
-        let Self { scope: own, inside, .. } = Self::new(scope);
-        (self.scope, self.inside) = (own, inside);
+        self.scope = scope;
+        self.inside = match scope {
+            Scope::All => HashSet::new(),
+            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
+        };
     }
 
     /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the

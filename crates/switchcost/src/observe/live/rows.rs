@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
+use model::program::{Price, Range};
 use model::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use textwrap::core::display_width;
 use super::By;
 use super::account::{Account, Life, Use, Who};
 use super::labels::Labels;
-use crate::observe::price::{Price, Range};
 
 /// What rows are sorted by, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

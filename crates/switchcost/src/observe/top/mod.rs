@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use model::program::{CostProfile, Price};
 use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,9 +23,7 @@ use crate::observe::live::By;
 use crate::observe::live::account::Scope;
 use crate::observe::live::rows::{Row, Sort, rows};
 use crate::observe::live::session::{LOOK, Own, Session};
-use crate::observe::price::Price;
 use crate::observe::watch;
-use crate::observe::watch::profile::CostProfile;
 use crate::present::output::{for_people, ignore_broken_pipe, print_on};
 use keys::{Action, State};
 use terminal::Terminal;

@@ -1,5 +1,6 @@
 //! The screen of a captured state, to the letter.
 
+use model::program::Range;
 use model::reading::Reading;
 
 use super::keys::{Action, Key, State};
@@ -8,7 +9,6 @@ use super::{SCHEMA, Update};
 use crate::observe::live::By;
 use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
 use crate::observe::live::session::Own;
-use crate::observe::price::Range;
 
 fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
     let between = |high_ns| Some(Between { low_ns: high_ns / 2, high_ns });

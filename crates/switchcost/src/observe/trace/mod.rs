@@ -20,22 +20,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
 use launcher::look_up;
+use model::program::{Price, ProgramCost};
 use model::reading::Reading;
 use probe::program::{WatchError, Watched};
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::usage;
 use crate::base::values::{Destination, bytes};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
-use crate::observe::live::account::Scope;
+use crate::observe::live::account::{Account, Scope};
 use crate::observe::live::session::{LOOK, Session, cpus};
-use crate::observe::price::Price;
 use crate::observe::watch::command::{Command, not_measured};
 use crate::observe::watch::findings::Report;
-use crate::observe::watch::program::ProgramCost;
 use crate::observe::watch::{self, Chosen, Watcher, traced};
-use crate::present::output::{Files, Unstored, check_place, print_text, put, put_json, say_text};
+use crate::present::output::{
+    Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
+};
 use model::words::grouped;
 use recording::Recording;
 use report::{Costs, Target, Timeline};
@@ -148,27 +149,24 @@ impl TraceArgs {
 
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
     /// written.
-    fn write(&self, trace: &Trace, session: &Session, recording: Option<Recording>) -> Result<()> {
-        let output = &self.output;
+    fn write(&self, trace: &Trace, account: &Account, recording: Option<Recording>) -> bool {
+        let Unstored { files, verbose } = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
-        let mut errors = Vec::new();
-        if !output.files.quiet {
-            let text = table::text(trace, output.verbose);
-            match is_taken || !self.command.is_empty() {
-                true => say_text(&text),
-                false => errors.extend(print_text(&text).context("cannot print the figures").err()),
+        let print = || {
+            let text = table::text(trace, *verbose);
+            if is_taken || !self.command.is_empty() {
+                say_text(&text);
+                return Ok(());
             }
-        }
-        errors.extend(recording.and_then(|recording| recording.finish().err()));
-        errors.extend(put_json(trace, output.files.json.as_ref()).err());
-        let csv =
-            output.files.csv.as_ref().map(|to| put(&exports::pairs_csv(&session.account)?, to));
-        errors.extend(csv.and_then(Result::err));
-        let folded = self.folded.as_ref().map(|to| put(&exports::folded(&session.account), to));
-        errors.extend(folded.and_then(Result::err));
-        let last = errors.pop();
-        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-        last.map_or(Ok(()), Err)
+            print_text(&text).context("cannot print the figures")
+        };
+        all_written([
+            if files.quiet { Ok(()) } else { print() },
+            recording.map_or(Ok(()), Recording::finish),
+            put_json(trace, files.json.as_ref()),
+            files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
+            self.folded.as_ref().map_or(Ok(()), |to| put(&exports::folded(account), to)),
+        ])
     }
 }
 
@@ -218,8 +216,10 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         }
         None => direct_only(named),
     };
-    tracing.tell(target, costs)?;
-    Ok(interrupt.exit_code().unwrap_or(0).into())
+    Ok(match tracing.tell(target, costs) {
+        true => interrupt.exit_code().unwrap_or(0).into(),
+        false => ExitCode::FAILURE,
+    })
 }
 
 /// A command.
@@ -236,9 +236,7 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let name = ended.words.first().cloned().unwrap_or_default();
     let target = Target { name, pid: Some(ended.pid), command: Some(ended.words.clone()) };
     // The exit code is the command's.
-    if let Err(error) = tracing.tell(target, costs) {
-        say(&format!("error: {error:#}"));
-    }
+    tracing.tell(target, costs);
     Ok(ended.exit_code())
 }
 
@@ -313,8 +311,8 @@ impl<'a> Tracing<'a> {
         timeline.add(elapsed.as_secs_f64(), total);
     }
 
-    /// Prints the figures and writes what was asked for.
-    fn tell(self, target: Target, costs: Costs) -> Result<()> {
+    /// Prints the figures and writes what was asked for; whether all could be written.
+    fn tell(self, target: Target, costs: Costs) -> bool {
         let Self { args, session, recording, timeline, mut notices, .. } = self;
         notices.extend(recording.as_ref().and_then(full));
         let account = &session.account;
@@ -328,7 +326,7 @@ impl<'a> Tracing<'a> {
         trace.missed_switches = session.lost().switches;
         trace.notices = session.gaps();
         trace.notices.extend(notices);
-        args.write(&trace, &session, recording)
+        args.write(&trace, account, recording)
     }
 }
 

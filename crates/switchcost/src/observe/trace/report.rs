@@ -1,5 +1,6 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
+use model::program::{CostProfile, Price, Range, percents};
 use model::reading::Reading;
 use model::words::{grouped, plain};
 use schemars::JsonSchema;
@@ -12,9 +13,7 @@ use crate::observe::live::account::{Account, Use, Who};
 use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
-use crate::observe::price::{Price, Range, percents};
 use crate::observe::watch::Apart;
-use crate::observe::watch::profile::CostProfile;
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;

@@ -1,10 +1,10 @@
 //! `switchcost trace` on the terminal.
 
+use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
 use crate::observe::live::rows::{Between, LEGEND, below, head, percent_range, row_line};
-use crate::observe::price::{Range, percents};
 use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.

@@ -1,5 +1,6 @@
 //! The report of a captured state, to the letter.
 
+use model::program::{CostProfile, Direct, Price, Range};
 use model::reading::Reading;
 use switchtrace::{Thread, ThreadName};
 
@@ -12,9 +13,7 @@ use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::Preemptions;
 use crate::observe::live::session::Own;
 use crate::observe::live::tests::{name, pair, thread};
-use crate::observe::price::{Direct, Price, Range};
 use crate::observe::watch::Apart;
-use crate::observe::watch::profile::CostProfile;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -1,12 +1,12 @@
 //! What is said of a program: the answer first, what refilling caches takes, and the command that
 //! would tell more.
 
+use model::program::{
+    ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost, switches_in_words,
+};
 use model::reading::Reading;
 
-use super::profile::ProfilePoint;
-use super::program::{Program, ProgramCost, count, program_cost, switches_in_words};
 use super::seen::{NotRead, Remedy, Seen};
-use crate::observe::price::{Range, percents};
 use crate::present::terminal::figure;
 
 /// The answer in a sentence: the share of both costs where the working set was read, its costs are

@@ -8,21 +8,18 @@ use anyhow::Result;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
+use model::program::{
+    Candidate, CostProfile, NO_PROFILE, QUICK, Range, WorkingSet, Worth, choose, clock_of, cost_at,
+    cost_of, direct, is_clean, is_of_two, is_walk, points_of, short, unfinished,
+};
 use model::record::Record;
 use model::ring::{Case, Kind, Policy, Walk};
 use model::run::{Header, Run};
 use model::speed::clock_ghz;
 
-use super::candidate::{Candidate, NO_PROFILE, Worth, choose, unfinished};
-use super::lookup::cost_at;
-use super::profile::{
-    CostProfile, QUICK, WorkingSet, clock_of, cost_of, direct, is_clean, is_of_two, is_walk,
-    points_of, short,
-};
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
 use crate::engine::store::{Entry, Folder, find, header, read};
-use crate::observe::price::Range;
 use crate::present::terminal::counted;
 
 /// Which runs may be the profile without being asked for: costs of a second's measurement for

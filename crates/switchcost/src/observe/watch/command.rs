@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
-use launcher::{Launcher, LauncherError, Series, Used};
+use launcher::{Launcher, LauncherError, Run, Series, Used};
+use model::program::WorkingSet;
 use model::reading::Reading;
 use probe::program::Watched;
 
 use super::choice::Chosen;
 use super::counts::told;
 use super::findings::{Report, SeenSet};
-use super::profile::WorkingSet;
 use super::reading::Watcher;
 use super::seen::{NotRead, Remedy, Seen};
 use crate::base::failure::{Interrupted, say};
@@ -70,15 +70,33 @@ impl Command {
 
     /// What it used, once it has ended.
     pub(crate) fn end(self) -> Result<Ended> {
-        let Self { mut launcher, words, pid, watcher } = self;
-        let used = match launcher.run() {
-            Ok(Some(run)) => run.used,
-            run => return Err(not_measured(run.err(), launcher.signal())),
-        };
-        // The end of the series: only then the launcher's signal is known.
-        let _ = launcher.run();
-        Ok(Ended { words, pid, watcher, used, stopped: launcher.stopped_alone() })
+        let Self { launcher, words, pid, watcher } = self;
+        let mut used = None;
+        let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
+        let used = used.ok_or_else(|| not_measured(failed, signal))?;
+        Ok(Ended { words, pid, watcher, used, stopped })
     }
+}
+
+/// How a series ended.
+pub(crate) struct Over {
+    pub(crate) failed: Option<LauncherError>,
+    /// The last signal that asked to stop.
+    pub(crate) signal: Option<u8>,
+    /// One that reached the launcher alone.
+    pub(crate) stopped: Option<LauncherError>,
+}
+
+/// Takes all runs of a series. Once it is over a signal ends this program again.
+pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(Run)) -> Over {
+    let failed = loop {
+        match launcher.run() {
+            Ok(Some(run)) => take(run),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    Over { failed, signal: launcher.signal(), stopped: launcher.stopped_alone() }
 }
 
 /// The words of a command, as far as they may be shown.

@@ -1,15 +1,16 @@
 //! What `cost --pid` and `cost -- CMD` say of a program.
 
+use model::program::{
+    CostProfile, Direct, Program, ProgramCost, Range, Sampled, WorkingSet, direct_by_kind,
+    program_cost,
+};
 use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
-use super::profile::{CostProfile, Sampled, WorkingSet};
-use super::program::{Program, ProgramCost, direct_by_kind, program_cost};
 use super::seen::{NotRead, Seen};
-use crate::observe::price::{Direct, Range};
 
 /// Version of [`Report`].
 pub(crate) const SCHEMA: u32 = 1;

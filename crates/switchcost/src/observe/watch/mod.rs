@@ -1,17 +1,13 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
 mod answer;
-mod candidate;
 mod choice;
 pub(crate) mod command;
 mod counts;
 pub(crate) mod findings;
-mod lookup;
-pub(crate) mod profile;
-pub(crate) mod program;
 pub(crate) mod quick;
 mod reading;
-mod refill;
+mod sampled;
 mod seen;
 mod table;
 #[cfg(test)]
@@ -25,6 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use charts::printable;
 use clap::Args;
+use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};
@@ -33,11 +30,9 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{self, Session};
-use crate::observe::price::Direct;
 use crate::present::output::{Output, print, put_json};
 use choice::Accepts;
 use command::Command;
-use profile::ProfilePoint;
 use reading::LOOK;
 
 pub(crate) use choice::{Apart, Chosen, apart, named};
@@ -196,7 +191,7 @@ pub(crate) fn newest() -> Result<Chosen, String> {
 
 /// The cost of the switch itself by its kind, of whatever program; where the costs have it.
 pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
-    refill::direct_of(points, None)
+    direct_of(points, None)
 }
 
 fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {

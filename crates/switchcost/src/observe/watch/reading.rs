@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use model::program::{PageSizes, Program, Window, WorkingSet};
 use model::reading::Reading;
 use probe::accesses::Sampler;
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
@@ -10,10 +11,8 @@ use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 use super::choice::Chosen;
 use super::counts::{NOT_IN_PROC, untraced};
 use super::findings::{Report, SeenSet};
-use super::profile::WorkingSet;
-use super::program::Program;
-use super::refill;
-use super::seen::{NotRead, PageSizes, Remedy, Seen, Source, Window};
+use super::sampled;
+use super::seen::{NotRead, Remedy, Seen, Source};
 use crate::base::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
@@ -299,7 +298,7 @@ impl Watcher {
     fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
         let Ok(sampler) = &self.sampler else { return self.touched(method) };
         let seen = sampler.seen();
-        match refill::working_set(seen) {
+        match sampled::working_set(seen) {
             Ok(set) => {
                 method.push(format!(
                     "its working set is estimated from {} samples of its accesses by how often \

@@ -8,18 +8,16 @@ use launcher::{Ending, Run, Used};
 use model::estimate::Estimate;
 use model::machine::CpuAccounting;
 use model::plan::MINIMUM_ROUNDS;
+use model::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
 use model::reading::Reading;
 use model::reading::Reading::Known;
+use model::used::{Split, Sums, of_logarithm};
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median, median_interval};
 
 use super::plan::Plan;
-use super::split::Split;
-use crate::observe::price::Range;
-use crate::observe::watch::profile::{CostProfile, WorkingSet};
-use crate::observe::watch::program::{Program, ProgramCost, program_cost};
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +144,7 @@ impl Summary {
             endings: endings.into_iter().collect(),
             figures,
             missing,
-            split: Split::of(runs, clock),
+            split: Split::of(sums(runs), clock),
             outliers: outliers(runs),
             switching: None,
         })
@@ -193,6 +191,17 @@ fn estimate(values: Vec<f64>, plan: &Plan) -> Option<Estimate> {
         resolved: interval.is_some_and(|interval| !interval.includes_zero()),
         ..estimate
     })
+}
+
+fn sums(runs: &[&Run]) -> Sums {
+    let sum = |of: fn(&Used) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
+    Sums {
+        cpu: sum(|used| used.total().cpu_ns()),
+        user: sum(|used| used.total().user_ns),
+        own: sum(|used| used.own_cpu_ns.known().copied().unwrap_or(used.total().cpu_ns())),
+        sampled_user: sum(|used| used.sampled.known().map_or(0, |of| of.user_ns)),
+        sampled: sum(|used| used.sampled.known().map_or(0, |of| of.both_ns)),
+    }
 }
 
 fn outliers(runs: &[&Run]) -> Vec<Outlier> {
@@ -263,12 +272,12 @@ impl Switching {
         let cost = program_cost(&program, points);
         let cost = profile.why().map_or(cost.clone(), |why| cost.clone().without_profile(why));
         let cpu_ns = median("cpu_ns").unwrap_or(0.0);
-        let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
-        let (share, direct) = match cost {
-            ProgramCost::Estimated { share, direct_share, .. } => (Some(share), direct_share),
-            ProgramCost::Inconclusive { .. } => (None, None),
-        };
-        let (overhead_ns, direct_overhead_ns) = (share.map(overhead), direct.map(overhead));
+        let overhead = |share: Range| share.map(|end| end * cpu_ns);
+        let [overhead_ns, direct_overhead_ns] = match &cost {
+            ProgramCost::Estimated { .. } => [cost.share(), cost.direct_share()],
+            ProgramCost::Inconclusive { .. } => [None; 2],
+        }
+        .map(|share| share.map(overhead));
         Self { profile, cost, overhead_ns, direct_overhead_ns, notices }
     }
 }
@@ -291,27 +300,20 @@ fn second() -> usize {
     1
 }
 
-impl Ratio {
-    /// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both
-    /// ran to their end. It is estimated on the logarithm, so that second / first and first /
-    /// second say the same.
-    pub(super) fn over(
-        runs: &[&Run],
-        [base, command]: [usize; 2],
-        name: &str,
-        of: fn(&Run) -> u64,
-        plan: &Plan,
-    ) -> Option<Self> {
-        let of_command = |number| runs.iter().filter(move |run| run.command == number);
-        let seconds: BTreeMap<u32, u64> =
-            of_command(command).map(|run| (run.round, of(run))).collect();
-        let log_ratio = |first: &&Run| {
-            let (a, b) = (of(first), *seconds.get(&first.round)?);
-            (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
-        };
-        let log = estimate(of_command(base).filter_map(log_ratio).collect(), plan)?;
-        let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
-        let estimate = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
-        Some(Self { of: name.to_owned(), command, estimate })
-    }
+/// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both ran to
+/// their end. It is estimated on the logarithm, so that second / first and first / second say the
+/// same.
+pub(super) fn ratio(
+    runs: &[&Run],
+    [base, command]: [usize; 2],
+    of: impl Fn(&Run) -> u64,
+    plan: &Plan,
+) -> Option<Estimate> {
+    let of_command = |number| runs.iter().filter(move |run| run.command == number);
+    let seconds: BTreeMap<u32, u64> = of_command(command).map(|run| (run.round, of(run))).collect();
+    let log_ratio = |first: &&Run| {
+        let (a, b) = (of(first), *seconds.get(&first.round)?);
+        (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
+    };
+    estimate(of_command(base).filter_map(log_ratio).collect(), plan).map(of_logarithm)
 }

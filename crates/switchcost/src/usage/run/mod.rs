@@ -7,7 +7,6 @@ pub(crate) mod gate;
 mod markdown;
 mod plan;
 pub(crate) mod record;
-mod split;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,6 +20,7 @@ use anyhow::Result;
 use clap::Args;
 use launcher::{Launcher, Run, Series, Used, look_up};
 use model::comparison::LIMIT;
+use model::program::{CostProfile, WorkingSet};
 use model::reading::Reading;
 use stats::{median, median_interval};
 
@@ -30,12 +30,11 @@ use crate::base::values::{Destination, above_zero, each_once, share, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::engine::progress::RunsProgress;
-use crate::observe::watch::command::{not_measured, words};
-use crate::observe::watch::profile::{CostProfile, WorkingSet};
+use crate::observe::watch::command::{Over, finish, not_measured, words};
 use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
-use crate::present::output::{Files, check_place, put, say_text, to_json};
+use crate::present::output::{Files, all_written, check_place, put, say_text, to_json};
 use crate::usage::Launched;
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
@@ -170,24 +169,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let Plan { runs: count, warmup, seed, tree, show_output, .. } = plan;
     let discard = !show_output && warmup.saturating_add(count) > 1;
-    let (announce, discard_first) = (false, false);
-    let series =
-        Series { commands, warmup, runs: count, seed, tree, announce, discard, discard_first };
-    let mut launcher = Launcher::start(series)?;
+    let whole = Series { announce: false, ..Series::watched(&[]) };
+    let series = Series { commands, warmup, runs: count, seed, tree, discard, ..whole };
     let mut runs = Vec::new();
     let mut progress = SoFar::new(&plan, args.of.output.files.quiet);
-    let failed = loop {
-        match launcher.run() {
-            Ok(Some(run)) => runs.push(run),
-            Ok(None) => break None,
-            Err(error) => break Some(error),
-        }
+    let Over { failed, signal, stopped } = finish(Launcher::start(series)?, |run| {
+        runs.push(run);
         progress.show(&runs, &plan);
-    };
+    });
     progress.bar.end();
-    let (signal, stopped) = (launcher.signal(), launcher.stopped_alone());
-    // From here on a signal ends this program again.
-    drop(launcher);
     if let Some(error) = &failed {
         say(&format!("error: {error}"));
         if runs.is_empty() {
@@ -283,8 +273,8 @@ fn write(
         let (machine, about) = match args.of.output.files.anonymous {
             false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
             true => {
-                let (machine, accounting) = machine;
-                ((execute::anonymous(machine), accounting), (started, None, Vec::new(), build))
+                let machine = (execute::anonymous(machine.0), machine.1);
+                (machine, (started, None, Vec::new(), build))
             }
         };
         let mut record = Record::new(plan, runs, machine, about);
@@ -302,14 +292,7 @@ fn write(
             outputs.push((to, to_json(&record)));
         }
     }
-    let mut all = true;
-    for (to, bytes) in outputs {
-        if let Err(error) = bytes.and_then(|bytes| put(&bytes, to)) {
-            say(&format!("error: {error:#}"));
-            all = false;
-        }
-    }
-    all
+    all_written(outputs.into_iter().map(|(to, bytes)| put(&bytes?, to)))
 }
 
 /// A row for each run.

@@ -8,7 +8,7 @@ use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Ratio, Summary};
+use super::findings::{Ratio, Summary, ratio};
 use super::gate::Gate;
 use super::plan::Plan;
 use crate::observe::watch::Source;
@@ -95,15 +95,13 @@ impl Record {
         }
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
-            let of = [0, command];
-            ratios.extend(Ratio::over(&whole, of, "real_ns", |run| run.used.real_ns, &plan));
-            ratios.extend(Ratio::over(
-                &whole,
-                of,
-                "cpu_ns",
-                |run| run.used.total().cpu_ns(),
-                &plan,
-            ));
+            let mut over = |name: &str, of: fn(&Run) -> u64| {
+                let estimate = ratio(&whole, [0, command], of, &plan);
+                let of = name.to_owned();
+                ratios.extend(estimate.map(|estimate| Ratio { of, command, estimate }));
+            };
+            over("real_ns", |run| run.used.real_ns);
+            over("cpu_ns", |run| run.used.total().cpu_ns());
         }
         Self {
             schema: SCHEMA,

@@ -93,7 +93,7 @@ pub(crate) enum Who {
 }
 
 /// What is known of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Life {
     /// Its process; 0 if it is of several.
     pub(crate) tgid: u32,
@@ -167,15 +167,9 @@ impl Account {
                 before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
             let used = is_news.then(|| Use::since(thread, before));
             if let Some(used) = used.filter(|used| *used != Use::default()) {
-                let inside = self.is_inside(thread.tgid);
-                let observes = self.observes(thread);
-                let life = self.lives.entry(Who::Thread(thread.name)).or_insert_with(|| Life {
-                    tgid: thread.tgid,
-                    name: String::new(),
-                    inside,
-                    observes,
-                    used: Use::default(),
-                });
+                let (tgid, inside) = (thread.tgid, self.is_inside(thread.tgid));
+                let new = Life { tgid, inside, observes: self.observes(thread), ..Life::default() };
+                let life = self.lives.entry(Who::Thread(thread.name)).or_insert(new);
                 life.name.clone_from(&thread.comm);
                 life.used.add(&used);
             }

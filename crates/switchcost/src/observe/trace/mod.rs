@@ -195,7 +195,8 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     };
     let end = Instant::now() + args.seconds;
     tracing.follow(|session, longest| {
-        let until_look = watcher.as_mut().and_then(|of| of.look_if_due(|so| interrupt.wait(so)));
+        let watcher = watcher.as_mut();
+        let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
         let left = end.saturating_duration_since(Instant::now());
         interrupt.wait(longest.min(left).min(until_look.unwrap_or(longest)))
             || left.is_zero()

@@ -221,10 +221,7 @@ pub(super) fn best(
 }
 
 fn why(candidate: &Candidate, answers: bool) -> String {
-    let kind = match candidate.is_quick {
-        true => "quick measurement of `run`",
-        false => "run of `cost`",
-    };
+    let kind = if candidate.is_quick { "quick measurement of `run`" } else { "run of `cost`" };
     let reaches = if answers { " that covers the working set" } else { "" };
     format!("the best {kind} on this machine{reaches}")
 }

@@ -19,7 +19,7 @@ use super::seen::{NotRead, Remedy, Seen};
 use crate::base::failure::{Interrupted, say};
 use crate::base::secrets::shown;
 use crate::observe::live::account::Scope;
-use crate::observe::live::session::Session;
+use crate::observe::live::session::{LOOK, Session};
 
 /// One that runs.
 pub(crate) struct Command {
@@ -27,6 +27,8 @@ pub(crate) struct Command {
     words: Vec<String>,
     pid: u32,
     watcher: Option<Watcher>,
+    /// How rarely its memory is looked at: only for windows and samples, where it is not traced.
+    rarely: Option<Duration>,
 }
 
 /// One that has ended, and what was seen of it.
@@ -51,26 +53,28 @@ impl Command {
             Ok(Some(pid)) => pid,
             started => return Err(not_measured(started.err(), launcher.signal())),
         };
+        let rarely = session.is_some().then_some(LOOK);
         session.into_iter().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
         // It may have ended already: then only its usage is known.
         let program = Watched::find(Path::new("/"), pid as i32).ok();
         let watcher = program.map(|program| Watcher::new(program, None));
-        Ok(Self { launcher, words: self::words(words, anonymous), pid, watcher })
+        Ok(Self { launcher, words: self::words(words, anonymous), pid, watcher, rarely })
     }
 
-    /// Waits for its end, so long or without end; gives whether it has come. Its memory is looked
-    /// at only when that is due, as it may take a CPU from it.
+    /// Waits for its end, so long or without end; gives whether it has come. It is looked at only
+    /// when that is due, as it may take a CPU from it.
     pub(crate) fn wait(&mut self, longest: Option<Duration>) -> bool {
         let wait = |longest| self.launcher.wait_for_answer(longest);
         // What cannot be read is said in the figures.
         let watcher = self.watcher.as_mut();
-        let until_look = watcher.and_then(|of| of.look_if_due(|longest| wait(Some(longest))));
+        let until_look =
+            watcher.and_then(|of| of.look_if_due(self.rarely, |longest| wait(Some(longest))));
         wait(until_look.into_iter().chain(longest).min())
     }
 
     /// What it used, once it has ended.
     pub(crate) fn end(self) -> Result<Ended> {
-        let Self { launcher, words, pid, watcher } = self;
+        let Self { launcher, words, pid, watcher, .. } = self;
         let mut used = None;
         let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
         let used = used.ok_or_else(|| not_measured(failed, signal))?;

@@ -94,22 +94,26 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
-    /// Time until it is to be looked at: for a window, or for samples before they are overwritten.
-    fn until_look(&self) -> Option<Duration> {
-        let since = |last: Duration| self.started.elapsed().saturating_sub(last);
-        let until_samples = || {
-            let last = self.last_look.filter(|_| self.sampler.is_ok() && !self.ended)?;
-            Some(LOOK.saturating_sub(since(last)))
-        };
-        self.until_window().into_iter().chain(until_samples()).min()
+    /// Time until it is to be looked at: for a window, for samples before they are overwritten, or
+    /// as `rarely` as that.
+    fn until_look(&self, rarely: Option<Duration>) -> Option<Duration> {
+        let every = if self.sampler.is_ok() { Some(LOOK) } else { rarely };
+        let since = self.last_look.map(|last| self.started.elapsed().saturating_sub(last));
+        let until = every.zip(since).filter(|_| !self.ended);
+        let until = until.map(|(every, since)| every.saturating_sub(since));
+        self.until_window().into_iter().chain(until).min()
     }
 
     /// One look if it is time for one; gives the time until the next, if there is any to come.
-    pub(crate) fn look_if_due(&mut self, wait: impl Fn(Duration) -> bool) -> Option<Duration> {
-        if self.last_look.is_none() || self.until_look() == Some(Duration::ZERO) {
+    pub(crate) fn look_if_due(
+        &mut self,
+        rarely: Option<Duration>,
+        wait: impl Fn(Duration) -> bool,
+    ) -> Option<Duration> {
+        if self.last_look.is_none() || self.until_look(rarely) == Some(Duration::ZERO) {
             self.look(wait).ok()?;
         }
-        self.until_look()
+        self.until_look(rarely)
     }
 
     fn window_if_due(&mut self, wait: impl Fn(Duration) -> bool) -> Result<(), WatchError> {

@@ -9,14 +9,14 @@ use model::estimate::Estimate;
 use model::machine::Machine;
 use model::plan::MINIMUM_ROUNDS;
 use model::run::Build;
-use model::used::of_logarithm;
+use model::used::{Known, is_bound, of_logarithm, widened};
 use preload::layout;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 use threadclock::Tier;
 
-use super::launches::{Counted, Known, Launch, Plan, Sum, What, is_allocator};
+use super::launches::{Counted, Launch, Plan, Sum, What, is_allocator, median_known};
 use crate::present::output::csv::{self, known};
 
 /// Version of [`Profile`].
@@ -133,7 +133,7 @@ impl Profile {
             build,
             machine,
             ratios,
-            known: Known::median(&launches),
+            known: median_known(&launches),
             added_ns: median(&launches.iter().filter_map(|of| of.own_ns).collect::<Vec<f64>>()),
             notices: notices(&plan, &launches, &rows),
             plan,
@@ -232,7 +232,7 @@ impl Row {
         let shares = sums.iter().map(|(cpu_ns, sum)| Some(sum.net_ns / (*cpu_ns)?));
         let calls: Vec<f64> = sums.iter().map(|(_, sum)| sum.calls as f64).collect();
         let all = sums.iter().map(|(_, sum)| sum.clone()).reduce(Sum::and)?;
-        let known = Known::median(launches.iter().copied());
+        let known = median_known(launches.iter().copied());
         let ns_per_call = over(each(|sum| sum.net_ns))?;
         let is_bound = is_bound(ns_per_call.value, known);
         // A call takes no less than nothing.
@@ -270,25 +270,6 @@ impl Row {
     pub(super) fn at_most_ns(&self) -> f64 {
         self.ns_per_call.high.unwrap_or(self.most_ns)
     }
-}
-
-/// A time of which a larger part may be overlap is an upper bound and no more.
-const MOST_OVERLAP: f64 = 0.3;
-
-/// Whether more of a time than [`MOST_OVERLAP`] may be that by which a known call is told too long
-/// or too short.
-pub(super) fn is_bound(ns: f64, known: Option<Known>) -> bool {
-    ns <= 0.0
-        || known.is_none_or(|known| {
-            known.overlap_ns() + known.shortfall_ns() > MOST_OVERLAP * (ns + known.shortfall_ns())
-        })
-}
-
-/// An estimate whose ends lie further out.
-fn widened(of: Estimate, ends: impl Fn(f64) -> [f64; 2]) -> Estimate {
-    let (low, high) = (of.low.map(|low| ends(low)[0]), of.high.map(|high| ends(high)[1]));
-    let resolved = low.is_some_and(|low| low > 0.0) || high.is_some_and(|high| high < 0.0);
-    Estimate { low, high, resolved, ..of }
 }
 
 /// Allocators whose calls differ in number by more are not compared: they are not of the same

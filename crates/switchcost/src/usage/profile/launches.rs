@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use launcher::{Ending, Used};
+use model::used::Known;
 use preload::bins::{edges, sizes};
 use preload::layout::{ALLOCATOR, KNOWN_CALLS, Kind, NOTHING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::median;
 use threadclock::Tier;
 
 use super::memory::{Calls, Counts, Times};
@@ -134,7 +134,7 @@ impl Launch {
             clocks: clocks.map(|tier| tier.name().to_string()).collect(),
             empty_ns,
             empty_call_ns: typical(Kind::Named(NOTHING)),
-            known: Known::of(typical),
+            known: known(typical),
             // Of a named function it was taken with a reading of the clock in it.
             own_ns: match plan.malloc {
                 true => own_ns,
@@ -167,48 +167,20 @@ impl Launch {
     }
 }
 
-/// A call of eight dependent multiplications, which waits for nothing before it, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Known {
-    /// As calls of the command are told.
-    pub(crate) told_ns: f64,
-    /// Each of sixteen in a row, without readings between them: they overlap.
-    pub(crate) in_a_row_ns: f64,
-    /// The same where each waits for the one before: nothing overlaps.
-    pub(crate) chained_ns: f64,
+/// By what intervals of these kinds take.
+fn known(typical_ns: impl Fn(Kind) -> Option<f64>) -> Option<Known> {
+    let empty_ns = typical_ns(Kind::Empty)?;
+    let each = |kind| Some((typical_ns(kind)? - empty_ns) / KNOWN_CALLS as f64);
+    Some(Known {
+        told_ns: typical_ns(Kind::Known)? - empty_ns,
+        in_a_row_ns: each(Kind::KnownInARow)?,
+        chained_ns: each(Kind::KnownChained)?,
+    })
 }
 
-impl Known {
-    /// By what intervals of these kinds take.
-    fn of(typical_ns: impl Fn(Kind) -> Option<f64>) -> Option<Self> {
-        let empty_ns = typical_ns(Kind::Empty)?;
-        let each = |kind| Some((typical_ns(kind)? - empty_ns) / KNOWN_CALLS as f64);
-        Some(Self {
-            told_ns: typical_ns(Kind::Known)? - empty_ns,
-            in_a_row_ns: each(Kind::KnownInARow)?,
-            chained_ns: each(Kind::KnownChained)?,
-        })
-    }
-
-    pub(super) fn median<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> Option<Self> {
-        let all: Vec<Self> = launches.into_iter().filter_map(|of| of.known).collect();
-        let of = |figure: fn(&Self) -> f64| median(&all.iter().map(figure).collect::<Vec<_>>());
-        Some(Self {
-            told_ns: of(|of| of.told_ns)?,
-            in_a_row_ns: of(|of| of.in_a_row_ns)?,
-            chained_ns: of(|of| of.chained_ns)?,
-        })
-    }
-
-    /// By how much it is told too long, as readings undo its overlap with what is around it.
-    pub(super) fn overlap_ns(&self) -> f64 {
-        (self.told_ns - self.in_a_row_ns).max(0.0)
-    }
-
-    /// By how much it is told too short, as it overlaps with the readings.
-    pub(super) fn shortfall_ns(&self) -> f64 {
-        (self.chained_ns - self.told_ns).max(0.0)
-    }
+/// Medians of runs.
+pub(super) fn median_known<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> Option<Known> {
+    Known::median(&launches.into_iter().filter_map(|of| of.known).collect::<Vec<_>>())
 }
 
 pub(super) fn is_allocator(name: &str) -> bool {

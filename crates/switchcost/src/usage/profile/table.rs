@@ -1,9 +1,10 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
 use model::estimate::Estimate;
+use model::used::is_bound;
 use model::words::{byte_range, grouped, time, two_digits};
 
-use super::findings::{Profile, Ratio, Row, is_bound};
+use super::findings::{Profile, Ratio, Row};
 use super::launches::What;
 use crate::present::terminal::{
     MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table, wrapped,

@@ -1,8 +1,9 @@
 use launcher::Ending;
 use model::machine::Machine;
+use model::used::Known;
 
 use super::findings::Profile;
-use super::launches::{Bin, Counted, Known, Launch, Plan, What};
+use super::launches::{Bin, Counted, Launch, Plan, What};
 use super::memory::Times;
 use super::table;
 

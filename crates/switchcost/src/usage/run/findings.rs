@@ -7,32 +7,15 @@ use std::collections::BTreeMap;
 use launcher::{Ending, Run, Used};
 use model::estimate::Estimate;
 use model::machine::CpuAccounting;
-use model::plan::MINIMUM_ROUNDS;
 use model::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
 use model::reading::Reading;
 use model::reading::Reading::Known;
-use model::used::{Split, Sums, of_logarithm};
+use model::used::{Figure, Split, Sums};
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{mad_sigma, median, median_interval};
 
 use super::plan::Plan;
-
-/// A figure over the runs of a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Figure {
-    /// Its name, with its unit: `real_ns`.
-    pub(crate) name: String,
-    /// Median and mean with the median's interval; of one run its value.
-    pub(crate) estimate: Estimate,
-    /// Scatter of the runs: 1.4826 x median absolute deviation. Absent below two runs.
-    pub(crate) spread: Option<f64>,
-    /// Least of all runs.
-    pub(crate) min: f64,
-    /// Greatest of all runs.
-    pub(crate) max: f64,
-}
 
 /// A run whose real time is unlike the others'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,12 +50,6 @@ pub(crate) struct Summary {
     /// What its switches cost it, if that was asked for.
     pub(crate) switching: Option<Switching>,
 }
-
-/// Spreads from the median beyond which a run is an outlier.
-const OUTLYING: f64 = 3.5;
-
-/// Runs above which a median's interval is taken from the order of the figures alone.
-const MOST_TO_RESAMPLE: usize = 100;
 
 /// A figure of a run: its name, which ends with its unit, what it is called in the report (there
 /// without a row if empty), and where it comes from.
@@ -131,7 +108,7 @@ impl Summary {
                 };
                 missing.insert(name.to_owned(), format!("{some}{why}"));
             }
-            figures.extend(Figure::of(name, known, plan));
+            figures.extend(Figure::of(name, &known, plan.confidence, plan.seed));
         }
         let mut endings: BTreeMap<Ending, u32> = BTreeMap::new();
         for run in runs {
@@ -166,33 +143,6 @@ impl Summary {
     }
 }
 
-impl Figure {
-    /// Absent without values.
-    fn of(name: &str, values: Vec<f64>, plan: &Plan) -> Option<Self> {
-        let min = values.iter().copied().reduce(f64::min)?;
-        let max = values.iter().copied().reduce(f64::max)?;
-        let spread = mad_sigma(&values);
-        Some(Self { name: name.to_owned(), estimate: estimate(values, plan)?, spread, min, max })
-    }
-}
-
-/// Of one value a run.
-fn estimate(values: Vec<f64>, plan: &Plan) -> Option<Estimate> {
-    let Plan { confidence, seed, .. } = *plan;
-    if values.len() <= MOST_TO_RESAMPLE {
-        return Estimate::over(&values, MINIMUM_ROUNDS, confidence, seed);
-    }
-    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
-    let estimate = Estimate::over(&values, u32::MAX, confidence, seed)?;
-    let interval = median_interval(&values, confidence);
-    Some(Estimate {
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        resolved: interval.is_some_and(|interval| !interval.includes_zero()),
-        ..estimate
-    })
-}
-
 fn sums(runs: &[&Run]) -> Sums {
     let sum = |of: fn(&Used) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
     Sums {
@@ -206,23 +156,12 @@ fn sums(runs: &[&Run]) -> Sums {
 
 fn outliers(runs: &[&Run]) -> Vec<Outlier> {
     let real: Vec<f64> = runs.iter().map(|run| run.used.real_ns as f64).collect();
-    let (Some(middle), Some(spread)) = (median(&real), mad_sigma(&real)) else {
-        return Vec::new();
+    let outlier = |(at, times_median): (usize, f64)| Outlier {
+        round: runs[at].round,
+        real_ns: runs[at].used.real_ns,
+        times_median,
     };
-    // Of fewer, half of them decide what is usual; without scatter anything would be far.
-    if runs.len() < MINIMUM_ROUNDS as usize || spread <= 0.0 {
-        return Vec::new();
-    }
-    let outlier = |run: &&Run| {
-        let Run { round, ref used, .. } = **run;
-        let ns = used.real_ns as f64;
-        ((ns - middle).abs() > OUTLYING * spread).then(|| Outlier {
-            round,
-            real_ns: used.real_ns,
-            times_median: ns / middle,
-        })
-    };
-    runs.iter().filter_map(outlier).collect()
+    model::used::outliers(&real).into_iter().map(outlier).collect()
 }
 
 /// What its switches cost a command, on this machine's measured costs.
@@ -309,11 +248,9 @@ pub(super) fn ratio(
     of: impl Fn(&Run) -> u64,
     plan: &Plan,
 ) -> Option<Estimate> {
-    let of_command = |number| runs.iter().filter(move |run| run.command == number);
-    let seconds: BTreeMap<u32, u64> = of_command(command).map(|run| (run.round, of(run))).collect();
-    let log_ratio = |first: &&Run| {
-        let (a, b) = (of(first), *seconds.get(&first.round)?);
-        (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
+    let by_round = |number: usize| -> BTreeMap<u32, u64> {
+        let own = runs.iter().filter(|run| run.command == number);
+        own.map(|run| (run.round, of(run))).collect()
     };
-    estimate(of_command(base).filter_map(log_ratio).collect(), plan).map(of_logarithm)
+    model::used::ratio(&by_round(base), &by_round(command), plan.confidence, plan.seed)
 }

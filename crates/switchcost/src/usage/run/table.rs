@@ -5,11 +5,11 @@ use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
 use model::machine::CpuAccounting;
 use model::program::{ProgramCost, Range};
-use model::used::{Part, Split};
+use model::used::{Figure, Part, Split};
 use model::words::{bytes, time, times, whole};
 
 use super::answer::{headline, switches, switching};
-use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
+use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
 use crate::present::terminal::{
     self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, shortened, wrapped,
@@ -165,10 +165,7 @@ fn list(summary: &Summary, is_few: bool) -> String {
             continue;
         }
         for [label, value, range] in parts(summary, |ns| in_unit(ns, "cpu_ns", unit)) {
-            let range = match is_few && !range.is_empty() {
-                true => format!("({range})"),
-                false => range,
-            };
+            let range = if is_few && !range.is_empty() { format!("({range})") } else { range };
             text += &format!("{label:<width$} {value} {range}\n");
         }
         if !is_few {

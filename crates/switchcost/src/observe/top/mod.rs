@@ -145,7 +145,7 @@ fn batch(
 ) -> Result<()> {
     let mut left = args.updates.unwrap_or(u64::MAX);
     while left > 0 {
-        let is_over = wait(session, args.interval, |longest| interrupt.wait(longest));
+        let is_over = wait(session, args.interval, interrupt);
         let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
@@ -168,18 +168,12 @@ fn batch(
 
 /// Waits so long, but looks often enough to see threads that come and go; whether waiting was
 /// ended.
-fn wait(session: &mut Session, time: Duration, wait: impl Fn(Duration) -> bool) -> bool {
+fn wait(session: &mut Session, time: Duration, interrupt: &Interrupt) -> bool {
     let end = Instant::now() + time;
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if wait(left.min(LOOK)) {
-            return true;
-        }
-        if Instant::now() >= end {
-            return false;
-        }
+    while !interrupt.wait_until(end, LOOK) {
         session.look();
     }
+    interrupt.signal().is_some()
 }
 
 fn live(

@@ -197,10 +197,8 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     tracing.follow(|session, longest| {
         let watcher = watcher.as_mut();
         let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
-        let left = end.saturating_duration_since(Instant::now());
-        interrupt.wait(longest.min(left).min(until_look.unwrap_or(longest)))
-            || left.is_zero()
-            || !session.account.is_alive()
+        let longest = longest.min(until_look.unwrap_or(longest));
+        interrupt.wait_until(end, longest) || !session.account.is_alive()
     });
     let session = &tracing.session;
     if let Some(signal) = interrupt.signal() {
@@ -309,7 +307,7 @@ impl<'a> Tracing<'a> {
         let (elapsed, total) = (session.elapsed(), session.account.total());
         let rate = total.switches() as f64 / elapsed.as_secs_f64();
         bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
-        timeline.add(elapsed.as_secs_f64(), total);
+        timeline.add(elapsed.as_secs_f64(), &total);
     }
 
     /// Prints the figures and writes what was asked for; whether all could be written.

@@ -30,7 +30,6 @@ pub(super) struct Recording {
     sink: Sink,
     encoder: Encoder,
     bytes: u64,
-    pub(super) events: u64,
     /// Seconds after which it was full.
     pub(super) full_s: Option<f64>,
     failure: Option<io::Error>,
@@ -59,17 +58,15 @@ impl Recording {
         let kernel = uname();
         let names = [kernel.sysname(), kernel.release()].map(|name| name.to_string_lossy());
         let encoder = Encoder::new(clocks, [&names[0], &names[1]]);
-        Ok(Self { sink, encoder, bytes: 0, events: 0, full_s: None, failure: None })
+        Ok(Self { sink, encoder, bytes: 0, full_s: None, failure: None })
     }
 
     /// Takes what is there out of the ring buffer.
     pub(super) fn take(&mut self, session: &mut Session) {
         let is_over = self.full_s.is_some() || self.failure.is_some();
-        let Self { encoder, events, .. } = self;
         session.drain(|event| {
             if !is_over {
-                encoder.event(&event);
-                *events += 1;
+                self.encoder.event(&event);
             }
         });
         if !is_over {

@@ -327,8 +327,8 @@ fn cause_words(cause: Cause) -> &'static str {
 /// The timeline, in a bounded number of points.
 #[derive(Default)]
 pub(crate) struct Timeline {
-    points: Vec<Point>,
-    before: (f64, Use),
+    /// When was looked, in seconds, and the switches, preemptions and CPU time in ns until then.
+    looks: Vec<(f64, [u64; 3])>,
     /// Shortest time between two points, in seconds.
     apart_s: f64,
 }
@@ -338,39 +338,26 @@ const MOST_POINTS: usize = 2_048;
 
 impl Timeline {
     /// Notes what has happened in all until now.
-    pub(crate) fn add(&mut self, at_s: f64, total: Use) {
-        let (then_s, before) = &self.before;
-        let per_s = |count: fn(&Use) -> u64| {
-            count(&total).saturating_sub(count(before)) as f64 / (at_s - then_s)
-        };
-        if at_s > *then_s && at_s - then_s >= self.apart_s {
-            self.points.push(Point {
-                at_s,
-                switches_per_s: per_s(Use::switches),
-                preempted_per_s: per_s(Use::preempted),
-                cpu_share: per_s(|of| of.cpu_ns) / 1e9,
-            });
-            self.before = (at_s, total);
+    pub(crate) fn add(&mut self, at_s: f64, total: &Use) {
+        let then_s = self.looks.last().map_or(0.0, |(then_s, _)| *then_s);
+        if at_s > then_s && at_s - then_s >= self.apart_s {
+            self.looks.push((at_s, [total.switches(), total.preempted(), total.cpu_ns]));
         }
-        if self.points.len() > MOST_POINTS {
-            self.points = self.points.chunks(2).map(merged).collect();
+        if self.looks.len() > MOST_POINTS {
+            self.looks = self.looks.chunks(2).filter_map(|two| two.last().copied()).collect();
             self.apart_s = 2.0 * at_s / MOST_POINTS as f64;
         }
     }
 
     pub(crate) fn points(self) -> Vec<Point> {
-        self.points
-    }
-}
-
-/// Two points that follow each other, about as long as each other.
-fn merged(points: &[Point]) -> Point {
-    let mean =
-        |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len().max(1) as f64;
-    Point {
-        at_s: points.last().map_or(0.0, |last| last.at_s),
-        switches_per_s: mean(|of| of.switches_per_s),
-        preempted_per_s: mean(|of| of.preempted_per_s),
-        cpu_share: mean(|of| of.cpu_share),
+        let mut before = (0.0, [0; 3]);
+        let point = |look: (f64, [u64; 3])| {
+            let (then_s, counts) = std::mem::replace(&mut before, look);
+            let per_s =
+                |of: usize| look.1[of].saturating_sub(counts[of]) as f64 / (look.0 - then_s);
+            let (switches_per_s, preempted_per_s) = (per_s(0), per_s(1));
+            Point { at_s: look.0, switches_per_s, preempted_per_s, cpu_share: per_s(2) / 1e9 }
+        };
+        self.looks.into_iter().map(point).collect()
     }
 }

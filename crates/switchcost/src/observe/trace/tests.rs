@@ -226,7 +226,7 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
 fn a_timeline_has_a_bounded_number_of_points() {
     let mut timeline = Timeline::default();
     for second in 0..100_000_u64 {
-        timeline.add(second as f64, Use { voluntary: 10 * second, ..Use::default() });
+        timeline.add(second as f64, &Use { voluntary: 10 * second, ..Use::default() });
     }
     let points: Vec<Point> = timeline.points();
     assert!((1_000..=2_048).contains(&points.len()), "{}", points.len());

@@ -148,8 +148,7 @@ fn watch(
         session.iter_mut().for_each(Session::look_if_due);
         let (watched, program) = watcher.so_far();
         bar.tell(watched, &answer::so_far(&program, &points));
-        let left = end.saturating_duration_since(Instant::now());
-        if interrupt.wait(LOOK.min(left)) || Instant::now() >= end {
+        if interrupt.wait_until(end, LOOK) {
             break;
         }
     }

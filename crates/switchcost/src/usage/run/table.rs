@@ -30,7 +30,7 @@ const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the 
 pub(super) fn text(record: &Record, is_verbose: bool) -> String {
     let table = match &record.commands[..] {
         [one] if one.runs == 1 => list(one, true),
-        [one] => format!("{}\n", table(one, &FEW)),
+        [one] => format!("{}\n", table(one, true)),
         all => format!("{}\n", comparison(record, all)),
     };
     let mut parts = vec![wrapped(&headline(record)), table];
@@ -192,34 +192,35 @@ fn in_unit(value: f64, name: &str, unit: Option<TimeUnit>) -> String {
     }
 }
 
-/// The interval of a figure: what is said where all runs are alike, and where there is none.
-fn interval_words(of: &Figure, [alike, none]: [&str; 2], cell: impl Fn(f64) -> String) -> String {
-    match of.estimate.interval() {
-        Some(interval) if interval.low == interval.high => alike.to_string(),
-        Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
-        None => none.to_string(),
-    }
-}
-
-/// Figures over runs, a row each; times in one unit.
-fn table(summary: &Summary, names: &[&str]) -> Table {
-    let unit = Some(unit_of(summary));
+/// Figures over runs, a row each: the few that matter, their times in one unit, or all.
+fn table(summary: &Summary, is_few: bool) -> Table {
+    let unit = is_few.then(|| unit_of(summary));
+    let [alike, none] = if is_few { ["all alike", ""] } else { ["none: all alike", "-"] };
     let row = |label: &str, name: &str, of: &Figure| {
         let cell = |value: f64| in_unit(value, name, unit);
-        let interval = interval_words(of, ["all alike", ""], cell);
-        [label.to_string(), cell(of.estimate.value), interval, cell(of.min), cell(of.max)]
+        let interval = match of.estimate.interval() {
+            Some(interval) if interval.low == interval.high => alike.to_string(),
+            Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
+            None => none.to_string(),
+        };
+        let spread = (!is_few).then(|| of.spread.map_or("-".to_string(), cell));
+        let first = [label.to_string(), cell(of.estimate.value), interval];
+        first.into_iter().chain(spread).chain([cell(of.min), cell(of.max)]).collect::<Vec<_>>()
     };
     let mut all = Vec::new();
-    for (label, name) in rows().filter(|(_, name)| names.contains(name)) {
+    for (label, name) in rows().filter(|(_, name)| !is_few || FEW.contains(name)) {
         all.extend(summary.figure(name).map(|of| row(label, name, of)));
-        if label == CPU {
+        if label == CPU && is_few {
             let parts = parts(summary, |ns| in_unit(ns, name, unit)).into_iter();
-            let rows = parts
-                .map(|[label, value, range]| [label, value, range, String::new(), String::new()]);
-            all.extend(rows);
+            all.extend(parts.map(|part| [&part[..], &[String::new(), String::new()]].concat()));
         }
     }
-    first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+    match is_few {
+        true => {
+            first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+        }
+        false => terminal::table(["", "median", "interval", "spread", "min", "max"], all),
+    }
 }
 
 /// All that is known of a command's runs, for --verbose.
@@ -289,15 +290,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 fn full_table(summary: &Summary) -> String {
-    let figures = rows().filter_map(|(label, name)| {
-        let of = summary.figure(name)?;
-        let cell = |value: f64| in_unit(value, name, None);
-        let interval = interval_words(of, ["none: all alike", "-"], cell);
-        let spread = of.spread.map_or("-".to_string(), cell);
-        let value = cell(of.estimate.value);
-        Some([label.to_string(), value, interval, spread, cell(of.min), cell(of.max)])
-    });
-    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], figures);
+    let table = table(summary, false);
     let unknown = rows().filter_map(|(label, name)| {
         Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
     });

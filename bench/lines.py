@@ -21,7 +21,7 @@ CAPS = {
     "charts": (2350, "a figure as SVG, PNG, HTML and text; all that a page of it says when it is zoomed"),
     "classic": (700, "nine programs of the documents"),
     "launcher": (950, "a command started and accounted"),
-    "model": (12350, "the nouns and all arithmetic"),
+    "model": (13450, "the nouns and all arithmetic, that of programs and commands too"),
     "preload": (1100, "what `profile` puts into a command"),
     "probe": (8850, "all that touches the kernel: rings by 25 links, trials, machine"),
     "stats": (1650, "resampling, change points, ratios, scatters"),
@@ -29,11 +29,11 @@ CAPS = {
     "switchcost/base": (250, "errors, typed values, secrets"),
     "switchcost/engine": (1850, "schedule, workers, run files"),
     "switchcost/experiments": (4600, "five experiments: arguments, plans, tables, charts"),
-    "switchcost/observe": (4700, "programs that run: live, watch, trace, top"),
+    "switchcost/observe": (3700, "programs that run: live, watch, trace, top"),
     "switchcost/present": (1650, "outputs, terminal tables, charts of rounds"),
     "switchcost/program": (2550, "the commands"),
-    "switchcost/usage": (2750, "run and profile"),
-    "switchtrace": (2450, "eBPF programs and their tables"),
+    "switchcost/usage": (2550, "run and profile"),
+    "switchtrace": (2350, "eBPF programs and their tables"),
     "threadclock": (2200, "a thread's CPU time for the price of a time stamp"),
 }
 

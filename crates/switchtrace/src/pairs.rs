@@ -25,26 +25,27 @@ pub struct Pair {
 /// twice.
 pub(crate) fn all(map: &OwnedFd, table: &Table) -> Vec<Pair> {
     let mut pairs: HashMap<(ThreadName, ThreadName), [u64; 2]> = HashMap::new();
+    let mut add = |pair, counts: [u64; 2]| {
+        if counts != [0, 0] {
+            let sum = pairs.entry(pair).or_default();
+            *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+        }
+    };
     for activity in activities(table) {
         let next = ThreadName::from_bits(activity.pair_next.load(Relaxed));
         let counts = [&activity.pair_voluntary, &activity.pair_involuntary];
-        add(&mut pairs, (name_of(&activity.record), next), counts.map(|n| n.load(Relaxed).into()));
+        add((name_of(&activity.record), next), counts.map(|n| n.load(Relaxed).into()));
     }
     let mut at: Option<[u8; 16]> = None;
     while let Some(key) = sys::next_key(map, at.as_ref()) {
         if let Some(value) = sys::look_up::<16, 16>(map, &key) {
-            let ([prev, next], counts) = (halves(key), halves(value));
-            add(&mut pairs, (ThreadName::from_bits(prev), ThreadName::from_bits(next)), counts);
+            let [prev, next] = halves(key).map(ThreadName::from_bits);
+            add((prev, next), halves(value));
         }
         at = Some(key);
     }
-    (pairs.into_iter())
-        .map(|((prev, next), counts)| Pair {
-            prev,
-            next,
-            voluntary: counts[0],
-            involuntary: counts[1],
-        })
+    let all = pairs.into_iter();
+    all.map(|((prev, next), [voluntary, involuntary])| Pair { prev, next, voluntary, involuntary })
         .collect()
 }
 
@@ -56,17 +57,6 @@ pub(crate) fn forget(map: &OwnedFd, pairs: impl Iterator<Item = (ThreadName, Thr
         key[..8].copy_from_slice(&prev);
         key[8..].copy_from_slice(&next);
         sys::delete(map, &key);
-    }
-}
-
-fn add(
-    pairs: &mut HashMap<(ThreadName, ThreadName), [u64; 2]>,
-    pair: (ThreadName, ThreadName),
-    counts: [u64; 2],
-) {
-    if counts != [0, 0] {
-        let sum = pairs.entry(pair).or_default();
-        *sum = [sum[0] + counts[0], sum[1] + counts[1]];
     }
 }
 

@@ -54,8 +54,7 @@ struct MapCreate {
     value_bytes: u32,
     entries: u32,
     flags: u32,
-    inner_map: u32,
-    numa_node: u32,
+    _inner_map_and_numa_node: [u32; 2],
     name: [u8; 16],
 }
 
@@ -84,13 +83,8 @@ struct ProgLoad {
     name: [u8; 16],
     interface: u32,
     attach: u32,
-    btf: u32,
-    function_info_bytes: u32,
-    function_info: u64,
-    function_info_count: u32,
-    line_info_bytes: u32,
-    line_info: u64,
-    line_info_count: u32,
+    /// Of types, functions and lines, of which nothing is told.
+    _debugging: [u32; 9],
     attach_btf_id: u32,
 }
 

@@ -82,29 +82,18 @@ impl Tracer {
         let kernel = Kernel::read(Path::new("/"))?;
         let parts = Parts::make(options)?;
         let setting = parts.setting(kernel);
-        let seed = load(
-            "seed",
-            program::seed(&setting),
-            Attach::Iterator,
-            setting.kernel.ids.task_iterator,
-        )?;
-        let switch = load(
-            "switch_switch",
-            program::switch(&setting),
-            Attach::Tracepoint,
-            setting.kernel.ids.switch,
-        )?;
+        let ids = &setting.kernel.ids;
+        let seed = load("seed", program::seed(&setting), Attach::Iterator, ids.task_iterator)?;
+        let switch = on_tracepoint("switch_switch", program::switch(&setting), ids.switch)?;
         let programs = load_others(&setting, options)?;
         sys::iterate(&seed)?;
         let programs = programs.iter().chain([&switch]);
         let links = programs.map(sys::attach).collect::<Result<_, _>>()?;
         switch_every_cpu();
-        let recorder = match (&options.recording, parts.events) {
-            (Some(recording), Some(events)) => {
-                Some(Recorder::new(events, recording.bytes as usize)?)
-            }
-            _ => None,
-        };
+        let recorder = options.recording.as_ref().zip(parts.events);
+        let recorder = recorder
+            .map(|(recording, events)| Recorder::new(events, recording.bytes as usize))
+            .transpose()?;
         let table = Table::map(parts.table.as_raw_fd())?;
         Ok(Self { map: parts.table, table, pairs: parts.pairs, recorder, switch, _links: links })
     }
@@ -258,27 +247,27 @@ fn pid_max() -> u32 {
     text.trim().parse().unwrap_or(1 << 22).clamp(1, 1 << 22)
 }
 
-fn load(
-    name: &'static str,
-    program: std::io::Result<Vec<crate::asm::Insn>>,
-    attach: Attach,
-    id: u32,
-) -> Result<OwnedFd, Error> {
+type Written = std::io::Result<Vec<crate::asm::Insn>>;
+
+fn load(name: &'static str, program: Written, attach: Attach, id: u32) -> Result<OwnedFd, Error> {
     let instructions = program.map_err(|source| Error::Os { call: "writing a program", source })?;
     sys::load(name, &instructions, attach, id)
+}
+
+fn on_tracepoint(name: &'static str, program: Written, id: u32) -> Result<OwnedFd, Error> {
+    load(name, program, Attach::Tracepoint, id)
 }
 
 /// Those that are attached before that of the switch.
 fn load_others(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Error> {
     let ids = &setting.kernel.ids;
     let mut programs = vec![
-        load("switch_exec", program::exec(setting), Attach::Tracepoint, ids.exec)?,
-        load("switch_migrate", program::migrate(setting), Attach::Tracepoint, ids.migrate)?,
+        on_tracepoint("switch_exec", program::exec(setting), ids.exec)?,
+        on_tracepoint("switch_migrate", program::migrate(setting), ids.migrate)?,
     ];
     if options.recording.as_ref().is_some_and(|recording| recording.wakeups) {
         for (is_new, id) in [(false, ids.wakeup), (true, ids.wakeup_new)] {
-            let program = program::wakeup(setting, is_new);
-            programs.push(load("switch_wakeup", program, Attach::Tracepoint, id)?);
+            programs.push(on_tracepoint("switch_wakeup", program::wakeup(setting, is_new), id)?);
         }
     }
     Ok(programs)
@@ -289,7 +278,7 @@ pub(crate) fn empty_probe() -> Result<(OwnedFd, OwnedFd), Error> {
     let id = Kernel::read(Path::new("/"))?.ids.switch;
     let mut asm = crate::asm::Asm::default();
     asm.exit();
-    let program = load("switch_empty", asm.finish(), Attach::Tracepoint, id)?;
+    let program = on_tracepoint("switch_empty", asm.finish(), id)?;
     let link = sys::attach(&program)?;
     Ok((program, link))
 }

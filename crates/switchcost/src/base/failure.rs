@@ -12,8 +12,8 @@ use thiserror::Error;
 #[error("{0}")]
 pub(crate) struct Usage(String);
 
-/// Somebody asked to stop before there was a run: the exit code that says so, and nothing else
-/// does.
+/// Somebody asked to stop before there was a run, or why there is none was said: the exit code that
+/// tells of it, and nothing else does.
 #[derive(Debug, Error)]
 #[error("interrupted")]
 pub(crate) struct Interrupted(pub(crate) u8);

@@ -83,6 +83,12 @@ impl Interrupt {
         self.signal().is_some()
     }
 
+    /// The same, but no longer than until `end`; gives whether that or a signal has come.
+    pub(crate) fn wait_until(&self, end: Instant, longest: Duration) -> bool {
+        let left = end.saturating_duration_since(Instant::now());
+        self.wait(longest.min(left)) || Instant::now() >= end
+    }
+
     /// The exit code that tells of it.
     pub(crate) fn exit_code(&self) -> Option<u8> {
         self.signal().map(|signal| 128 + u8::try_from(signal).unwrap_or(0))

@@ -1,7 +1,6 @@
 //! Programs that run: what the tracer saw of them, and what their switches cost.
 
 pub(crate) mod live;
-pub(crate) mod price;
 pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod watch;

@@ -11,8 +11,9 @@ const MOST_ENDED: usize = 4_096;
 const MOST_PAIRS: usize = 16_384;
 
 /// Which processes are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
+    #[default]
     All,
     Process(u32),
     /// A process and all that descends from it.
@@ -83,21 +84,16 @@ pub(crate) enum Who {
     /// Nobody: the CPU was idle.
     Idle,
     Thread(ThreadName),
-    /// Those of a process and a name that have ended.
+    /// Those of a process and a name that have ended; `tgid` is 0 of several processes.
     Ended {
         tgid: u32,
-        name: String,
-        inside: bool,
-    },
-    /// Those of a name, of whatever process.
-    Named {
         name: String,
         inside: bool,
     },
 }
 
 /// What is known of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Life {
     /// Its process; 0 if it is of several.
     pub(crate) tgid: u32,
@@ -112,7 +108,7 @@ pub(crate) struct Life {
 /// Counts of a pair, voluntary and involuntary.
 type Counts = [u64; 2];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Account {
     scope: Scope,
     /// The process that looks; 0 if none is known.
@@ -133,22 +129,9 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(scope: Scope) -> Self {
-        let inside = match scope {
-            Scope::All => HashSet::new(),
-            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
-        };
-        Self {
-            scope,
-            observer: 0,
-            inside,
-            starter: None,
-            last: HashMap::new(),
-            last_pairs: HashMap::new(),
-            looked_ns: None,
-            lives: HashMap::new(),
-            pairs: HashMap::new(),
-            most_ended: 0,
-        }
+        let mut account = Self::default();
+        account.set_scope(scope);
+        account
     }
 
     /// The same, by process `observer`: what it does to those that it looks at is told apart.
@@ -158,8 +141,11 @@ impl Account {
 
     /// Looks from now on at what this process is the root of.
     pub(crate) fn set_scope(&mut self, scope: Scope) {
-        let Self { scope: own, inside, .. } = Self::new(scope);
-        (self.scope, self.inside) = (own, inside);
+        self.scope = scope;
+        self.inside = match scope {
+            Scope::All => HashSet::new(),
+            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
+        };
     }
 
     /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the
@@ -181,15 +167,9 @@ impl Account {
                 before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
             let used = is_news.then(|| Use::since(thread, before));
             if let Some(used) = used.filter(|used| *used != Use::default()) {
-                let inside = self.is_inside(thread.tgid);
-                let observes = self.observes(thread);
-                let life = self.lives.entry(Who::Thread(thread.name)).or_insert_with(|| Life {
-                    tgid: thread.tgid,
-                    name: String::new(),
-                    inside,
-                    observes,
-                    used: Use::default(),
-                });
+                let (tgid, inside) = (thread.tgid, self.is_inside(thread.tgid));
+                let new = Life { tgid, inside, observes: self.observes(thread), ..Life::default() };
+                let life = self.lives.entry(Who::Thread(thread.name)).or_insert(new);
                 life.name.clone_from(&thread.comm);
                 life.used.add(&used);
             }
@@ -213,8 +193,7 @@ impl Account {
             let before = self.last_pairs.get(&key).copied();
             let since = [0, 1].map(|at| counts[at].saturating_sub(before.unwrap_or_default()[at]));
             if since != [0, 0] && self.looked_ns.is_some() {
-                let sum = self.pairs.entry((who(pair.prev), who(pair.next))).or_default();
-                *sum = [sum[0] + since[0], sum[1] + since[1]];
+                add(self.pairs.entry((who(pair.prev), who(pair.next))).or_default(), since);
             } else if before.is_some() && (is_over(pair.prev) || is_over(pair.next)) {
                 settled.push(key);
             }
@@ -288,20 +267,13 @@ impl Account {
             if lives <= MOST_ENDED && self.pairs.len() <= MOST_PAIRS {
                 return;
             }
-            let names: HashMap<Who, Who> = self
-                .lives
-                .iter()
-                .map(|(who, life)| (who.clone(), self.folded(who, life, level)))
-                .collect();
+            let names = self.lives.iter();
+            let names: HashMap<Who, Who> =
+                names.map(|(who, life)| (who.clone(), self.folded(who, life, level))).collect();
             for (old, mut life) in std::mem::take(&mut self.lives) {
                 let new = names.get(&old).unwrap_or(&old).clone();
-                match &new {
-                    Who::Ended { name, .. } => life.name.clone_from(name),
-                    Who::Named { name, .. } => {
-                        life.name.clone_from(name);
-                        life.tgid = 0;
-                    }
-                    _ => {}
+                if let Who::Ended { tgid, name, .. } = &new {
+                    (life.tgid, life.name) = (*tgid, name.clone());
                 }
                 match self.lives.get_mut(&new) {
                     Some(sum) => sum.used.add(&life.used),
@@ -309,24 +281,22 @@ impl Account {
                 }
             }
             for ((prev, next), counts) in std::mem::take(&mut self.pairs) {
-                let new = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
-                let [prev, next] = new;
-                let sum = self.pairs.entry((prev, next)).or_default();
-                *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+                let [prev, next] = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
+                add(self.pairs.entry((prev, next)).or_default(), counts);
             }
         }
     }
 
     fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
         let lives = |name: &ThreadName| self.last.get(name).is_some_and(|thread| !thread.ended);
-        let Life { tgid, inside, .. } = *life;
-        let name = life.name.clone();
-        match (who, level) {
-            (Who::Thread(of), _) if lives(of) || life.observes => who.clone(),
-            (Who::Thread(_), 0) => Who::Ended { tgid, name, inside },
-            (Who::Thread(_) | Who::Ended { .. }, 1) => Who::Named { name, inside },
-            (Who::Idle, _) | (_, 0 | 1) => who.clone(),
-            _ => Who::Named { name: OTHERS.to_string(), inside },
+        match who {
+            Who::Thread(of) if lives(of) || life.observes => who.clone(),
+            Who::Idle => Who::Idle,
+            Who::Thread(_) | Who::Ended { .. } => Who::Ended {
+                tgid: if level == 0 { life.tgid } else { 0 },
+                name: if level < 2 { life.name.clone() } else { OTHERS.to_string() },
+                inside: life.inside,
+            },
         }
     }
 
@@ -382,6 +352,10 @@ impl Account {
 
 /// What those are called that are too many for names.
 const OTHERS: &str = "(others)";
+
+fn add(sum: &mut Counts, more: Counts) {
+    *sum = [sum[0] + more[0], sum[1] + more[1]];
+}
 
 fn who(name: ThreadName) -> Who {
     if name.tid == 0 { Who::Idle } else { Who::Thread(name) }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
+use model::program::{Price, Range};
 use model::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,9 +11,8 @@ use switchtrace::Histogram;
 use textwrap::core::display_width;
 
 use super::By;
-use super::account::{Account, Use, Who};
+use super::account::{Account, Life, Use, Who};
 use super::labels::Labels;
-use crate::observe::price::{Price, Range};
 
 /// What rows are sorted by, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -68,12 +68,20 @@ pub(crate) struct Between {
     pub(crate) high_ns: u64,
 }
 
+impl Between {
+    /// The bucket itself.
+    pub(crate) fn bucket(number: usize) -> Self {
+        let [low_ns, high_ns] = [number, number + 1].map(Histogram::lower_ns);
+        Self { low_ns, high_ns }
+    }
+}
+
 fn quantile(of: &Histogram, q: f64) -> Option<Between> {
     of.quantile_ns(q).map(|(low_ns, high_ns)| Between { low_ns, high_ns })
 }
 
 /// What a thread did, or those of a process together.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Row {
     /// Its name.
     pub(crate) name: String,
@@ -174,27 +182,31 @@ fn group(account: &Account, who: &Who, (by, labels): (By, &Labels)) -> Option<Gr
     })
 }
 
+/// What somebody of a group calls it.
+fn called(by: By, (_, label): &Group, life: &Life) -> String {
+    if matches!(by, By::Cgroup | By::User) { label.clone() } else { life.name.clone() }
+}
+
 /// A row for each, the one with the most switches first.
 pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
     let mut sums: HashMap<Group, (String, Use)> = HashMap::new();
     for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
         let Some(group) = group(account, who, by) else { continue };
-        let labelled = group.1.clone();
+        let called = called(by.0, &group, life);
         let (name, sum) = sums.entry(group).or_default();
         // A process is called by its first thread.
-        if matches!(by.0, By::Cgroup | By::User) {
-            name.clone_from(&labelled);
-        } else if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
-            name.clone_from(&life.name);
+        if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
+            *name = called;
         }
         sum.add(&life.used);
     }
-    let preempters = preempters(account, by);
-    let row = |((id, key), (name, used)): (Group, (String, Use))| {
-        let preempted_by = preempters
-            .get(&(id, key))
-            .map(|(name, count)| Preempter { name: name.clone(), per_s: *count as f64 / seconds });
-        Row { name, id: (id != 0).then_some(id), preempted_by, ..Row::of(&used, seconds, price) }
+    let mut preempters = preempters(account, by);
+    let row = |(group, (name, used)): (Group, (String, Use))| {
+        let by = preempters.remove(&group);
+        let preempted_by =
+            by.map(|(name, count)| Preempter { name, per_s: count as f64 / seconds });
+        let id = (group.0 != 0).then_some(group.0);
+        Row { name, id, preempted_by, ..Row::of(&used, seconds, price) }
     };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
     Sort::Switches.sort(&mut rows);
@@ -206,17 +218,11 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
 fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
     let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
-        if account.life(next).is_some_and(|life| life.observes) {
-            continue;
-        }
+        let Some(taker) = account.life(next).filter(|life| !life.observes) else { continue };
         let groups = group(account, prev, by).zip(group(account, next, by));
         let Some(groups) = groups.filter(|(prev, next)| prev != next) else { continue };
-        let name = match by.0 {
-            By::Cgroup | By::User => groups.1.1.clone(),
-            _ => account.life(next).map_or_else(String::new, |life| life.name.clone()),
-        };
-        let sum = sums.entry(groups).or_insert((name, 0));
-        sum.1 += involuntary;
+        let name = called(by.0, &groups.1, taker);
+        sums.entry(groups).or_insert((name, 0)).1 += involuntary;
     }
     let mut most: HashMap<Group, (String, u64)> = HashMap::new();
     for ((prev, _), (name, count)) in sums.into_iter().filter(|(_, (_, count))| *count > 0) {
@@ -228,37 +234,70 @@ fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u
     most
 }
 
-/// Columns and their widths, those of the widest lines last; the first ten make 80. Counts are a
-/// second.
-const COLUMNS: [(&str, usize); 12] = [
-    ("name", 15),
-    ("id", 7),
-    ("sleeps", 6),
-    ("prmpts", 6),
-    ("yields", 6),
-    ("moves", 6),
-    ("wait", 6),
-    ("p99", 6),
-    ("run", 6),
-    ("cost %", 7),
-    ("cpu %", 5),
-    ("preempted by", 15),
+/// A column: its heading, its width, what stands in it, and what that is. One without a meaning
+/// shares that of the next.
+type Column = (&'static str, usize, fn(&Row) -> String, &'static str);
+
+/// All columns of `trace` and `top`, those of the widest lines last; the first ten make 80.
+const COLUMNS: [Column; 12] = [
+    (NAME, 15, |row| row.name.clone(), ""),
+    ("id", 7, |row| row.id.map_or("-".to_string(), |id| id.to_string()), ""),
+    ("sleeps", 6, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
+    ("prmpts", 6, |row| rate(row.preempted_per_s), "because another was to run (preempted)"),
+    ("yields", 6, |row| rate(row.yielded_per_s), "by sched_yield(2)"),
+    ("moves", 6, |row| rate(row.migrations_per_s), "moves to another CPU, a second"),
+    ("wait", 6, |row| below(row.wait_median), ""),
+    ("p99", 6, |row| below(row.wait_99), WAIT),
+    ("run", 6, |row| below(row.burst_median), "time on the CPU between two switches: median"),
+    ("cost %", 7, |row| row.cost_share.map_or("-".to_string(), percent_range), COST),
+    ("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU (wide terminals)"),
+    (TAKER, 15, |row| row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone()), TOOK),
 ];
 
+/// Columns of names, which stand to the left.
+const NAME: &str = "name";
+const TAKER: &str = "preempted by";
+
+const WAIT: &str = "wait in the run queue: median and 99th percentile, upper ends";
+const COST: &str = "what the switches themselves take of its CPU time, by stored costs;\n\
+     refilling caches is not in it: `switchcost trace --pid` has it";
+const TOOK: &str = "who took the CPU from it most often (wide terminals)";
+
+/// The same in a paragraph.
+pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because \
+     another was to run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th \
+     percentile of the wait in the run queue; run: median of the time on a CPU between two \
+     switches; cost: what the switches themselves take of its CPU time";
+
+/// What each column is, in lines.
+pub(crate) fn meanings() -> Vec<String> {
+    let (mut lines, mut names) = (Vec::new(), Vec::new());
+    // Names and ids say what they are.
+    for (name, _, _, meaning) in &COLUMNS[2..] {
+        names.push(*name);
+        let mut heading = names.join(", ");
+        for line in meaning.lines() {
+            lines.push(format!("{heading:<9}  {line}"));
+            heading.clear();
+            names.clear();
+        }
+    }
+    lines
+}
+
 /// A line of cells that fits into so many columns; cells at the end are left out whole.
-fn line(cells: [String; 12], columns: usize) -> String {
+fn line(cell: impl Fn(&Column) -> String, columns: usize) -> String {
     let mut text = String::new();
-    for (number, (cell, (_, width))) in cells.iter().zip(COLUMNS).enumerate() {
-        let used = if number == 0 { 0 } else { display_width(&text) + 1 };
+    for column @ (heading, width, ..) in &COLUMNS {
+        let used = if text.is_empty() { 0 } else { display_width(&text) + 1 };
         if used + width > columns {
             break;
         }
-        let cell = cut(cell, width);
+        let cell = cut(&cell(column), *width);
         let blanks = " ".repeat(width - display_width(&cell));
-        // Names to the left, figures to the right.
-        let is_name = number == 0 || number + 1 == COLUMNS.len();
+        let is_name = [NAME, TAKER].contains(heading);
         let cell = if is_name { cell + &blanks } else { blanks + &cell };
-        text += &if number == 0 { cell } else { format!(" {cell}") };
+        text += &if text.is_empty() { cell } else { format!(" {cell}") };
     }
     text.trim_end().to_string()
 }
@@ -273,23 +312,11 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 }
 
 pub(crate) fn head(columns: usize) -> String {
-    line(COLUMNS.map(|(name, _)| name.to_string()), columns)
+    line(|(heading, ..)| heading.to_string(), columns)
 }
 
 pub(crate) fn row_line(row: &Row, columns: usize) -> String {
-    let id = row.id.map_or("-".to_string(), |id| id.to_string());
-    let rates = [row.voluntary_per_s, row.preempted_per_s, row.yielded_per_s, row.migrations_per_s];
-    let [sleeps, preempted, yields, moves] = rates.map(rate);
-    let times = [row.wait_median, row.wait_99, row.burst_median];
-    let [wait, p99, run] =
-        times.map(|of| of.map_or("-".to_string(), |of| upper(of.low_ns, of.high_ns)));
-    let by = row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone());
-    let cost = row.cost_share.map_or("-".to_string(), percent_range);
-    let cpu = percent_of(row.cpu_share);
-    line(
-        [row.name.clone(), id, sleeps, preempted, yields, moves, wait, p99, run, cost, cpu, by],
-        columns,
-    )
+    line(|(_, _, shown, _)| shown(row), columns)
 }
 
 /// Six columns at most: `0`, `0.3`, `950`, `41k`, `1.2M`.
@@ -301,28 +328,23 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// The end of a bucket: `<16us`.
-pub(crate) fn below(bucket: usize) -> String {
-    upper(Histogram::lower_ns(bucket), Histogram::lower_ns(bucket + 1))
-}
-
-fn upper(low_ns: u64, high_ns: u64) -> String {
+/// The end of a bucket: `<16us`; a dash for none.
+pub(crate) fn below(bucket: Option<Between>) -> String {
     let time = |ns: u64| scaled(ns as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]);
-    // The last bucket has no end.
-    if high_ns == u64::MAX || high_ns <= low_ns {
-        return format!(">{}", time(low_ns));
+    match bucket {
+        None => "-".to_string(),
+        // The last bucket has no end.
+        Some(Between { low_ns, high_ns }) if high_ns == u64::MAX || high_ns <= low_ns => {
+            format!(">{}", time(low_ns))
+        }
+        Some(Between { high_ns, .. }) => format!("<{}", time(high_ns)),
     }
-    format!("<{}", time(high_ns))
 }
 
 /// In the largest unit that leaves one of it; below ten with a digit behind the point.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    let (scale, unit) = units
-        .iter()
-        .find(|(scale, _)| value >= 0.995 * scale)
-        .or(units.last())
-        .copied()
-        .unwrap_or((1.0, ""));
+    let fitting = units.iter().find(|(scale, _)| value >= 0.995 * scale);
+    let (scale, unit) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
     let part = value / scale;
     let decimals = usize::from(part < 9.95 && (part - part.round()).abs() > 0.05);
     format!("{part:.decimals$}{unit}")

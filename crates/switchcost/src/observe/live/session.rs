@@ -45,13 +45,15 @@ struct Moment {
     cpu_ns: u64,
 }
 
+/// What a clock shows, in nanoseconds.
+pub(crate) fn clock_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 impl Moment {
     fn now() -> Self {
-        let of = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
-        Self { ns: of(ClockId::Monotonic), cpu_ns: of(ClockId::ProcessCPUTime) }
+        Self { ns: clock_ns(ClockId::Monotonic), cpu_ns: clock_ns(ClockId::ProcessCPUTime) }
     }
 }
 
@@ -223,38 +225,31 @@ impl Session {
         Own { ns_per_switch, cpu_ns, share, preemptions }
     }
 
-    /// Switches for which the kernel ran no program: counted, but without lengths and pairs.
-    pub(crate) fn missed(&self) -> u64 {
-        self.lost().switches
-    }
-
     /// What is not in the figures: lines, what matters most first.
     pub(crate) fn gaps(&self) -> Vec<String> {
         let Lost { threads, pairs, events, .. } = self.lost();
         let crowded = self.account.most_ended >= self.threads / 2;
-        let [lost_threads, lost_pairs, lost_events] =
+        let [of_threads, of_pairs, of_events] =
             [threads, pairs, events].map(|count| grouped(count as f64));
+        let half = self.threads / 2;
         let all = [
-            (events > 0).then(|| {
+            (
+                events > 0,
                 format!(
-                    "lost: {lost_events} events are not in the recording (a larger --buffer \
-                     keeps more)"
-                )
-            }),
-            (threads > 0).then(|| {
-                format!("lost: {lost_threads} switches of threads for which there was no room")
-            }),
-            (pairs > 0).then(|| {
-                format!("lost: {lost_pairs} switches are in no pair, for which there was no room")
-            }),
-            crowded.then(|| {
-                format!(
-                    "lost: more than {} threads ended within a second; some may be missing",
-                    self.threads / 2
-                )
-            }),
+                    "{of_events} events are not in the recording (a larger --buffer keeps more)"
+                ),
+            ),
+            (threads > 0, format!("{of_threads} switches of threads for which there was no room")),
+            (pairs > 0, format!("{of_pairs} switches are in no pair, for which there was no room")),
+            (
+                crowded,
+                format!("more than {half} threads ended within a second; some may be missing"),
+            ),
         ];
-        all.into_iter().flatten().collect()
+        all.into_iter()
+            .filter(|(is_so, _)| *is_so)
+            .map(|(_, line)| format!("lost: {line}"))
+            .collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What was added up, of threads that are made up.
 
+use model::program::{Direct, Price, Range};
 use proptest::prelude::*;
 use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 
@@ -7,7 +8,6 @@ use super::By;
 use super::account::{Account, Scope, Use, Who};
 use super::labels::Labels;
 use super::rows::{head, rate, row_line, rows};
-use crate::observe::price::{Direct, Price, Range};
 use crate::present::terminal::WIDTH;
 
 const SECOND: u64 = 1_000_000_000;

@@ -2,7 +2,7 @@
 
 use crate::observe::live::By;
 use crate::observe::live::rows::{Row, Sort};
-use crate::observe::watch::profile::CostProfile;
+use model::program::CostProfile;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

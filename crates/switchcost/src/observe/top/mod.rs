@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use model::program::{CostProfile, Price};
 use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,9 +23,7 @@ use crate::observe::live::By;
 use crate::observe::live::account::Scope;
 use crate::observe::live::rows::{Row, Sort, rows};
 use crate::observe::live::session::{LOOK, Own, Session};
-use crate::observe::price::Price;
 use crate::observe::watch;
-use crate::observe::watch::profile::CostProfile;
 use crate::present::output::{for_people, ignore_broken_pipe, print_on};
 use keys::{Action, State};
 use terminal::Terminal;
@@ -146,7 +145,7 @@ fn batch(
 ) -> Result<()> {
     let mut left = args.updates.unwrap_or(u64::MAX);
     while left > 0 {
-        let is_over = wait(session, args.interval, |longest| interrupt.wait(longest));
+        let is_over = wait(session, args.interval, interrupt);
         let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
@@ -169,18 +168,12 @@ fn batch(
 
 /// Waits so long, but looks often enough to see threads that come and go; whether waiting was
 /// ended.
-fn wait(session: &mut Session, time: Duration, wait: impl Fn(Duration) -> bool) -> bool {
+fn wait(session: &mut Session, time: Duration, interrupt: &Interrupt) -> bool {
     let end = Instant::now() + time;
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if wait(left.min(LOOK)) {
-            return true;
-        }
-        if Instant::now() >= end {
-            return false;
-        }
+    while !interrupt.wait_until(end, LOOK) {
         session.look();
     }
+    interrupt.signal().is_some()
 }
 
 fn live(

@@ -5,30 +5,19 @@ use textwrap::core::display_width;
 
 use super::Update;
 use super::keys::State;
-use crate::observe::live::rows::{Row, cut, head, rate, row_line};
+use crate::observe::live::rows::{Row, cut, head, meanings, rate, row_line};
 use crate::present::terminal::{WIDTH, wrapped};
 use model::words::grouped;
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
-const HELP: [&str; 17] = [
+const HELP: [&str; 6] = [
     "q          quit",
     "s          sort by switches, preempted, wait, cost, cpu",
     "g          a row for each process, thread, control group or user",
     "/          show only names with a text in them; Enter keeps it, Escape clears it",
     "f          freeze, and go on",
     "arrows     scroll; Page Up and Page Down by ten",
-    "",
-    "sleeps     switches a second because it slept",
-    "prmpts     because another was to run (preempted)",
-    "yields     by sched_yield(2)",
-    "moves      moves to another CPU, a second",
-    "wait, p99  wait in the run queue: median and 99th percentile, upper ends",
-    "run        time on the CPU between two switches: median",
-    "cost %     what the switches themselves take of its CPU time, by stored costs;",
-    "           refilling caches is not in it: `switchcost trace --pid` has it",
-    "cpu %      100 is one CPU (wide terminals)",
-    "preempted by  who took the CPU from it most often (wide terminals)",
 ];
 
 fn name_of(value: impl ValueEnum) -> String {
@@ -90,6 +79,8 @@ pub(super) fn screen(
     };
     if state.help {
         lines.extend(HELP.map(str::to_string));
+        lines.push(String::new());
+        lines.extend(meanings());
     } else if let Some(update) = update {
         let mut shown = update.rows.clone();
         state.arrange(&mut shown);

@@ -1,5 +1,6 @@
 //! The screen of a captured state, to the letter.
 
+use model::program::Range;
 use model::reading::Reading;
 
 use super::keys::{Action, Key, State};
@@ -8,7 +9,6 @@ use super::{SCHEMA, Update};
 use crate::observe::live::By;
 use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
 use crate::observe::live::session::Own;
-use crate::observe::price::Range;
 
 fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
     let between = |high_ns| Some(Between { low_ns: high_ns / 2, high_ns });
@@ -17,7 +17,6 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         id: Some(id),
         voluntary_per_s: sleeps,
         preempted_per_s: preempted,
-        yielded_per_s: 0.0,
         migrations_per_s: 2.5,
         cpu_share: 0.42,
         wait_median: between(2_048),
@@ -26,6 +25,7 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         cost_share: Some(Range { low: 0.012, high: 0.021 }),
         preempted_by: (preempted > 0.0)
             .then(|| Preempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
+        ..Row::default()
     }
 }
 

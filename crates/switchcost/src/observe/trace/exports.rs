@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::report::{all_pairs, named};
 use crate::observe::live::account::{Account, Who};
-use crate::observe::price::Price;
 use crate::present::output::csv::{self, known};
+use model::program::Price;
 
 /// A row for each pair of threads of which one was traced.
 pub(super) fn pairs_csv(account: &Account) -> Result<Vec<u8>> {

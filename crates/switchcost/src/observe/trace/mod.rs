@@ -19,23 +19,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
-use launcher::{Launcher, LauncherError, Series};
+use launcher::look_up;
+use model::program::{Price, ProgramCost};
 use model::reading::Reading;
 use probe::program::{WatchError, Watched};
 
-use crate::base::failure::{say, usage};
-use crate::base::secrets::shown;
+use crate::base::failure::usage;
 use crate::base::values::{Destination, bytes};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
-use crate::observe::live::account::Scope;
+use crate::observe::live::account::{Account, Scope};
 use crate::observe::live::session::{LOOK, Session, cpus};
-use crate::observe::price::Price;
+use crate::observe::watch::command::{Command, not_measured};
 use crate::observe::watch::findings::Report;
-use crate::observe::watch::program::ProgramCost;
-use crate::observe::watch::{self, Chosen, Counts, Watcher, report_of_command};
-use crate::present::output::{Files, Unstored, check_place, print_text, put, put_json, say_text};
+use crate::observe::watch::{self, Chosen, Watcher, traced};
+use crate::present::output::{
+    Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
+};
 use model::words::grouped;
 use recording::Recording;
 use report::{Costs, Target, Timeline};
@@ -148,37 +149,38 @@ impl TraceArgs {
 
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
     /// written.
-    fn write(&self, trace: &Trace, session: &Session, recording: Option<Recording>) -> Result<()> {
-        let output = &self.output;
+    fn write(&self, trace: &Trace, account: &Account, recording: Option<Recording>) -> bool {
+        let Unstored { files, verbose } = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
-        let mut errors = Vec::new();
-        if !output.files.quiet {
-            let text = table::text(trace, output.verbose);
-            match is_taken || !self.command.is_empty() {
-                true => say_text(&text),
-                false => errors.extend(print_text(&text).context("cannot print the figures").err()),
+        let print = || {
+            let text = table::text(trace, *verbose);
+            if is_taken || !self.command.is_empty() {
+                say_text(&text);
+                return Ok(());
             }
-        }
-        errors.extend(recording.and_then(|recording| recording.finish().err()));
-        errors.extend(put_json(trace, output.files.json.as_ref()).err());
-        let csv =
-            output.files.csv.as_ref().map(|to| put(&exports::pairs_csv(&session.account)?, to));
-        errors.extend(csv.and_then(Result::err));
-        let folded = self.folded.as_ref().map(|to| put(&exports::folded(&session.account), to));
-        errors.extend(folded.and_then(Result::err));
-        let last = errors.pop();
-        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-        last.map_or(Ok(()), Err)
+            print_text(&text).context("cannot print the figures")
+        };
+        all_written([
+            if files.quiet { Ok(()) } else { print() },
+            recording.map_or(Ok(()), Recording::finish),
+            put_json(trace, files.json.as_ref()),
+            files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
+            self.folded.as_ref().map_or(Ok(()), |to| put(&exports::folded(account), to)),
+        ])
     }
 }
 
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     args.check()?;
-    let output = &args.output;
     let named = args.profile.as_deref().map(watch::named).transpose()?;
-    if !args.command.is_empty() {
-        return command(args, named.as_ref());
+    match args.command.is_empty() {
+        true => attached(args, named.as_ref()),
+        false => started(args, named.as_ref()),
     }
+}
+
+/// A process or the machine.
+fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let instead = match args.pid {
         Some(pid) => format!("switchcost cost --pid {pid}"),
@@ -186,49 +188,55 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     };
     let scope = args.pid.map_or(Scope::All, |pid| Scope::Process(pid.unsigned_abs()));
     let mut watcher = args.pid.map(watcher).transpose()?.flatten();
-    let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
-    let mut session = Session::open(scope, args.recorder(), args.by, &instead)?;
+    let mut tracing = Tracing::begin(args, scope, &instead)?;
     let name = match args.pid {
-        Some(pid) => process_name(&session, pid)?,
+        Some(pid) => process_name(&tracing.session, pid)?,
         None => "machine".to_string(),
     };
-    let bar = Progress::whole(args.seconds, output.files.quiet);
-    let mut timeline = Timeline::default();
     let end = Instant::now() + args.seconds;
-    let step = if recording.is_some() { DRAIN } else { LOOK };
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        let until_look = watcher.as_ref().and_then(Watcher::until_look).unwrap_or(LOOK);
-        let is_over = interrupt.wait(step.min(left).min(until_look)) || left.is_zero();
-        if let Some(of) = watcher.as_mut().filter(|_| until_look <= LOOK) {
-            if of.look(|longest| interrupt.wait(longest)).is_err() {
-                watcher = None;
-            }
-        }
-        look(&mut session, is_over, &mut timeline, recording.as_mut(), &bar);
-        if is_over || !session.account.is_alive() {
-            break;
-        }
-    }
-    bar.end();
-    let mut notices = Vec::new();
+    tracing.follow(|session, longest| {
+        let watcher = watcher.as_mut();
+        let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
+        let longest = longest.min(until_look.unwrap_or(longest));
+        interrupt.wait_until(end, longest) || !session.account.is_alive()
+    });
+    let session = &tracing.session;
     if let Some(signal) = interrupt.signal() {
-        notices.push(format!("stopped by signal {signal}, before its time was over"));
+        tracing.notices.push(format!("stopped by signal {signal}, before its time was over"));
     } else if !session.account.is_alive() {
-        notices.push(format!("it ended after {:.1} s", session.elapsed().as_secs_f64()));
+        let seconds = session.elapsed().as_secs_f64();
+        tracing.notices.push(format!("it ended after {seconds:.1} s"));
     }
     let target = Target { name, pid: args.pid.map(i32::unsigned_abs), command: None };
-    let costs = match watcher {
+    let costs = match watcher.filter(|watcher| watcher.last_look.is_some()) {
         Some(mut watcher) => {
             let _ = watcher.see();
-            of_report(&watcher.report(Ok(Counts::traced(&session)), named.as_ref()))
+            of_report(&watcher.report(Ok(traced(&tracing.session)), named))
         }
-        None => direct_only(named.as_ref()),
+        None => direct_only(named),
     };
-    notices.extend(recording.as_ref().and_then(full));
-    let trace = finish(&session, target, costs, args.by, timeline, notices);
-    args.write(&trace, &session, recording)?;
-    Ok(interrupt.exit_code().unwrap_or(0).into())
+    Ok(match tracing.tell(target, costs) {
+        true => interrupt.exit_code().unwrap_or(0).into(),
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// A command.
+fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
+    let words = &args.command;
+    look_up(std::slice::from_ref(words)).map_err(|error| not_measured(Some(error), None))?;
+    // Until the command has a process id nothing is inside.
+    let mut tracing = Tracing::begin(args, Scope::Tree(u32::MAX), "switchcost cost -- CMD")?;
+    let anonymous = args.output.files.anonymous;
+    let mut command = Command::start(words, anonymous, Some(&mut tracing.session))?;
+    tracing.follow(|_, longest| command.wait(Some(longest)));
+    let mut ended = command.end()?;
+    let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
+    let name = ended.words.first().cloned().unwrap_or_default();
+    let target = Target { name, pid: Some(ended.pid), command: Some(ended.words.clone()) };
+    // The exit code is the command's.
+    tracing.tell(target, costs);
+    Ok(ended.exit_code())
 }
 
 /// A watcher of its memory; none for what has no memory of its own, such as a thread of the kernel.
@@ -253,57 +261,78 @@ fn process_name(session: &Session, pid: i32) -> Result<String> {
     }
 }
 
-/// Takes the events that are there, and looks at the counts if it is time to.
-fn look(
-    session: &mut Session,
-    is_over: bool,
-    timeline: &mut Timeline,
-    mut recording: Option<&mut Recording>,
-    bar: &Progress,
-) {
-    if let Some(recording) = &mut recording {
-        recording.take(session);
+/// What is traced from beginning to end.
+struct Tracing<'a> {
+    args: &'a TraceArgs,
+    session: Session,
+    recording: Option<Recording>,
+    timeline: Timeline,
+    bar: Progress,
+    /// What happened.
+    notices: Vec<String>,
+}
+
+impl<'a> Tracing<'a> {
+    fn begin(args: &'a TraceArgs, scope: Scope, instead: &str) -> Result<Self> {
+        let recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
+        let session = Session::open(scope, args.recorder(), args.by, instead)?;
+        // The terminal is the command's.
+        let bar =
+            Progress::whole(args.seconds, args.output.files.quiet || !args.command.is_empty());
+        let (timeline, notices) = (Timeline::default(), Vec::new());
+        Ok(Self { args, session, recording, timeline, bar, notices })
     }
-    if !is_over && !session.is_due() {
-        return;
+
+    /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
+    fn follow(&mut self, mut wait: impl FnMut(&Session, Duration) -> bool) {
+        let longest = if self.recording.is_some() { DRAIN } else { LOOK };
+        loop {
+            let is_over = wait(&self.session, longest);
+            self.look(is_over);
+            if is_over {
+                return self.bar.end();
+            }
+        }
     }
-    session.look();
-    if let Some(recording) = recording {
-        recording.name(session);
+
+    /// Takes the events that are there, and looks at the counts if it is time to.
+    fn look(&mut self, is_over: bool) {
+        let Self { session, recording, timeline, bar, .. } = self;
+        recording.iter_mut().for_each(|recording| recording.take(session));
+        if !is_over && !session.is_due() {
+            return;
+        }
+        session.look();
+        recording.iter_mut().for_each(|recording| recording.name(session));
+        let (elapsed, total) = (session.elapsed(), session.account.total());
+        let rate = total.switches() as f64 / elapsed.as_secs_f64();
+        bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
+        timeline.add(elapsed.as_secs_f64(), &total);
     }
-    let (elapsed, total) = (session.elapsed(), session.account.total());
-    let rate = total.switches() as f64 / elapsed.as_secs_f64();
-    bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
-    timeline.add(elapsed.as_secs_f64(), total);
+
+    /// Prints the figures and writes what was asked for; whether all could be written.
+    fn tell(self, target: Target, costs: Costs) -> bool {
+        let Self { args, session, recording, timeline, mut notices, .. } = self;
+        notices.extend(recording.as_ref().and_then(full));
+        let account = &session.account;
+        let mut inside = account.lives.values().filter(|life| life.inside).map(|life| life.tgid);
+        let first = inside.next();
+        let is_one = inside.all(|tgid| Some(tgid) == first);
+        let by = args.by.unwrap_or(if is_one { By::Thread } else { By::Process });
+        let (own, seconds) = (session.own(), session.elapsed().as_secs_f64());
+        let (by, points) = ((by, &session.labels), timeline.points());
+        let mut trace = Trace::of(account, (target, seconds), costs, by, own, points);
+        trace.missed_switches = session.lost().switches;
+        trace.notices = session.gaps();
+        trace.notices.extend(notices);
+        args.write(&trace, account, recording)
+    }
 }
 
 /// That the recording has ended before the trace.
 fn full(recording: &Recording) -> Option<String> {
     let seconds = recording.full_s?;
     Some(format!("the recording ends after {seconds:.1} s: it has reached 2 GiB"))
-}
-
-fn finish(
-    session: &Session,
-    target: Target,
-    costs: Costs,
-    by: Option<By>,
-    timeline: Timeline,
-    notices: Vec<String>,
-) -> Trace {
-    let account = &session.account;
-    let mut inside = account.lives.values().filter(|life| life.inside).map(|life| life.tgid);
-    let first = inside.next();
-    let is_one = inside.all(|tgid| Some(tgid) == first);
-    let by = by.unwrap_or(if is_one { By::Thread } else { By::Process });
-    let own = session.own();
-    let seconds = session.elapsed().as_secs_f64();
-    let mut trace =
-        Trace::of(account, (target, seconds), costs, (by, &session.labels), own, timeline.points());
-    trace.missed_switches = session.missed();
-    trace.notices = session.gaps();
-    trace.notices.extend(notices);
-    trace
 }
 
 /// The costs of a program whose memory was watched.
@@ -335,64 +364,4 @@ fn direct_only(named: Option<&Chosen>) -> Costs {
         ),
         command_to_know: command,
     }
-}
-
-fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
-    let words = &args.command;
-    if let Err(error) = launcher::look_up(std::slice::from_ref(words)) {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
-    }
-    let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
-    // Until the command has a process id nothing is inside.
-    let mut session =
-        Session::open(Scope::Tree(u32::MAX), args.recorder(), args.by, "switchcost cost -- CMD")?;
-    let mut launcher = Launcher::start(Series::watched(words))?;
-    let pid = match launcher.started() {
-        Ok(Some(pid)) => pid,
-        started => return watch::without_figures(started.err(), launcher.signal()),
-    };
-    session.account.set_scope(Scope::Tree(pid));
-    let program = Watched::find(Path::new("/"), pid as i32).ok();
-    let mut watcher = program.map(|program| Watcher::new(program, None));
-    let mut timeline = Timeline::default();
-    // The terminal is the command's.
-    let bar = Progress::whole(Duration::ZERO, true);
-    let step = if recording.is_some() { DRAIN } else { LOOK };
-    loop {
-        let until_look = watcher.as_ref().and_then(Watcher::until_look).unwrap_or(LOOK);
-        if launcher.wait_for_answer(Some(until_look.min(step))) {
-            break;
-        }
-        if let Some(of) = watcher.as_mut().filter(|_| until_look <= LOOK) {
-            // What cannot be read is said in the figures.
-            let _ = of.look(|longest| launcher.wait_for_answer(Some(longest)));
-        }
-        look(&mut session, false, &mut timeline, recording.as_mut(), &bar);
-    }
-    look(&mut session, true, &mut timeline, recording.as_mut(), &bar);
-    let used = match launcher.run() {
-        Ok(Some(run)) => run.used,
-        run => return watch::without_figures(run.err(), launcher.signal()),
-    };
-    let _ = launcher.run();
-    let stopped: Option<LauncherError> = launcher.stopped_alone();
-    drop(launcher);
-    let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let text = shown(&text, args.output.files.anonymous);
-    let counts = Ok(Counts::traced(&session));
-    let costs = of_report(&report_of_command((text.clone(), pid), &used, counts, watcher, named));
-    let name = text.first().cloned().unwrap_or_default();
-    let target = Target { name, pid: Some(pid), command: Some(text) };
-    let notices = recording.as_ref().and_then(full).into_iter().collect();
-    let trace = finish(&session, target, costs, args.by, timeline, notices);
-    // The exit code is the command's.
-    if let Err(error) = args.write(&trace, &session, recording) {
-        say(&format!("error: {error:#}"));
-    }
-    if let Some(error) = stopped {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
-    }
-    Ok(used.ending.shell_code().into())
 }

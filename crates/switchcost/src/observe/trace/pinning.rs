@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use model::program::{Price, Range, percents};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::observe::live::account::{Account, Who};
-use crate::observe::price::{Price, Range, percents};
 use crate::observe::watch::Apart;
 
 /// Threads that use a smaller share of the program's CPU time are no workers.

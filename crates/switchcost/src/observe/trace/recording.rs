@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use rustix::system::uname;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use super::perfetto::{Clocks, Encoder};
 use crate::base::values::Destination;
-use crate::observe::live::session::Session;
+use crate::observe::live::session::{Session, clock_ns};
 use crate::present::output::file::{Place, Unfinished, begin, cannot_write};
 use crate::present::output::ignore_broken_pipe;
 
@@ -30,7 +30,6 @@ pub(super) struct Recording {
     sink: Sink,
     encoder: Encoder,
     bytes: u64,
-    pub(super) events: u64,
     /// Seconds after which it was full.
     pub(super) full_s: Option<f64>,
     failure: Option<io::Error>,
@@ -51,29 +50,23 @@ impl Recording {
                 }
             },
         };
-        let now = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
         let clocks = Clocks {
-            monotonic: now(ClockId::Monotonic),
-            boottime: now(ClockId::Boottime),
-            realtime: now(ClockId::Realtime),
+            monotonic: clock_ns(ClockId::Monotonic),
+            boottime: clock_ns(ClockId::Boottime),
+            realtime: clock_ns(ClockId::Realtime),
         };
         let kernel = uname();
         let names = [kernel.sysname(), kernel.release()].map(|name| name.to_string_lossy());
         let encoder = Encoder::new(clocks, [&names[0], &names[1]]);
-        Ok(Self { sink, encoder, bytes: 0, events: 0, full_s: None, failure: None })
+        Ok(Self { sink, encoder, bytes: 0, full_s: None, failure: None })
     }
 
     /// Takes what is there out of the ring buffer.
     pub(super) fn take(&mut self, session: &mut Session) {
         let is_over = self.full_s.is_some() || self.failure.is_some();
-        let Self { encoder, events, .. } = self;
         session.drain(|event| {
             if !is_over {
-                encoder.event(&event);
-                *events += 1;
+                self.encoder.event(&event);
             }
         });
         if !is_over {
@@ -104,16 +97,14 @@ impl Recording {
 
     /// Puts the file into its place.
     pub(super) fn finish(self) -> Result<()> {
-        match (self.sink, self.failure) {
-            (Sink::File(_, path), Some(error)) => Err(cannot_write(&path, error)),
-            (Sink::File(file, path), None) => {
-                file.put(&path).map_err(|error| cannot_write(&path, error))
+        match self.sink {
+            Sink::File(file, path) => {
+                let put = self.failure.map_or_else(|| file.put(&path), Err);
+                put.map_err(|error| cannot_write(&path, error))
             }
-            (Sink::Stream(_), Some(error)) => {
-                ignore_broken_pipe(Err(error)).context("cannot write the recording")
-            }
-            (Sink::Stream(mut stream), None) => {
-                ignore_broken_pipe(stream.flush()).context("cannot write the recording")
+            Sink::Stream(mut stream) => {
+                let flushed = self.failure.map_or_else(|| stream.flush(), Err);
+                ignore_broken_pipe(flushed).context("cannot write the recording")
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
+use model::program::{CostProfile, Price, Range, percents};
 use model::reading::Reading;
 use model::words::{grouped, plain};
 use schemars::JsonSchema;
@@ -12,9 +13,7 @@ use crate::observe::live::account::{Account, Use, Who};
 use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
-use crate::observe::price::{Price, Range, percents};
 use crate::observe::watch::Apart;
-use crate::observe::watch::profile::CostProfile;
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;
@@ -161,7 +160,8 @@ impl Trace {
         timeline: Vec<Point>,
     ) -> Self {
         let (used, price) = (account.total(), costs.price);
-        let total = total_row(&target, &used, seconds, price);
+        let total =
+            Row { name: target.name.clone(), id: target.pid, ..Row::of(&used, seconds, price) };
         let unknown = || costs.profile.why().unwrap_or("it used no CPU time").to_string();
         let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
         let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
@@ -171,6 +171,8 @@ impl Trace {
         let called = costs.profile.known().map(CostProfile::called);
         let mut rows = rows(account, by, seconds, price);
         rows.truncate(MOST_ROWS);
+        let mut pairs = all_pairs(account, seconds, price);
+        pairs.truncate(MOST_LISTED);
         let apart = costs.apart.filter(|_| target.pid.is_some());
         let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
         let mut trace = Self {
@@ -186,7 +188,7 @@ impl Trace {
             command_to_know: costs.command_to_know,
             rows,
             neighbours: neighbours(account, &used, seconds),
-            pairs: dearest(account, seconds, price),
+            pairs,
             lengths: lengths(&used),
             timeline,
             own,
@@ -248,10 +250,6 @@ impl Trace {
     }
 }
 
-fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {
-    Row { name: target.name.clone(), id: target.pid, ..Row::of(used, seconds, price) }
-}
-
 /// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is
 /// told apart.
 fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
@@ -273,13 +271,11 @@ fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
 
 /// How somebody is called in a list.
 pub(super) fn named(account: &Account, who: &Who) -> (String, Option<u32>) {
-    let id = match who {
-        Who::Thread(of) => Some(of.tid),
-        _ => None,
-    };
+    let name = account.life(who).map_or("?".to_string(), |life| life.name.clone());
     match who {
         Who::Idle => ("idle".to_string(), None),
-        _ => (account.life(who).map_or("?".to_string(), |life| life.name.clone()), id),
+        Who::Thread(of) => (name, Some(of.tid)),
+        Who::Ended { .. } => (name, None),
     }
 }
 
@@ -307,12 +303,6 @@ pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<Pa
     pairs
 }
 
-fn dearest(account: &Account, seconds: f64, price: Price) -> Vec<PairRow> {
-    let mut pairs = all_pairs(account, seconds, price);
-    pairs.truncate(MOST_LISTED);
-    pairs
-}
-
 fn lengths(used: &Use) -> Vec<Lengths> {
     let of = |name: &str, histogram: &Histogram| {
         let counts = histogram.counts();
@@ -337,8 +327,8 @@ fn cause_words(cause: Cause) -> &'static str {
 /// The timeline, in a bounded number of points.
 #[derive(Default)]
 pub(crate) struct Timeline {
-    points: Vec<Point>,
-    before: (f64, Use),
+    /// When was looked, in seconds, and the switches, preemptions and CPU time in ns until then.
+    looks: Vec<(f64, [u64; 3])>,
     /// Shortest time between two points, in seconds.
     apart_s: f64,
 }
@@ -348,39 +338,26 @@ const MOST_POINTS: usize = 2_048;
 
 impl Timeline {
     /// Notes what has happened in all until now.
-    pub(crate) fn add(&mut self, at_s: f64, total: Use) {
-        let (then_s, before) = &self.before;
-        let per_s = |count: fn(&Use) -> u64| {
-            count(&total).saturating_sub(count(before)) as f64 / (at_s - then_s)
-        };
-        if at_s > *then_s && at_s - then_s >= self.apart_s {
-            self.points.push(Point {
-                at_s,
-                switches_per_s: per_s(Use::switches),
-                preempted_per_s: per_s(Use::preempted),
-                cpu_share: per_s(|of| of.cpu_ns) / 1e9,
-            });
-            self.before = (at_s, total);
+    pub(crate) fn add(&mut self, at_s: f64, total: &Use) {
+        let then_s = self.looks.last().map_or(0.0, |(then_s, _)| *then_s);
+        if at_s > then_s && at_s - then_s >= self.apart_s {
+            self.looks.push((at_s, [total.switches(), total.preempted(), total.cpu_ns]));
         }
-        if self.points.len() > MOST_POINTS {
-            self.points = self.points.chunks(2).map(merged).collect();
+        if self.looks.len() > MOST_POINTS {
+            self.looks = self.looks.chunks(2).filter_map(|two| two.last().copied()).collect();
             self.apart_s = 2.0 * at_s / MOST_POINTS as f64;
         }
     }
 
     pub(crate) fn points(self) -> Vec<Point> {
-        self.points
-    }
-}
-
-/// Two points that follow each other, about as long as each other.
-fn merged(points: &[Point]) -> Point {
-    let mean =
-        |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len().max(1) as f64;
-    Point {
-        at_s: points.last().map_or(0.0, |last| last.at_s),
-        switches_per_s: mean(|of| of.switches_per_s),
-        preempted_per_s: mean(|of| of.preempted_per_s),
-        cpu_share: mean(|of| of.cpu_share),
+        let mut before = (0.0, [0; 3]);
+        let point = |look: (f64, [u64; 3])| {
+            let (then_s, counts) = std::mem::replace(&mut before, look);
+            let per_s =
+                |of: usize| look.1[of].saturating_sub(counts[of]) as f64 / (look.0 - then_s);
+            let (switches_per_s, preempted_per_s) = (per_s(0), per_s(1));
+            Point { at_s: look.0, switches_per_s, preempted_per_s, cpu_share: per_s(2) / 1e9 }
+        };
+        self.looks.into_iter().map(point).collect()
     }
 }

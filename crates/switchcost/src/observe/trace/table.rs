@@ -1,10 +1,10 @@
 //! `switchcost trace` on the terminal.
 
+use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
-use crate::observe::live::rows::{below, head, percent_range, row_line};
-use crate::observe::price::{Range, percents};
+use crate::observe::live::rows::{Between, LEGEND, below, head, percent_range, row_line};
 use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.
@@ -87,11 +87,6 @@ fn details(trace: &Trace) -> Vec<String> {
     lines
 }
 
-const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because another was to \
-     run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th percentile of the \
-     wait in the run queue; run: median of the time on a CPU between two switches; cost: what the \
-     switches themselves take of its CPU time";
-
 /// The dearest pairs: from whom, to whom, how often.
 fn pairs(pairs: &[PairRow]) -> String {
     if pairs.is_empty() {
@@ -101,20 +96,17 @@ fn pairs(pairs: &[PairRow]) -> String {
         Some(id) => format!("{name} ({id})"),
         None => name.to_string(),
     };
-    let line = |of: &PairRow| {
-        let cost = of.cpu_share.map_or("-".to_string(), percent_range);
-        format!(
-            "{:<24} {:<24} {:>9} {:>9} {:>7}",
-            name(&of.from, of.from_id),
-            name(&of.to, of.to_id),
-            grouped(of.voluntary as f64),
-            grouped(of.involuntary as f64),
-            cost
-        )
+    let line = |[from, to, sleeps, preempted, cost]: [&str; 5]| {
+        format!("{from:<24} {to:<24} {sleeps:>9} {preempted:>9} {cost:>7}")
     };
-    let head =
-        format!("{:<24} {:<24} {:>9} {:>9} {:>7}", "from", "to", "sleeps", "prmpts", "CPU %");
-    std::iter::once(head).chain(pairs.iter().map(line)).collect::<Vec<_>>().join("\n")
+    let row = |of: &PairRow| {
+        let (from, to) = (name(&of.from, of.from_id), name(&of.to, of.to_id));
+        let [sleeps, preempted] = [of.voluntary, of.involuntary].map(|of| grouped(of as f64));
+        let cost = of.cpu_share.map_or("-".to_string(), percent_range);
+        line([&from, &to, &sleeps, &preempted, &cost])
+    };
+    let head = line(["from", "to", "sleeps", "prmpts", "CPU %"]);
+    std::iter::once(head).chain(pairs.iter().map(row)).collect::<Vec<_>>().join("\n")
 }
 
 /// A row for each length, with the share of each column's total, in percent.
@@ -125,7 +117,7 @@ fn lengths(all: &[Lengths]) -> String {
     let mut lines = vec![format!("{:<8}", "time")];
     lines[0].extend(all.iter().map(|of| format!(" {:>9}", of.of)));
     for bucket in first.unwrap_or(0)..rows {
-        let mut line = format!("{:<8}", below(bucket));
+        let mut line = format!("{:<8}", below(Some(Between::bucket(bucket))));
         for of in &all {
             let sum: u64 = of.counts.iter().copied().map(u64::from).sum();
             let count = of.counts.get(bucket).copied().unwrap_or(0);

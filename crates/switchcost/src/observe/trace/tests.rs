@@ -1,5 +1,6 @@
 //! The report of a captured state, to the letter.
 
+use model::program::{CostProfile, Direct, Price, Range};
 use model::reading::Reading;
 use switchtrace::{Thread, ThreadName};
 
@@ -12,9 +13,7 @@ use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::Preemptions;
 use crate::observe::live::session::Own;
 use crate::observe::live::tests::{name, pair, thread};
-use crate::observe::price::{Direct, Price, Range};
 use crate::observe::watch::Apart;
-use crate::observe::watch::profile::CostProfile;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -227,7 +226,7 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
 fn a_timeline_has_a_bounded_number_of_points() {
     let mut timeline = Timeline::default();
     for second in 0..100_000_u64 {
-        timeline.add(second as f64, Use { voluntary: 10 * second, ..Use::default() });
+        timeline.add(second as f64, &Use { voluntary: 10 * second, ..Use::default() });
     }
     let points: Vec<Point> = timeline.points();
     assert!((1_000..=2_048).contains(&points.len()), "{}", points.len());

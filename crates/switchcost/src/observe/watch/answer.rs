@@ -1,12 +1,12 @@
 //! What is said of a program: the answer first, what refilling caches takes, and the command that
 //! would tell more.
 
+use model::program::{
+    ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost, switches_in_words,
+};
 use model::reading::Reading;
 
-use super::profile::ProfilePoint;
-use super::program::{Program, ProgramCost, count, program_cost, switches_in_words};
 use super::seen::{NotRead, Remedy, Seen};
-use crate::observe::price::{Range, percents};
 use crate::present::terminal::figure;
 
 /// The answer in a sentence: the share of both costs where the working set was read, its costs are
@@ -93,17 +93,17 @@ pub(super) fn so_far(program: &Program, points: &[ProfilePoint]) -> String {
 
 /// Share of the CPU time that refilling caches takes: the whole less the direct cost.
 pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<Range> {
-    match (not_read, cost) {
-        (Some(not_read), ProgramCost::Inconclusive { missing, .. }) => {
-            Reading::unknown(format!("{}; {}", missing.join("; "), not_read.why))
+    match (cost, not_read.map(|not_read| &not_read.why)) {
+        (ProgramCost::Inconclusive { missing, .. }, why) => {
+            let why: Vec<&str> = missing.iter().chain(why).map(String::as_str).collect();
+            Reading::unknown(why.join("; "))
         }
-        (Some(not_read), ProgramCost::Estimated { .. }) => Reading::unknown(not_read.why.clone()),
-        (None, ProgramCost::Inconclusive { missing, .. }) => Reading::unknown(missing.join("; ")),
-        (None, ProgramCost::Estimated { direct_share: None, .. }) => {
-            Reading::unknown("the direct cost was not measured beside it")
-        }
-        (None, ProgramCost::Estimated { share, direct_share: Some(direct), .. }) => {
+        (ProgramCost::Estimated { .. }, Some(why)) => Reading::unknown(why),
+        (ProgramCost::Estimated { share, direct_share: Some(direct), .. }, None) => {
             Reading::Known(share.beside(*direct))
+        }
+        (ProgramCost::Estimated { direct_share: None, .. }, None) => {
+            Reading::unknown("the direct cost was not measured beside it")
         }
     }
 }

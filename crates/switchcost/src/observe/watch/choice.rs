@@ -8,21 +8,19 @@ use anyhow::Result;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
+use model::program::{
+    Candidate, CostProfile, NO_PROFILE, QUICK, Range, WorkingSet, Worth, choose, clock_of, cost_at,
+    cost_of, direct, is_clean, is_of_two, is_walk, points_of, short, unfinished,
+};
 use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy, Walk};
 use model::run::{Header, Run};
 use model::speed::clock_ghz;
 
-use super::candidate::{Candidate, Worth, choose, unfinished};
-use super::lookup::cost_at;
-use super::profile::{
-    CostProfile, ProfilePoint, QUICK, WorkingSet, clock_of, cost_of, direct, is_clean, is_of_two,
-    is_walk, points_of, short,
-};
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
 use crate::engine::store::{Entry, Folder, find, header, read};
-use crate::observe::price::Range;
+use crate::present::terminal::counted;
 
 /// Which runs may be the profile without being asked for: costs of a second's measurement for
 /// another purpose are no profile.
@@ -79,14 +77,13 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     if let Some(why) = unfit(&run.header.plan) {
         return Err(refuse(&why));
     }
-    let costs = Costs::of(&run, clock_now());
-    if costs.points.is_empty() {
+    let (profile, _) = profile_of(&run, entry.name.clone(), clock_now());
+    if profile.points.is_empty() {
         return Err(refuse("none of its rings of two processes was measured often enough"));
     }
     let differs = differences(&run.header.machine, &this_machine(), &entry.name);
     let unfinished = unfinished(run.end.map(|end| end.reason));
     let unfinished = unfinished.map(|why| format!("the cost profile ({}): {why}", entry.name));
-    let profile = costs.profile_of(&run.header, entry.name);
     let why = "asked for with --profile".to_string();
     let notices = differs.into_iter().chain(unfinished).collect();
     Ok(Chosen { profile, path: entry.path, why, notices })
@@ -119,75 +116,42 @@ fn sizes(plan: &Plan) -> Vec<u64> {
     if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
 }
 
-/// A stored run that may be the profile, and what the choice goes by.
-struct Stored {
-    entry: Entry,
-    header: Header,
-    candidate: Candidate,
+/// What the choice goes by of a stored run that may be the profile; nothing of one that may not.
+fn candidate(
+    entry: &Entry,
+    set: Option<WorkingSet>,
+    accepts: Accepts,
+    here: &Machine,
+) -> Option<Candidate> {
+    // One that cannot be read is passed over.
+    let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
+    let sizes = sizes(&header.plan);
+    let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
+    Some(Candidate {
+        end: entry.brief().ok().and_then(|brief| brief.end),
+        foreign: foreign(&header.machine, here),
+        is_quick: is_quick(&header),
+        apart: apart_from(&header.plan, set),
+        encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
+        name: header.name.unwrap_or_else(|| short(&entry.name)),
+    })
 }
 
-impl Stored {
-    fn of(entry: Entry, set: Option<WorkingSet>, accepts: Accepts, here: &Machine) -> Option<Self> {
-        // One that cannot be read is passed over.
-        let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
-        let sizes = sizes(&header.plan);
-        let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
-        let candidate = Candidate {
-            name: header.name.clone().unwrap_or_else(|| short(&entry.name)),
-            end: entry.brief().ok().and_then(|brief| brief.end),
-            foreign: foreign(&header.machine, here),
-            is_quick: is_quick(&header),
-            apart: apart_from(&header.plan, set),
-            encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
-        };
-        Some(Self { entry, header, candidate })
-    }
-
-    fn chosen(self, costs: Costs, why: String, here: &Machine) -> Chosen {
-        let Self { entry, header, .. } = self;
-        let mut notices: Vec<String> =
-            differences(&header.machine, here, &entry.name).into_iter().collect();
-        notices.extend((!costs.is_clean).then(|| {
-            format!(
-                "the cost profile ({}) is of a busy machine: most of its costs are not at full \
-                 speed, or not resolved",
-                entry.name
-            )
-        }));
-        let profile = costs.profile_of(&header, entry.name);
-        Chosen { profile, path: entry.path, why, notices }
-    }
-}
-
-/// The costs that a run has.
-#[derive(Default)]
-struct Costs {
-    points: Vec<ProfilePoint>,
-    is_clean: bool,
-    /// The clocks of [`CostProfile`].
-    measured_ghz: Option<f64>,
-    clock_ghz: Option<f64>,
-}
-
-impl Costs {
-    fn of(run: &Run, clock_ghz: Option<f64>) -> Self {
-        let record = RingRecord::of(run);
-        let measured_ghz = record.cases.iter().find_map(clock_of);
-        Self {
-            points: points_of(&record, clock_ghz),
-            is_clean: is_clean(&record),
-            measured_ghz,
-            clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
-        }
-    }
-
-    fn profile_of(self, header: &Header, run: String) -> CostProfile {
-        let began = humantime::parse_rfc3339(&header.started).ok();
-        let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
-        let (name, age_s) = (header.name.clone(), age.map(|age| age.as_secs()));
-        let Self { points, measured_ghz, clock_ghz, .. } = self;
-        CostProfile { run, name, age_s, measured_ghz, clock_ghz, points }
-    }
+/// The costs that a run has, at the clock that there is now, and whether they are clean.
+fn profile_of(run: &Run, name: String, clock_ghz: Option<f64>) -> (CostProfile, bool) {
+    let record = RingRecord::of(run);
+    let measured_ghz = record.cases.iter().find_map(clock_of);
+    let began = humantime::parse_rfc3339(&run.header.started).ok();
+    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
+    let profile = CostProfile {
+        run: name,
+        name: run.header.name.clone(),
+        age_s: age.map(|age| age.as_secs()),
+        measured_ghz,
+        clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
+        points: points_of(&record, clock_ghz),
+    };
+    (profile, is_clean(&record))
 }
 
 /// The clock of the core that this runs on, in GHz, where it can be told.
@@ -226,37 +190,38 @@ pub(super) fn best(
     let entries = Folder::of_user().and_then(|folder| folder.entries());
     let entries = entries.map_err(|error| format!("{error:#}"))?;
     let newest_first = entries.into_iter().rev();
-    let mut stored: Vec<Stored> =
-        newest_first.filter_map(|entry| Stored::of(entry, set, accepts, here)).collect();
-    let candidates: Vec<Candidate> = stored.iter().map(|of| of.candidate.clone()).collect();
-    let answers = |points: &[ProfilePoint]| match set {
-        Some(set) => cost_at(set, between_ns, points).is_ok(),
-        None => true,
-    };
+    let (entries, candidates): (Vec<Entry>, Vec<Candidate>) = newest_first
+        .filter_map(|entry| candidate(&entry, set, accepts, here).map(|of| (entry, of)))
+        .unzip();
     // Reading it takes a twentieth of a second, for nothing where nothing is stored.
-    let clock_ghz = if stored.is_empty() { None } else { clock_now() };
-    let mut found: HashMap<usize, Costs> = HashMap::new();
+    let clock_ghz = if entries.is_empty() { None } else { clock_now() };
+    let mut found: HashMap<usize, Chosen> = HashMap::new();
     let number = choose(&candidates, |number| {
-        let costs = read(&stored[number].entry.path)
-            .map(|run| Costs::of(&run, clock_ghz))
-            .unwrap_or_default();
-        if direct(&costs.points).is_none() {
+        let Entry { name, path, .. } = &entries[number];
+        let read = read(path).ok().map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
+        let Some(((profile, is_clean), run)) =
+            read.filter(|((profile, _), _)| direct(&profile.points).is_some())
+        else {
             return Worth::None("no cost of it holds");
-        }
-        let worth = Worth::Some { is_clean: costs.is_clean, answers: answers(&costs.points) };
-        found.insert(number, costs);
-        worth
+        };
+        let covers = set.map(|set| cost_at(set, between_ns, &profile.points).is_ok());
+        let why = why(&candidates[number], covers == Some(true));
+        let busy = (!is_clean).then(|| {
+            format!(
+                "the cost profile ({name}) is of a busy machine: most of its costs are not at full \
+                 speed, or not resolved"
+            )
+        });
+        let differs = differences(&run.header.machine, here, name);
+        let notices = differs.into_iter().chain(busy).collect();
+        found.insert(number, Chosen { profile, path: path.clone(), why, notices });
+        Worth::Some { is_clean, answers: covers != Some(false) }
     })?;
-    let costs = found.remove(&number).unwrap_or_default();
-    let why = why(&candidates[number], set.is_some() && answers(&costs.points));
-    Ok(stored.swap_remove(number).chosen(costs, why, here))
+    found.remove(&number).ok_or_else(|| NO_PROFILE.to_string())
 }
 
 fn why(candidate: &Candidate, answers: bool) -> String {
-    let kind = match candidate.is_quick {
-        true => "quick measurement of `run`",
-        false => "run of `cost`",
-    };
+    let kind = if candidate.is_quick { "quick measurement of `run`" } else { "run of `cost`" };
     let reaches = if answers { " that covers the working set" } else { "" };
     format!("the best {kind} on this machine{reaches}")
 }
@@ -278,31 +243,27 @@ const MOST_SWEEPS: usize = 5;
 /// least.
 pub(crate) fn apart() -> Option<Apart> {
     let is_pair = |case: &Case| {
-        case.placement.relation().is_some() && case.members == 2 && case.work.is_none()
+        let bare = case.members == 2 && case.work.is_none() && case.link == "pipe";
+        bare && case.placement.relation().is_some()
     };
     let here = this_machine();
     let fits = |entry: &Entry| {
         let header = header(&entry.path).ok();
         header.is_some_and(|header| {
-            header.plan.rings().any(|(_, case)| is_pair(case) && case.link == "pipe")
+            header.plan.rings().any(|(_, case)| is_pair(case))
                 && foreign(&header.machine, &here).is_empty()
         }) && entry.brief().is_ok_and(|brief| unfinished(brief.end).is_none())
     };
     let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
-    let newest_first = entries.into_iter().rev().filter(fits).take(MOST_SWEEPS);
-    newest_first
-        .filter_map(|entry| {
-            let record = RingRecord::of(&read(&entry.path).ok()?);
-            let pairs =
-                record.cases.iter().filter(|of| is_pair(&of.case) && of.case.link == "pipe");
-            let hops = pairs.filter_map(|pair| {
-                let switches = pair.switches_per_hop?.value;
-                Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))
-            });
-            let hand_over_ns = hops.min_by(|one, other| one.high.total_cmp(&other.high))?;
-            Some(Apart { hand_over_ns, run: entry.name })
-        })
-        .next()
+    entries.into_iter().rev().filter(fits).take(MOST_SWEEPS).find_map(|entry| {
+        let record = RingRecord::of(&read(&entry.path).ok()?);
+        let hops = record.cases.iter().filter(|of| is_pair(&of.case)).filter_map(|pair| {
+            let switches = pair.switches_per_hop?.value;
+            Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))
+        });
+        let hand_over_ns = hops.min_by(|one, other| one.high.total_cmp(&other.high))?;
+        Some(Apart { hand_over_ns, run: entry.name })
+    })
 }
 
 /// The machine that this program runs on.
@@ -312,26 +273,29 @@ pub(super) fn this_machine() -> Machine {
 
 /// In what `machine` switches otherwise than `here`.
 fn foreign(machine: &Machine, here: &Machine) -> Vec<String> {
-    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
-    let is_of_switches = |field: &String| {
+    fields_of(machine, here, |field| {
         OF_SWITCHES.iter().any(|of| field.starts_with(of))
             && !NOT_OF_SWITCHES.iter().any(|not| field.ends_with(not))
-    };
-    fields.filter(is_of_switches).collect()
+    })
+}
+
+fn fields_of(machine: &Machine, here: &Machine, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
+    fields.filter(|field| is_meant(field)).collect()
 }
 
 /// A notice of all in which they differ, if that is anything of the processors or the kernel.
 fn differences(machine: &Machine, here: &Machine, name: &str) -> Option<String> {
-    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
     let of_machine = ["cpu.", "kernel.", "mitigations"];
-    let fields: Vec<String> =
-        fields.filter(|field| of_machine.iter().any(|of| field.starts_with(of))).collect();
+    let fields =
+        fields_of(machine, here, |field| of_machine.iter().any(|of| field.starts_with(of)));
     let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
-    let count = crate::present::terminal::counted(fields.len(), "field");
+    let (count, named) = (counted(fields.len(), "field"), fields.iter().take(MOST_DIFFERENCES));
+    let named = named.map(String::as_str).collect::<Vec<_>>().join(", ");
     (!fields.is_empty()).then(|| {
         format!(
-            "the cost profile ({name}) was measured on a machine that differs in {count}: {}{more}",
-            fields[..fields.len().min(MOST_DIFFERENCES)].join(", ")
+            "the cost profile ({name}) was measured on a machine that differs in {count}: \
+             {named}{more}"
         )
     })
 }

@@ -1,77 +1,62 @@
-//! Switches of a program while it is watched, and who counted them.
+//! Switches of a program while it is watched, by who counted them: what is seen of it begins with
+//! these.
 
+use launcher::Used;
 use model::reading::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::seen::{Seen, Source};
 use crate::base::values::nanoseconds;
 use crate::observe::live::session::Session;
 
-/// Who counted a program's switches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Source {
-    /// The kernel's counts of each thread, read from /proc now and then: without the last ones of
-    /// threads that ended, and without threads that came and ended in between.
-    #[default]
-    Proc,
-    /// The kernel, told at the command's end by wait4(2): of the command and all children that were
-    /// waited for.
-    Wait4,
-    /// The kernel's counts at each switch, by eBPF: of every thread, for as long as it lived.
-    Tracepoints,
+/// Of yields and moves.
+pub(super) const NOT_IN_PROC: &str = "not counted without tracing";
+
+/// Why there are no exact counts.
+pub(super) fn untraced(why: &str) -> String {
+    format!("exact counts, by tracing: {why}")
 }
 
-impl Source {
-    /// Behind the counts: `read from /proc`.
-    pub(super) fn in_words(self) -> &'static str {
-        match self {
-            Self::Proc => "read from /proc",
-            Self::Wait4 => "told by wait4",
-            Self::Tracepoints => "counted by kernel tracepoints",
-        }
+/// By the tracer, until its last look.
+pub(crate) fn traced(session: &Session) -> Seen {
+    let used = session.account.total();
+    let each = session.own().ns_per_switch;
+    let each =
+        each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
+    let method = format!(
+        "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every \
+         thread, for as long as it lived; {} switches were yields, and threads moved to another \
+         CPU {} times",
+        used.yields, used.migrations
+    );
+    Seen {
+        counted_by: Source::Tracepoints,
+        watched_ns: nanoseconds(session.elapsed()),
+        voluntary: Reading::Known(used.voluntary),
+        involuntary: Reading::Known(used.involuntary),
+        yields: Reading::Known(used.yields),
+        migrations: Reading::Known(used.migrations),
+        cpu_ns: Reading::Known(used.cpu_ns),
+        method: vec![method],
+        notices: session.gaps(),
+        ..Seen::default()
     }
 }
 
-/// What was counted.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Counts {
-    pub(super) source: Source,
-    pub(super) watched_ns: u64,
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-    pub(super) yields: Reading<u64>,
-    pub(super) migrations: Reading<u64>,
-    pub(super) cpu_ns: Reading<u64>,
-    /// How it was counted.
-    pub(super) method: String,
-    /// What is missing.
-    pub(super) notices: Vec<String>,
-}
-
-impl Counts {
-    /// By the tracer, until its last look.
-    pub(crate) fn traced(session: &Session) -> Self {
-        let used = session.account.total();
-        let each = session.own().ns_per_switch;
-        let each =
-            each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
-        let method = format!(
-            "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every \
-             thread, for as long as it lived; {} switches were yields, and threads moved to \
-             another CPU {} times",
-            used.yields, used.migrations
-        );
-        Self {
-            source: Source::Tracepoints,
-            watched_ns: nanoseconds(session.elapsed()),
-            voluntary: used.voluntary,
-            involuntary: used.involuntary,
-            yields: Reading::Known(used.yields),
-            migrations: Reading::Known(used.migrations),
-            cpu_ns: Reading::Known(used.cpu_ns),
-            method,
-            notices: session.gaps(),
-        }
+/// What wait4(2) told of a command; `why` it was not traced.
+pub(super) fn told(used: &Used, why: &str) -> Seen {
+    let untraced = untraced(why);
+    Seen {
+        counted_by: Source::Wait4,
+        watched_ns: used.real_ns,
+        voluntary: Reading::Known(used.usage.voluntary),
+        involuntary: Reading::Known(used.usage.involuntary),
+        yields: Reading::unknown(NOT_IN_PROC),
+        migrations: Reading::unknown(NOT_IN_PROC),
+        cpu_ns: Reading::Known(used.usage.cpu_ns()),
+        method: vec![format!(
+            "switches and CPU time are those of the command and of all children that it waited \
+             for ({untraced})"
+        )],
+        ..Seen::default()
     }
 }

@@ -1,15 +1,16 @@
 //! What `cost --pid` and `cost -- CMD` say of a program.
 
+use model::program::{
+    CostProfile, Direct, Program, ProgramCost, Range, Sampled, WorkingSet, direct_by_kind,
+    program_cost,
+};
 use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
-use super::profile::{CostProfile, Sampled, WorkingSet};
-use super::program::{Program, ProgramCost, direct_by_kind, program_cost};
 use super::seen::{NotRead, Seen};
-use crate::observe::price::{Direct, Range};
 
 /// Version of [`Report`].
 pub(crate) const SCHEMA: u32 = 1;
@@ -57,12 +58,10 @@ impl Report {
         let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
         let counts = counts.map(|count| count.clone().map(|count| count as f64));
-        let involuntary_share = match (&seen.voluntary, &seen.involuntary) {
-            (Reading::Known(voluntary), Reading::Known(involuntary)) => {
-                *involuntary as f64 / (voluntary + involuntary).max(1) as f64
-            }
-            _ => 0.0,
-        };
+        let kinds = seen.voluntary.known().zip(seen.involuntary.known());
+        let involuntary_share = kinds.map_or(0.0, |(voluntary, involuntary)| {
+            *involuntary as f64 / (voluntary + involuntary).max(1) as f64
+        });
         let working_set = working_set.map(|set| WorkingSet {
             sampled: set.sampled.map(|of| Sampled { involuntary_share, ..of }),
             ..set

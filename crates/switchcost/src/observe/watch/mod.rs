@@ -1,16 +1,13 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
 mod answer;
-mod candidate;
 mod choice;
+pub(crate) mod command;
 mod counts;
 pub(crate) mod findings;
-mod lookup;
-pub(crate) mod profile;
-pub(crate) mod program;
 pub(crate) mod quick;
 mod reading;
-mod refill;
+mod sampled;
 mod seen;
 mod table;
 #[cfg(test)]
@@ -24,25 +21,24 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use charts::printable;
 use clap::Args;
-use launcher::{Launcher, LauncherError, Series};
+use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};
-use crate::base::secrets::shown;
 use crate::base::values::Destination;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{self, Session};
-use crate::observe::price::Direct;
 use crate::present::output::{Output, print, put_json};
 use choice::Accepts;
-use profile::ProfilePoint;
+use command::Command;
 use reading::LOOK;
 
 pub(crate) use choice::{Apart, Chosen, apart, named};
-pub(crate) use counts::{Counts, Source};
-pub(crate) use reading::{Watcher, report_of_command};
+pub(crate) use counts::traced;
+pub(crate) use reading::Watcher;
+pub(crate) use seen::Source;
 
 /// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
@@ -152,8 +148,7 @@ fn watch(
         session.iter_mut().for_each(Session::look_if_due);
         let (watched, program) = watcher.so_far();
         bar.tell(watched, &answer::so_far(&program, &points));
-        let left = end.saturating_duration_since(Instant::now());
-        if interrupt.wait(LOOK.min(left)) || Instant::now() >= end {
+        if interrupt.wait_until(end, LOOK) {
             break;
         }
     }
@@ -168,7 +163,7 @@ fn watch(
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
-    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
+    let counts = session.as_ref().map(traced).map_err(Error::to_string);
     let report = watcher.report(counts, named);
     if !output.files.quiet {
         let text = table::text(&report, output.view.verbose);
@@ -195,72 +190,27 @@ pub(crate) fn newest() -> Result<Chosen, String> {
 
 /// The cost of the switch itself by its kind, of whatever program; where the costs have it.
 pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
-    refill::direct_of(points, None)
+    direct_of(points, None)
 }
 
 fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
-    let mut launcher = Launcher::start(Series::watched(words))?;
-    let pid = match launcher.started() {
-        Ok(Some(pid)) => pid,
-        started => return without_figures(started.err(), launcher.signal()),
-    };
-    session.iter_mut().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
-    // It may have ended already: then only its usage is known.
-    let program = Watched::find(Path::new("/"), pid as i32).ok();
-    let mut watcher = program.map(|program| Watcher::new(program, None));
-    // Its counts are the kernel's at its end. It is looked at only when a window is due, as that
-    // may take a CPU from it; what cannot be read is said in the figures.
-    let most = session.is_ok().then_some(session::LOOK);
-    let mut look = || {
+    let mut command = Command::start(words, output.files.anonymous, session.as_mut().ok())?;
+    // Without a tracer its counts are the kernel's at its end.
+    let longest = session.is_ok().then_some(session::LOOK);
+    while !command.wait(longest) {
         session.iter_mut().for_each(Session::look_if_due);
-        let watcher = watcher.as_mut()?;
-        watcher.look(|longest| launcher.wait_for_answer(Some(longest))).ok()?;
-        watcher.until_look()
-    };
-    while !launcher.wait_for_answer(look().into_iter().chain(most).min()) {}
+    }
     session.iter_mut().for_each(Session::look);
-    let used = match launcher.run() {
-        Ok(Some(run)) => run.used,
-        run => return without_figures(run.err(), launcher.signal()),
-    };
-    // The end of the series: only then the launcher's signal is known.
-    let _ = launcher.run();
-    let stopped = launcher.stopped_alone();
-    drop(launcher);
-    let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = shown(&text, output.files.anonymous);
-    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
-    let report = report_of_command((words, pid), &used, counts, watcher, named);
+    let mut ended = command.end()?;
+    let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {
         say(table::text(&report, output.view.verbose).trim_end());
-    }
-    if let Some(error) = stopped {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.files.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
-    Ok(used.ending.shell_code().into())
-}
-
-/// The exit code where a command was not measured, once the reason is said.
-pub(crate) fn without_figures(
-    error: Option<LauncherError>,
-    signal: Option<u8>,
-) -> Result<ExitCode> {
-    match (error, signal) {
-        (Some(error), _) => {
-            say(&format!("error: {error}"));
-            Ok(error.exit_code.into())
-        }
-        (None, Some(signal)) => {
-            say("interrupted before the command began");
-            Ok(ExitCode::from(128 + signal))
-        }
-        (None, None) => bail!("the launcher reported no end of the command"),
-    }
+    Ok(ended.exit_code())
 }

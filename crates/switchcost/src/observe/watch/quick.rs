@@ -7,11 +7,11 @@ use anyhow::{Context, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
 use model::plan::Batching;
+use model::program::{QUICK, WorkingSet};
 use model::ring::{Case, Op, Placement, Work};
 use model::speed::FEWEST_ROUNDS;
 
 use super::choice::{self, Accepts, Chosen};
-use super::profile::{QUICK, WorkingSet};
 use crate::engine::effort::{Effort, OtherNames};
 use crate::engine::execute;
 use crate::engine::setting::{Here, pair};

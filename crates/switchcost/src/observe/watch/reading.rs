@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use launcher::Used;
+use model::program::{PageSizes, Program, Window, WorkingSet};
 use model::reading::Reading;
-use probe::accesses::{Accesses, Sampler};
+use probe::accesses::Sampler;
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
-use super::counts::{Counts, Source};
+use super::counts::{NOT_IN_PROC, untraced};
 use super::findings::{Report, SeenSet};
-use super::profile::WorkingSet;
-use super::program::Program;
-use super::refill;
-use super::seen::{NotRead, PageSizes, Remedy, Seen, Window};
+use super::sampled;
+use super::seen::{NotRead, Remedy, Seen, Source};
 use crate::base::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
@@ -96,11 +94,26 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
-    /// Time until the next look that is needed: for a window, or for samples before they are
-    /// overwritten.
-    pub(crate) fn until_look(&self) -> Option<Duration> {
-        let for_samples = self.sampler.is_ok().then_some(LOOK).filter(|_| !self.ended);
-        self.until_window().into_iter().chain(for_samples).min()
+    /// Time until it is to be looked at: for a window, for samples before they are overwritten, or
+    /// as `rarely` as that.
+    fn until_look(&self, rarely: Option<Duration>) -> Option<Duration> {
+        let every = if self.sampler.is_ok() { Some(LOOK) } else { rarely };
+        let since = self.last_look.map(|last| self.started.elapsed().saturating_sub(last));
+        let until = every.zip(since).filter(|_| !self.ended);
+        let until = until.map(|(every, since)| every.saturating_sub(since));
+        self.until_window().into_iter().chain(until).min()
+    }
+
+    /// One look if it is time for one; gives the time until the next, if there is any to come.
+    pub(crate) fn look_if_due(
+        &mut self,
+        rarely: Option<Duration>,
+        wait: impl Fn(Duration) -> bool,
+    ) -> Option<Duration> {
+        if self.last_look.is_none() || self.until_look(rarely) == Some(Duration::ZERO) {
+            self.look(wait).ok()?;
+        }
+        self.until_look(rarely)
     }
 
     fn window_if_due(&mut self, wait: impl Fn(Duration) -> bool) -> Result<(), WatchError> {
@@ -204,8 +217,8 @@ impl Watcher {
         (watched, Program::over(nanoseconds(watched) as f64, counts, set))
     }
 
-    /// What was read from /proc; `untraced` is why it was not traced.
-    fn counts(&self, untraced: &str) -> Counts {
+    /// What was read from /proc; `why` it was not traced.
+    fn counts(&self, why: &str) -> Seen {
         let mut notices = Vec::new();
         if self.lost_threads > 0 {
             notices.push(format!(
@@ -230,77 +243,66 @@ impl Watcher {
         }
         let mut method = format!("switches are read from /proc every {} ms", LOOK.as_millis());
         match notices.is_empty() {
-            true => method += &format!("; {untraced}"),
-            false => notices.push(untraced.to_string()),
+            true => method += &format!("; {}", untraced(why)),
+            false => notices.push(untraced(why)),
         }
         let switches = self.count.switches();
-        Counts {
-            source: Source::Proc,
+        Seen {
+            counted_by: Source::Proc,
             watched_ns: nanoseconds(self.last_look.unwrap_or_default()),
-            voluntary: switches.voluntary,
-            involuntary: switches.involuntary,
+            voluntary: Reading::Known(switches.voluntary),
+            involuntary: Reading::Known(switches.involuntary),
             yields: Reading::unknown(NOT_IN_PROC),
             migrations: Reading::unknown(NOT_IN_PROC),
             cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
-            method,
+            method: vec![method],
             notices,
+            ..Seen::default()
         }
     }
 
     /// All that was seen, and what it means here, by the profile that was asked for or else the
     /// best one. `traced` are the exact counts, or why there are none.
-    pub(crate) fn report(
-        mut self,
-        traced: Result<Counts, String>,
-        named: Option<&Chosen>,
-    ) -> Report {
+    pub(crate) fn report(mut self, traced: Result<Seen, String>, named: Option<&Chosen>) -> Report {
         let mut notices = std::mem::take(&mut self.notices);
         if self.ended {
             let watched = self.last_look.unwrap_or_default();
             notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
         }
-        let counts = traced.unwrap_or_else(|why| self.counts(&untraced(&why)));
+        let counts = traced.unwrap_or_else(|why| self.counts(&why));
         notices.extend(counts.notices);
-        notices.extend(self.unsampled());
-        let mut method = vec![counts.method];
-        let working_set = self.working_set(&mut method);
-        let seen = Seen {
+        let mut seen = Seen {
             pid: self.program.pid().unsigned_abs(),
             name: self.program.name.clone(),
-            command: None,
-            watched_ns: counts.watched_ns,
-            threads: Some(self.count.threads as u64),
-            counted_by: counts.source,
-            voluntary: Reading::Known(counts.voluntary),
-            involuntary: Reading::Known(counts.involuntary),
-            yields: counts.yields,
-            migrations: counts.migrations,
-            cpu_ns: counts.cpu_ns,
-            resident_bytes: self.resident_bytes,
-            windows: self.windows,
-            method,
+            resident_bytes: self.resident_bytes.clone(),
             notices,
+            ..counts
         };
+        let working_set = self.add_to(&mut seen);
         Report::of(seen, working_set, named)
+    }
+
+    /// Adds its threads and its memory to what was counted.
+    pub(super) fn add_to(self, seen: &mut Seen) -> SeenSet {
+        let working_set = self.working_set(&mut seen.method);
+        // What is lost where its accesses cannot be sampled.
+        seen.notices.extend(
+            self.sampler
+                .as_ref()
+                .err()
+                .map(|why| format!("its working set is known by pages only, a wide range: {why}")),
+        );
+        seen.threads = Some(self.count.threads as u64);
+        seen.windows = self.windows;
+        working_set
     }
 
     /// The working set, or the range within the resident memory and why it was not read. Adds how
     /// it was looked at.
     fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
-        match &self.sampler {
-            Ok(sampler) => self.sampled(sampler.seen(), method),
-            Err(_) => self.touched(method),
-        }
-    }
-
-    /// What is lost where its accesses cannot be sampled.
-    fn unsampled(&self) -> Option<String> {
-        let why = self.sampler.as_ref().err()?;
-        Some(format!("its working set is known by pages only, a wide range: {why}"))
-    }
-
-    fn sampled(&self, seen: &Accesses, method: &mut Vec<String>) -> SeenSet {
-        match refill::working_set(seen) {
+        let Ok(sampler) = &self.sampler else { return self.touched(method) };
+        let seen = sampler.seen();
+        match sampled::working_set(seen) {
             Ok(set) => {
                 method.push(format!(
                     "its working set is estimated from {} samples of its accesses by how often \
@@ -337,11 +339,11 @@ impl Watcher {
         }
         let not_read = match &self.no_window {
             Some(not_read) => not_read.clone(),
-            None if self.windows.is_empty() => {
-                NotRead::new("it was not watched for long enough", Some(Remedy::Longer))
-            }
             None => {
-                let why = "it used no CPU time while they were counted";
+                let why = match self.windows.is_empty() {
+                    true => "it was not watched for long enough",
+                    false => "it used no CPU time while they were counted",
+                };
                 NotRead::new(why, Some(Remedy::Longer))
             }
         };
@@ -352,114 +354,8 @@ impl Watcher {
     }
 }
 
-/// Share of the CPU time from which on a command's working set is taken for that of all of it.
-const MOSTLY_OWN: f64 = 0.9;
-
-/// Why there are no exact counts.
-fn untraced(why: &str) -> String {
-    format!("exact counts, by tracing: {why}")
-}
-
-const NOT_IN_PROC: &str = "not counted without tracing";
-
-/// All that is known of a command that has ended. Its counts are those of the tracer, or else what
-/// wait4(2) told: of all its threads and of the children that it waited for. Its time is the
-/// launcher's, from the start to the end.
-pub(crate) fn report_of_command(
-    (words, pid): (Vec<String>, u32),
-    used: &Used,
-    traced: Result<Counts, String>,
-    watcher: Option<Watcher>,
-    named: Option<&Chosen>,
-) -> Report {
-    let mut method = Vec::new();
-    let usage = &used.usage;
-    let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
-    let own = match &watcher {
-        Some(watcher) => watcher.working_set(&mut method),
-        None => {
-            let why = "it ended before its memory was looked at";
-            method.push(format!(
-                "{why}: its working set may be anything up to the greatest \
-                 resident memory that the kernel saw"
-            ));
-            let set = WorkingSet::within(usage.max_resident_bytes);
-            (Reading::Known(set), Some(NotRead::new(why, None)))
-        }
-    };
-    let working_set = of_all(own, used);
-    let counts = traced.unwrap_or_else(|why| told(used, &untraced(&why)));
-    method.insert(0, counts.method);
-    method.extend(working_set.1.as_ref().map(|not_read| not_read.why.clone()));
-    method.dedup();
-    let unsampled = watcher.as_ref().and_then(Watcher::unsampled);
-    let seen = Seen {
-        pid,
-        // Looked at before its exec was through, it may still have this program's name.
-        name: words.first().cloned().unwrap_or_default(),
-        command: Some(words),
-        watched_ns: used.real_ns,
-        threads: watcher.as_ref().map(|watcher| watcher.count.threads as u64),
-        counted_by: counts.source,
-        voluntary: Reading::Known(counts.voluntary),
-        involuntary: Reading::Known(counts.involuntary),
-        yields: counts.yields,
-        migrations: counts.migrations,
-        cpu_ns: counts.cpu_ns,
-        resident_bytes: Reading::Known(usage.max_resident_bytes),
-        notices: counts.notices.into_iter().chain(unsampled).collect(),
-        windows: watcher.map(|watcher| watcher.windows).unwrap_or_default(),
-        method,
-    };
-    Report::of(seen, working_set, named)
-}
-
-/// What wait4(2) told of a command.
-fn told(used: &Used, untraced: &str) -> Counts {
-    let usage = &used.usage;
-    Counts {
-        source: Source::Wait4,
-        watched_ns: used.real_ns,
-        voluntary: usage.voluntary,
-        involuntary: usage.involuntary,
-        yields: Reading::unknown(NOT_IN_PROC),
-        migrations: Reading::unknown(NOT_IN_PROC),
-        cpu_ns: Reading::Known(usage.cpu_ns()),
-        method: format!(
-            "switches and CPU time are those of the command and of all children that it waited \
-             for ({untraced})"
-        ),
-        notices: Vec::new(),
-    }
-}
-
-/// The working set that goes with the switches of a command and its children: only the command's
-/// own pages were looked at, and at moments only.
-fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
-    let most = used.usage.max_resident_bytes;
-    let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);
-    if share.is_some_and(|share| share >= MOSTLY_OWN) {
-        return (
-            own.map(|set| match set.sampled {
-                Some(_) => set,
-                None => WorkingSet { high_bytes: set.high_bytes.max(most), ..set },
-            }),
-            not_read,
-        );
-    }
-    let part =
-        share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
-    let high = own.known().map_or(0, |set| set.high_bytes).max(most);
-    let why = format!(
-        "{part} of the CPU time is its own, the rest its children's, whose memory was not looked at"
-    );
-    (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child))))
-}
-
 #[cfg(test)]
 mod tests {
-    use launcher::{AtExec, Ending, Orphans, Usage};
-
     use super::*;
 
     fn of_this_process() -> Watcher {
@@ -490,44 +386,5 @@ mod tests {
         assert!(set.known().is_some());
         assert!(not_read.is_some_and(|not| not.why.contains("took 20 ms")), "{method:?}");
         assert!(method.last().is_some_and(|how| how.contains("took 20 ms")), "{method:?}");
-    }
-
-    fn used(own_cpu_ns: Option<u64>) -> Used {
-        Used {
-            real_ns: 1,
-            ending: Ending::of_status(0),
-            usage: Usage { user_ns: 1000, max_resident_bytes: 5000, ..Usage::default() },
-            delay: Reading::default(),
-            threads: Reading::default(),
-            own_cpu_ns: own_cpu_ns.ok_or("refused").into(),
-            sampled: Reading::default(),
-            migrations: Reading::default(),
-            io: Reading::default(),
-            orphans: Orphans {
-                ended: 0,
-                usage: None,
-                left_behind: Reading::default(),
-                of_unknown_origin: 0,
-            },
-            at_exec: AtExec { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
-        }
-    }
-
-    #[test]
-    fn childrens_switches_do_not_go_with_their_parents_working_set() {
-        let own = Reading::Known(WorkingSet { low_bytes: 10, high_bytes: 400, sampled: None });
-        let range = |own_cpu_ns| {
-            let (set, not_read) = of_all((own.clone(), None), &used(own_cpu_ns));
-            let set = *set.known().unwrap();
-            (set.low_bytes, set.high_bytes, not_read)
-        };
-        assert_eq!(range(Some(950)), (10, 5000, None));
-        for (own_cpu_ns, part) in [(Some(120), "12 %"), (None, "unknown part")] {
-            let (low, high, not_read) = range(own_cpu_ns);
-            assert_eq!((low, high), (0, 5000));
-            let not_read = not_read.unwrap();
-            assert_eq!(not_read.remedy, Some(Remedy::Child));
-            assert!(not_read.why.contains(part), "{}", not_read.why);
-        }
     }
 }

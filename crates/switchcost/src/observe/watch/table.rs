@@ -1,12 +1,10 @@
 //! `switchcost cost --pid` and `-- CMD` on the terminal.
 
+use model::program::{LIMITED, ProgramCost, Range, count, measure_with, old, percents};
 use model::reading::Reading;
 use model::words::byte_range;
 
 use super::findings::Report;
-use super::profile::{measure_with, old};
-use super::program::{LIMITED, ProgramCost, count};
-use crate::observe::price::{Range, percents};
 use crate::present::terminal::{counted, figure, wrapped, wrapped_with};
 
 /// Lines below the table that are printed by default.

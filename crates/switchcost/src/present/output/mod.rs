@@ -21,7 +21,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::base::failure::usage;
+use crate::base::failure::{say, usage};
 use crate::base::values::{Destination, run_name};
 use crate::present::terminal::View;
 use file::{Place, folder_of, written};
@@ -206,6 +206,13 @@ pub(crate) fn put_by(
         }
         Destination::File(path) => file::write(path, fill),
     }
+}
+
+/// Says what could not be written; whether all was.
+pub(crate) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> bool {
+    let errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    errors.is_empty()
 }
 
 /// Prints to standard output.

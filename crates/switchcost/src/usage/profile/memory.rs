@@ -14,6 +14,8 @@ use preload::bins::{BUCKETS, edges};
 use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind};
 use preload::symbols;
 use rustix::fs::{MemfdFlags, memfd_create};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The library as it was built (build.rs).
 static LIBRARY: &[u8] = include_bytes!(env!("SWITCHCOST_PRELOAD"));
@@ -64,14 +66,35 @@ impl Library {
     }
 }
 
+/// How long calls took, as they were counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Times {
+    /// Sum of their CPU time in nanoseconds.
+    pub(crate) sum_ns: u64,
+    /// The longest in nanoseconds of CPU time.
+    pub(crate) max_ns: u64,
+    /// Calls in which the thread was switched out, moved, or took a signal.
+    pub(crate) switched: u64,
+    /// Nanoseconds that a wall clock would add to the sum.
+    pub(crate) off_cpu_ns: u64,
+    /// The longest of those that were switched, in nanoseconds by a wall clock.
+    pub(crate) max_wall_ns: u64,
+}
+
+impl Times {
+    pub(super) fn add(&mut self, more: &Self) {
+        self.sum_ns += more.sum_ns;
+        self.max_ns = self.max_ns.max(more.max_ns);
+        self.switched += more.switched;
+        self.off_cpu_ns += more.off_cpu_ns;
+        self.max_wall_ns = self.max_wall_ns.max(more.max_wall_ns);
+    }
+}
+
 /// Calls of one kind in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Calls {
-    pub(super) sum_ns: u64,
-    pub(super) max_ns: u64,
-    pub(super) switched: u64,
-    pub(super) off_cpu_ns: u64,
-    pub(super) max_wall_ns: u64,
+    pub(super) times: Times,
     /// By bucket of `preload::bins`; empty without calls.
     pub(super) buckets: Vec<u64>,
 }
@@ -102,11 +125,7 @@ impl Calls {
     }
 
     pub(super) fn add(&mut self, more: &Self) {
-        self.sum_ns += more.sum_ns;
-        self.max_ns = self.max_ns.max(more.max_ns);
-        self.switched += more.switched;
-        self.off_cpu_ns += more.off_cpu_ns;
-        self.max_wall_ns = self.max_wall_ns.max(more.max_wall_ns);
+        self.times.add(&more.times);
         self.buckets.resize(BUCKETS, 0);
         for (own, more) in self.buckets.iter_mut().zip(&more.buckets) {
             *own += more;
@@ -188,14 +207,14 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 fn read_cell(page: &[u8]) -> Calls {
     let first = offset_of!(Cell, buckets);
-    Calls {
+    let times = Times {
         sum_ns: word(page, offset_of!(Cell, sum_ns)),
         max_ns: word(page, offset_of!(Cell, max_ns)),
         switched: word(page, offset_of!(Cell, switched)),
         off_cpu_ns: word(page, offset_of!(Cell, off_cpu_ns)),
         max_wall_ns: word(page, offset_of!(Cell, max_wall_ns)),
-        buckets: (0..BUCKETS).map(|number| word(page, first + 8 * number)).collect(),
-    }
+    };
+    Calls { times, buckets: (0..BUCKETS).map(|number| word(page, first + 8 * number)).collect() }
 }
 
 #[cfg(test)]

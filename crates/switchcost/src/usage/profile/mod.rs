@@ -2,6 +2,7 @@
 //! are named.
 
 mod findings;
+mod launches;
 mod memory;
 mod table;
 #[cfg(test)]
@@ -9,7 +10,6 @@ mod tests;
 
 pub(crate) use findings::Profile;
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::SystemTime;
@@ -17,16 +17,17 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
-use launcher::{Launcher, Series, look_up, order};
+use launcher::{Launcher, LauncherError, Series, look_up, order};
 use preload::layout;
 
 use crate::base::failure::{say, usage};
-use crate::base::secrets::shown;
 use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
-use crate::present::output::{Unstored, put, put_json, say_text};
-use findings::{Launch, Plan};
+use crate::observe::watch::command::{Over, finish, not_measured, words};
+use crate::present::output::{all_written, put, put_json, say_text};
+use crate::usage::Launched;
+use launches::{Launch, Plan};
 use memory::{Library, Shared};
 
 #[derive(Debug, Args)]
@@ -68,11 +69,7 @@ pub(crate) struct ProfileArgs {
     seed: u64,
 
     #[command(flatten)]
-    output: Unstored,
-
-    /// The command and its arguments; its exit code is this program's
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    of: Launched,
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.
@@ -101,7 +98,7 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
-        self.output.files.check()?;
+        self.of.output.files.check()?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -128,11 +125,9 @@ impl ProfileArgs {
     }
 
     fn plan(&self) -> Plan {
-        let text = |word: &OsString| word.to_string_lossy().into_owned();
-        let words: Vec<String> = self.command.iter().map(text).collect();
         let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
         Plan {
-            command: shown(&words, self.output.files.anonymous),
+            command: words(&self.of.command, self.of.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
             allocators: self.allocator.clone(),
@@ -166,65 +161,55 @@ fn check_library(library: &str) -> Result<()> {
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     args.check()?;
     let plan = args.plan();
-    if let Err(error) = look_up(std::slice::from_ref(&args.command)) {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
-    }
+    look_up(std::slice::from_ref(&args.of.command))
+        .map_err(|error| not_measured(Some(error), None))?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let library = Library::new(&plan.calls, plan.malloc)?;
     let mut launches = Vec::new();
     let ended = all_rounds(args, &plan, &library, &mut launches);
-    let mut code = launches.iter().map(|of| of.exit_code).find(|code| *code != 0).unwrap_or(0);
-    match ended {
-        Err(Stopped::Failed(error, exit_code)) => {
-            say(&format!("error: {error}"));
-            code = exit_code;
-        }
-        Err(Stopped::Signal(signal)) => code = 128 + signal,
-        Ok(()) => {}
-    }
+    let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
+    let code = ended.err().or(of_runs).unwrap_or(0);
     if launches.is_empty() {
         return Ok(code.into());
     }
     let machine = probe::machine::read(Path::new("/"));
-    let about = match args.output.files.anonymous {
+    let about = match args.of.output.files.anonymous {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
     let profile = Profile::of(plan, launches, about, execute::build_info());
-    if !args.output.files.quiet {
-        say_text(&table::text(&profile, args.output.verbose));
+    if !args.of.output.files.quiet {
+        say_text(&table::text(&profile, args.of.output.verbose));
     }
-    let csv =
-        args.output.files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
-    let written = [put_json(&profile, args.output.files.json.as_ref()), csv.unwrap_or(Ok(()))];
-    for error in written.into_iter().filter_map(Result::err) {
-        say(&format!("error: {error:#}"));
-        // A script that waits for the figures must learn that they are not there.
-        code = if code == 0 { 1 } else { code };
-    }
+    let files = &args.of.output.files;
+    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
+    let is_whole = all_written([put_json(&profile, files.json.as_ref()), csv.unwrap_or(Ok(()))]);
+    // A script that waits for the figures must learn that they are not there.
+    let code = if !is_whole && code == 0 { 1 } else { code };
     Ok(code.into())
 }
 
-/// Why there are no more runs.
-enum Stopped {
-    Failed(String, u8),
-    Signal(u8),
-}
-
-/// Every allocator once a round, each run with shared memory of its own.
+/// Every allocator once a round, each run with shared memory of its own. Where there are no more
+/// runs, why is said; the error is an exit code.
 fn all_rounds(
     args: &ProfileArgs,
     plan: &Plan,
     library: &Library,
     launches: &mut Vec<Launch>,
-) -> Result<(), Stopped> {
-    let failed = |error: anyhow::Error| Stopped::Failed(format!("{error:#}"), 1);
+) -> Result<(), u8> {
+    let cannot = |error: anyhow::Error| {
+        say(&format!("error: {error:#}"));
+        1
+    };
+    let of_launcher = |error: LauncherError| {
+        say(&format!("error: {error}"));
+        error.exit_code
+    };
     for round in 0..plan.runs {
         for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
-            let shared = Shared::new().map_err(failed)?;
+            let shared = Shared::new().map_err(cannot)?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
-            let words = library.words(&shared, name, &args.command);
+            let words = library.words(&shared, name, &args.of.command);
             let is_first = launches.is_empty();
             let series = Series {
                 announce: false,
@@ -232,24 +217,18 @@ fn all_rounds(
                 discard_first: !args.show_output && !is_first,
                 ..Series::watched(&words)
             };
-            let of_launcher = |error: launcher::LauncherError| {
-                Stopped::Failed(error.to_string(), error.exit_code)
-            };
-            let mut launcher = Launcher::start(series).map_err(of_launcher)?;
-            let run = launcher.run();
-            // The end of the series says which signals came.
-            let _ = launcher.run();
-            let (signal, stopped) = (launcher.signal(), launcher.stopped_alone());
-            drop(launcher);
-            if let Some(run) = run.map_err(of_launcher)? {
-                let counts = shared.counts().map_err(failed)?;
+            let launcher = Launcher::start(series).map_err(of_launcher)?;
+            let mut ran = None;
+            let Over { failed, signal, stopped } = finish(launcher, |run| ran = Some(run));
+            if let Some(run) = ran {
+                let counts = shared.counts().map_err(cannot)?;
                 launches.push(Launch::of((allocator, round), &run.used, counts, plan));
             }
-            if let Some(error) = stopped {
+            if let Some(error) = failed.or(stopped) {
                 return Err(of_launcher(error));
             }
             if let Some(signal) = signal {
-                return Err(Stopped::Signal(signal));
+                return Err(128 + signal);
             }
         }
     }

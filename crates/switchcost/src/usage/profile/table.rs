@@ -1,9 +1,11 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
 use model::estimate::Estimate;
+use model::used::is_bound;
 use model::words::{byte_range, grouped, time, two_digits};
 
-use super::findings::{Profile, Ratio, Row, What, is_bound};
+use super::findings::{Profile, Ratio, Row};
+use super::launches::What;
 use crate::present::terminal::{
     MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table, wrapped,
 };
@@ -80,8 +82,8 @@ fn headline(profile: &Profile) -> String {
     };
     for (number, library) in plan.allocators.iter().enumerate() {
         let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == row.what;
-        let Some(of) = profile.ratios.iter().find(of_all) else { continue };
-        text += &format!(" With {library} it takes {}.", times_words(of));
+        let found = profile.ratios.iter().find(of_all).map(times_words);
+        text.extend(found.map(|words| format!(" With {library} it takes {words}.")));
     }
     if let Some(percent) = wall_percent(row).filter(|_| row.switched > 0 && knows_wall(profile)) {
         let wall = row.wall_ns_per_call;
@@ -107,14 +109,14 @@ fn time_of(row: &Row) -> String {
 }
 
 /// The same as a cell, with that of its interval.
-fn time_cells(row: &Row) -> [String; 2] {
+fn time_cells(row: &Row) -> (String, String) {
     let range = interval(Some(row.ns_per_call));
     match row.at_most_ns() {
-        most if !row.is_bound || most <= 0.0 => [figure(row.ns_per_call.value), range],
+        most if !row.is_bound || most <= 0.0 => (figure(row.ns_per_call.value), range),
         most if row.ns_per_call.interval().is_some() => {
-            [format!("<={}", figure(most)), format!("0 to {}", figure(most))]
+            (format!("<={}", figure(most)), format!("0 to {}", figure(most)))
         }
-        most => [format!("<={}", figure(most)), range],
+        most => (format!("<={}", figure(most)), range),
     }
 }
 
@@ -138,41 +140,39 @@ fn times_words(of: &Ratio) -> String {
     format!("{} times that ({range})", figure(of.ratio.value))
 }
 
+/// A column: its heading, whether it is one of several allocators (else of one alone; nothing of
+/// both), and what stands in it.
+type Column = (&'static str, Option<bool>, fn(&Profile, &Row) -> String);
+
+const COLUMNS: [Column; 11] = [
+    ("function", None, |_, row| row.what.function.clone().unwrap_or("all".to_string())),
+    ("by", Some(true), |of, row| shortened(library(of.plan.allocator(row.allocator)), 10)),
+    ("bytes", None, |_, row| sizes(&row.what)),
+    ("calls", None, |_, row| grouped(row.calls)),
+    ("ns/call", None, |_, row| time_cells(row).0),
+    ("interval", None, |_, row| time_cells(row).1),
+    ("ratio", Some(true), |of, row| of.ratio(row).map_or(String::new(), ratio_cell)),
+    ("p50", None, |of, row| quantile(of, row.p50_ns)),
+    ("p99", None, |of, row| quantile(of, row.p99_ns)),
+    ("longest", Some(false), |_, row| time(row.longest_wall_ns as f64)),
+    ("wall +%", Some(false), |of, row| {
+        let percent = wall_percent(row).filter(|_| knows_wall(of));
+        percent.map_or("-".to_string(), two_digits)
+    }),
+];
+
 fn rows(profile: &Profile, is_verbose: bool) -> String {
     let several = !profile.plan.allocators.is_empty();
-    let shown: Vec<&Row> =
-        profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose)).collect();
-    let knows_wall = knows_wall(profile);
-    let cells = |row: &&Row| {
-        let mut cells = vec![row.what.function.clone().unwrap_or("all".to_string())];
-        if several {
-            cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
-        }
-        cells.extend([sizes(&row.what), grouped(row.calls)]);
-        cells.extend(time_cells(row));
-        if several {
-            let ratio = profile.ratios.iter();
-            let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);
-            cells.push(ratio.next().map_or(String::new(), ratio_cell));
-        }
-        let is_short = |ns| is_bound(ns, profile.known);
-        let quantile = |ns| if is_short(ns) { "-".to_string() } else { format!("{ns:.0}") };
-        cells.extend([row.p50_ns, row.p99_ns].map(quantile));
-        if !several {
-            cells.push(time(row.longest_wall_ns as f64));
-            let percent = wall_percent(row).filter(|_| knows_wall);
-            cells.push(percent.map_or("-".to_string(), two_digits));
-        }
-        cells
-    };
-    let columns: &[&str] = match several {
-        true => &["function", "by", "bytes", "calls", "ns/call", "interval", "ratio", "p50", "p99"],
-        false => &[
-            "function", "bytes", "calls", "ns/call", "interval", "p50", "p99", "longest", "wall +%",
-        ],
-    };
-    let columns = columns.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-    format!("{}\n", table(columns, shown.iter().map(cells)))
+    let columns = || COLUMNS.iter().filter(|(_, of, _)| of.is_none_or(|of| of == several));
+    let shown = profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose));
+    let cells = shown.map(|row| columns().map(|(.., cell)| cell(profile, row)).collect::<Vec<_>>());
+    let headings = columns().map(|(heading, ..)| *heading).collect::<Vec<_>>();
+    format!("{}\n", table(headings, cells))
+}
+
+/// A dash for what is too short to be told.
+fn quantile(profile: &Profile, ns: f64) -> String {
+    if is_bound(ns, profile.known) { "-".to_string() } else { format!("{ns:.0}") }
 }
 
 /// In brackets where it is not resolved from 1.

@@ -1,7 +1,10 @@
 use launcher::Ending;
 use model::machine::Machine;
+use model::used::Known;
 
-use super::findings::{Bin, Counted, Known, Launch, Plan, Profile, What};
+use super::findings::Profile;
+use super::launches::{Bin, Counted, Launch, Plan, What};
+use super::memory::Times;
 use super::table;
 
 fn plan(allocators: &[&str]) -> Plan {
@@ -22,11 +25,11 @@ fn counted(function: &str, bytes: Option<(u64, u64)>, each: &[(u64, u64)]) -> Co
     Counted {
         what: What { function: Some(function.to_string()), bytes },
         calls: each.iter().map(|(_, calls)| calls).sum(),
-        sum_ns: each.iter().map(|(ns, calls)| ns * calls).sum(),
-        max_ns: each.iter().map(|(ns, _)| *ns).max().unwrap_or(0),
-        switched: 0,
-        off_cpu_ns: 0,
-        max_wall_ns: 0,
+        times: Times {
+            sum_ns: each.iter().map(|(ns, calls)| ns * calls).sum(),
+            max_ns: each.iter().map(|(ns, _)| *ns).max().unwrap_or(0),
+            ..Times::default()
+        },
         histogram: each.iter().map(bin).collect(),
     }
 }
@@ -61,7 +64,8 @@ fn of(function: Option<&str>, bytes: Option<(u64, u64)>) -> What {
 #[test]
 fn what_timing_adds_is_subtracted_by_kind_and_switches_add_to_the_wall_clock() {
     let mut small = counted("malloc", Some((16, 31)), &[(30, 900), (1_010, 100)]);
-    (small.switched, small.off_cpu_ns, small.max_wall_ns) = (2, 8_000_000, 7_000_000);
+    small.times =
+        Times { switched: 2, off_cpu_ns: 8_000_000, max_wall_ns: 7_000_000, ..small.times };
     let large = counted("malloc", Some((1024, 2047)), &[(60, 1_000)]);
     let found = profile(plan(&[]), vec![launch(0, 0, vec![small, large])]);
     let ns = |what: &What| found.row(0, what).unwrap().ns_per_call.value;

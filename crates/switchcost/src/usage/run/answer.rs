@@ -2,13 +2,12 @@
 
 use launcher::Ending;
 use model::estimate::Estimate;
+use model::program::percents;
 use model::quote::cost;
 use model::words::{times, whole};
 
-use super::findings::{Ratio, Summary};
+use super::findings::Summary;
 use super::record::Record;
-use crate::observe::price::percents;
-use crate::observe::watch::program::ProgramCost;
 use crate::present::terminal::{TimeUnit, counted, figure};
 
 /// The first line of the report.
@@ -129,9 +128,7 @@ fn inverse(of: &Estimate) -> Estimate {
 /// Real time of a command over that of another.
 fn ratio(record: &Record, base: usize, command: usize) -> Option<Estimate> {
     let whole: Vec<_> = record.runs.iter().filter(|run| !run.interrupted).collect();
-    let found =
-        Ratio::over(&whole, [base, command], "real_ns", |run| run.used.real_ns, &record.plan);
-    found.map(|ratio| ratio.estimate)
+    super::findings::ratio(&whole, [base, command], |run| run.used.real_ns, &record.plan)
 }
 
 /// Switches of both kinds in a run.
@@ -150,10 +147,7 @@ fn counted_switches(count: f64) -> String {
 /// Where the whole is too wide a range, the share of the switches themselves.
 pub(super) fn switching(summary: &Summary) -> Option<String> {
     let switching = summary.switching.as_ref()?;
-    let (share, direct) = match &switching.cost {
-        ProgramCost::Estimated { share, direct_share, .. } => (Some(*share), *direct_share),
-        ProgramCost::Inconclusive { direct_share, .. } => (None, *direct_share),
-    };
+    let (share, direct) = (switching.cost.share(), switching.cost.direct_share());
     switches(summary).filter(|count| *count > 0.0)?;
     let by = switching.profile.known().map(|profile| format!(", by {}", profile.called()));
     let by = by.unwrap_or_default();

@@ -7,34 +7,15 @@ use std::collections::BTreeMap;
 use launcher::{Ending, Run, Used};
 use model::estimate::Estimate;
 use model::machine::CpuAccounting;
-use model::plan::MINIMUM_ROUNDS;
+use model::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
 use model::reading::Reading;
 use model::reading::Reading::Known;
+use model::used::{Figure, Split, Sums};
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{mad_sigma, median, median_interval};
 
 use super::plan::Plan;
-use super::split::Split;
-use crate::observe::price::Range;
-use crate::observe::watch::profile::{CostProfile, WorkingSet};
-use crate::observe::watch::program::{Program, ProgramCost, program_cost};
-
-/// A figure over the runs of a command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Figure {
-    /// Its name, with its unit: `real_ns`.
-    pub(crate) name: String,
-    /// Median and mean with the median's interval; of one run its value.
-    pub(crate) estimate: Estimate,
-    /// Scatter of the runs: 1.4826 x median absolute deviation. Absent below two runs.
-    pub(crate) spread: Option<f64>,
-    /// Least of all runs.
-    pub(crate) min: f64,
-    /// Greatest of all runs.
-    pub(crate) max: f64,
-}
 
 /// A run whose real time is unlike the others'.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,12 +50,6 @@ pub(crate) struct Summary {
     /// What its switches cost it, if that was asked for.
     pub(crate) switching: Option<Switching>,
 }
-
-/// Spreads from the median beyond which a run is an outlier.
-const OUTLYING: f64 = 3.5;
-
-/// Runs above which a median's interval is taken from the order of the figures alone.
-const MOST_TO_RESAMPLE: usize = 100;
 
 /// A figure of a run: its name, which ends with its unit, what it is called in the report (there
 /// without a row if empty), and where it comes from.
@@ -133,7 +108,7 @@ impl Summary {
                 };
                 missing.insert(name.to_owned(), format!("{some}{why}"));
             }
-            figures.extend(Figure::of(name, known, plan));
+            figures.extend(Figure::of(name, &known, plan.confidence, plan.seed));
         }
         let mut endings: BTreeMap<Ending, u32> = BTreeMap::new();
         for run in runs {
@@ -146,7 +121,7 @@ impl Summary {
             endings: endings.into_iter().collect(),
             figures,
             missing,
-            split: Split::of(runs, clock),
+            split: Split::of(sums(runs), clock),
             outliers: outliers(runs),
             switching: None,
         })
@@ -168,52 +143,25 @@ impl Summary {
     }
 }
 
-impl Figure {
-    /// Absent without values.
-    fn of(name: &str, values: Vec<f64>, plan: &Plan) -> Option<Self> {
-        let min = values.iter().copied().reduce(f64::min)?;
-        let max = values.iter().copied().reduce(f64::max)?;
-        let spread = mad_sigma(&values);
-        Some(Self { name: name.to_owned(), estimate: estimate(values, plan)?, spread, min, max })
+fn sums(runs: &[&Run]) -> Sums {
+    let sum = |of: fn(&Used) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
+    Sums {
+        cpu: sum(|used| used.total().cpu_ns()),
+        user: sum(|used| used.total().user_ns),
+        own: sum(|used| used.own_cpu_ns.known().copied().unwrap_or(used.total().cpu_ns())),
+        sampled_user: sum(|used| used.sampled.known().map_or(0, |of| of.user_ns)),
+        sampled: sum(|used| used.sampled.known().map_or(0, |of| of.both_ns)),
     }
-}
-
-/// Of one value a run.
-fn estimate(values: Vec<f64>, plan: &Plan) -> Option<Estimate> {
-    let Plan { confidence, seed, .. } = *plan;
-    if values.len() <= MOST_TO_RESAMPLE {
-        return Estimate::over(&values, MINIMUM_ROUNDS, confidence, seed);
-    }
-    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
-    let estimate = Estimate::over(&values, u32::MAX, confidence, seed)?;
-    let interval = median_interval(&values, confidence);
-    Some(Estimate {
-        low: interval.map(|interval| interval.low),
-        high: interval.map(|interval| interval.high),
-        resolved: interval.is_some_and(|interval| !interval.includes_zero()),
-        ..estimate
-    })
 }
 
 fn outliers(runs: &[&Run]) -> Vec<Outlier> {
     let real: Vec<f64> = runs.iter().map(|run| run.used.real_ns as f64).collect();
-    let (Some(middle), Some(spread)) = (median(&real), mad_sigma(&real)) else {
-        return Vec::new();
+    let outlier = |(at, times_median): (usize, f64)| Outlier {
+        round: runs[at].round,
+        real_ns: runs[at].used.real_ns,
+        times_median,
     };
-    // Of fewer, half of them decide what is usual; without scatter anything would be far.
-    if runs.len() < MINIMUM_ROUNDS as usize || spread <= 0.0 {
-        return Vec::new();
-    }
-    let outlier = |run: &&Run| {
-        let Run { round, ref used, .. } = **run;
-        let ns = used.real_ns as f64;
-        ((ns - middle).abs() > OUTLYING * spread).then(|| Outlier {
-            round,
-            real_ns: used.real_ns,
-            times_median: ns / middle,
-        })
-    };
-    runs.iter().filter_map(outlier).collect()
+    model::used::outliers(&real).into_iter().map(outlier).collect()
 }
 
 /// What its switches cost a command, on this machine's measured costs.
@@ -263,12 +211,12 @@ impl Switching {
         let cost = program_cost(&program, points);
         let cost = profile.why().map_or(cost.clone(), |why| cost.clone().without_profile(why));
         let cpu_ns = median("cpu_ns").unwrap_or(0.0);
-        let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
-        let (share, direct) = match cost {
-            ProgramCost::Estimated { share, direct_share, .. } => (Some(share), direct_share),
-            ProgramCost::Inconclusive { .. } => (None, None),
-        };
-        let (overhead_ns, direct_overhead_ns) = (share.map(overhead), direct.map(overhead));
+        let overhead = |share: Range| share.map(|end| end * cpu_ns);
+        let [overhead_ns, direct_overhead_ns] = match &cost {
+            ProgramCost::Estimated { .. } => [cost.share(), cost.direct_share()],
+            ProgramCost::Inconclusive { .. } => [None; 2],
+        }
+        .map(|share| share.map(overhead));
         Self { profile, cost, overhead_ns, direct_overhead_ns, notices }
     }
 }
@@ -291,27 +239,18 @@ fn second() -> usize {
     1
 }
 
-impl Ratio {
-    /// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both
-    /// ran to their end. It is estimated on the logarithm, so that second / first and first /
-    /// second say the same.
-    pub(super) fn over(
-        runs: &[&Run],
-        [base, command]: [usize; 2],
-        name: &str,
-        of: fn(&Run) -> u64,
-        plan: &Plan,
-    ) -> Option<Self> {
-        let of_command = |number| runs.iter().filter(move |run| run.command == number);
-        let seconds: BTreeMap<u32, u64> =
-            of_command(command).map(|run| (run.round, of(run))).collect();
-        let log_ratio = |first: &&Run| {
-            let (a, b) = (of(first), *seconds.get(&first.round)?);
-            (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
-        };
-        let log = estimate(of_command(base).filter_map(log_ratio).collect(), plan)?;
-        let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
-        let estimate = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
-        Some(Self { of: name.to_owned(), command, estimate })
-    }
+/// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both ran to
+/// their end. It is estimated on the logarithm, so that second / first and first / second say the
+/// same.
+pub(super) fn ratio(
+    runs: &[&Run],
+    [base, command]: [usize; 2],
+    of: impl Fn(&Run) -> u64,
+    plan: &Plan,
+) -> Option<Estimate> {
+    let by_round = |number: usize| -> BTreeMap<u32, u64> {
+        let own = runs.iter().filter(|run| run.command == number);
+        own.map(|run| (run.round, of(run))).collect()
+    };
+    model::used::ratio(&by_round(base), &by_round(command), plan.confidence, plan.seed)
 }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::findings::Ratio;
+use super::findings::ratio;
 use super::plan::Plan;
 
 /// Exit code where commands cannot be compared, as `compare` has it.
@@ -59,12 +59,11 @@ impl Gated {
         }
     }
 
-    fn to_divide(self) -> fn(&Run) -> u64 {
+    /// What is added before it is divided.
+    fn by_chance(self) -> u64 {
         match self {
-            Self::Real => |run| Self::Real.of(run),
-            Self::Cpu => |run| Self::Cpu.of(run),
-            Self::Switches => |run| Self::Switches.of(run) + BY_CHANCE,
-            Self::Voluntary => |run| Self::Voluntary.of(run) + BY_CHANCE,
+            Self::Real | Self::Cpu => 0,
+            Self::Switches | Self::Voluntary => BY_CHANCE,
         }
     }
 
@@ -133,9 +132,8 @@ impl Gate {
                 let own = whole.iter().filter(|run| run.command == number);
                 median(&own.map(|run| of.of(run) as f64).collect::<Vec<_>>()).unwrap_or_default()
             };
-            let pair = [0, command];
-            let ratio = Ratio::over(&whole, pair, of.name(), of.to_divide(), &plan_of_each);
-            let ratio = ratio.map(|ratio| ratio.estimate);
+            let figure = |run: &Run| of.of(run) + of.by_chance();
+            let ratio = ratio(&whole, [0, command], figure, &plan_of_each);
             let answer = answer(ratio.as_ref(), limit);
             Change { command, of, base: middle(0), new: middle(command), ratio, answer }
         };

@@ -7,7 +7,6 @@ pub(crate) mod gate;
 mod markdown;
 mod plan;
 pub(crate) mod record;
-mod split;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,20 +20,22 @@ use anyhow::Result;
 use clap::Args;
 use launcher::{Launcher, Run, Series, Used, look_up};
 use model::comparison::LIMIT;
+use model::program::{CostProfile, WorkingSet};
 use model::reading::Reading;
 use stats::{median, median_interval};
 
 use crate::base::failure::{say, usage};
-use crate::base::secrets::{masked, shown};
+use crate::base::secrets::masked;
 use crate::base::values::{Destination, above_zero, each_once, share, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::engine::progress::RunsProgress;
-use crate::observe::watch::profile::{CostProfile, WorkingSet};
+use crate::observe::watch::command::{Over, finish, not_measured, words};
 use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
-use crate::present::output::{Files, Unstored, check_place, put, say_text, to_json};
+use crate::present::output::{Files, all_written, check_place, put, say_text, to_json};
+use crate::usage::Launched;
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
 use plan::Plan;
@@ -121,11 +122,7 @@ pub(crate) struct RunArgs {
     seed: u64,
 
     #[command(flatten)]
-    output: Unstored,
-
-    /// The command and its arguments; its exit code is this program's
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    of: Launched,
 }
 
 impl RunArgs {
@@ -133,20 +130,16 @@ impl RunArgs {
     fn plan(&self) -> Result<(Plan, Vec<Vec<OsString>>)> {
         let others = self.vs.iter().map(|text| commands::split(text));
         let typed: Result<Vec<_>> =
-            std::iter::once(Ok(self.command.clone())).chain(others).collect();
+            std::iter::once(Ok(self.of.command.clone())).chain(others).collect();
         let typed = typed?;
         // Where several are typed the values alone do not say which it is.
         let is_one = typed.len() == 1 && !self.parameter.is_empty();
         let all = commands::expand(typed, &self.parameter)?;
-        let anonymous = self.output.files.anonymous;
+        let anonymous = self.of.output.files.anonymous;
         let names = all.iter().filter(|_| is_one && !anonymous);
         let names = names.map(|command| masked(&command.values).join(" "));
-        let text = |word: &OsString| word.to_string_lossy().into_owned();
-        let words = |of: &commands::Command| {
-            shown(&of.words.iter().map(text).collect::<Vec<String>>(), anonymous)
-        };
         let plan = Plan {
-            commands: all.iter().map(words).collect(),
+            commands: all.iter().map(|of| words(&of.words, anonymous)).collect(),
             names: names.collect(),
             runs: self.runs.unwrap_or(if all.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
             warmup: self.warmup,
@@ -160,7 +153,7 @@ impl RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.output.files.check()?;
+    args.of.output.files.check()?;
     args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
     // What is wrong with it is told before anything is run.
     let named = args.profile.as_deref().map(watch::named).transpose()?;
@@ -172,31 +165,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
              --parameter",
         ));
     }
-    if let Err(error) = look_up(&commands) {
-        say(&format!("error: {error}"));
-        return Ok(error.exit_code.into());
-    }
+    look_up(&commands).map_err(|error| not_measured(Some(error), None))?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let Plan { runs: count, warmup, seed, tree, show_output, .. } = plan;
     let discard = !show_output && warmup.saturating_add(count) > 1;
-    let (announce, discard_first) = (false, false);
-    let series =
-        Series { commands, warmup, runs: count, seed, tree, announce, discard, discard_first };
-    let mut launcher = Launcher::start(series)?;
+    let whole = Series { announce: false, ..Series::watched(&[]) };
+    let series = Series { commands, warmup, runs: count, seed, tree, discard, ..whole };
     let mut runs = Vec::new();
-    let mut progress = SoFar::new(&plan, args.output.files.quiet);
-    let failed = loop {
-        match launcher.run() {
-            Ok(Some(run)) => runs.push(run),
-            Ok(None) => break None,
-            Err(error) => break Some(error),
-        }
+    let mut progress = SoFar::new(&plan, args.of.output.files.quiet);
+    let Over { failed, signal, stopped } = finish(Launcher::start(series)?, |run| {
+        runs.push(run);
         progress.show(&runs, &plan);
-    };
+    });
     progress.bar.end();
-    let (signal, stopped) = (launcher.signal(), launcher.stopped_alone());
-    // From here on a signal ends this program again.
-    drop(launcher);
     if let Some(error) = &failed {
         say(&format!("error: {error}"));
         if runs.is_empty() {
@@ -277,7 +258,7 @@ fn write(
     args: &RunArgs,
     (gate, named): (Option<Gate>, Option<&Chosen>),
 ) -> bool {
-    let Files { json, csv, quiet, .. } = &args.output.files;
+    let Files { json, csv, quiet, .. } = &args.of.output.files;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
@@ -289,36 +270,29 @@ fn write(
             None => probe::machine::accounting(Path::new("/")),
         };
         let build = execute::build_info();
-        let (machine, about) = match args.output.files.anonymous {
+        let (machine, about) = match args.of.output.files.anonymous {
             false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
             true => {
-                let (machine, accounting) = machine;
-                ((execute::anonymous(machine), accounting), (started, None, Vec::new(), build))
+                let machine = (execute::anonymous(machine.0), machine.1);
+                (machine, (started, None, Vec::new(), build))
             }
         };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
-            estimate(&mut record, interrupted, args.output.files.anonymous, named);
+            estimate(&mut record, interrupted, args.of.output.files.anonymous, named);
         }
         if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
             outputs.push((to, Ok(markdown::markdown(&record, gate).into_bytes())));
         }
         record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
-            say_text(&table::text(&record, args.output.verbose));
+            say_text(&table::text(&record, args.of.output.verbose));
         }
         if let Some(to) = json {
             outputs.push((to, to_json(&record)));
         }
     }
-    let mut all = true;
-    for (to, bytes) in outputs {
-        if let Err(error) = bytes.and_then(|bytes| put(&bytes, to)) {
-            say(&format!("error: {error:#}"));
-            all = false;
-        }
-    }
-    all
+    all_written(outputs.into_iter().map(|(to, bytes)| put(&bytes?, to)))
 }
 
 /// A row for each run.

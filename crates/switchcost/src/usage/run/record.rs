@@ -8,7 +8,7 @@ use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Ratio, Summary};
+use super::findings::{Ratio, Summary, ratio};
 use super::gate::Gate;
 use super::plan::Plan;
 use crate::observe::watch::Source;
@@ -95,15 +95,13 @@ impl Record {
         }
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
-            let of = [0, command];
-            ratios.extend(Ratio::over(&whole, of, "real_ns", |run| run.used.real_ns, &plan));
-            ratios.extend(Ratio::over(
-                &whole,
-                of,
-                "cpu_ns",
-                |run| run.used.total().cpu_ns(),
-                &plan,
-            ));
+            let mut over = |name: &str, of: fn(&Run) -> u64| {
+                let estimate = ratio(&whole, [0, command], of, &plan);
+                let of = name.to_owned();
+                ratios.extend(estimate.map(|estimate| Ratio { of, command, estimate }));
+            };
+            over("real_ns", |run| run.used.real_ns);
+            over("cpu_ns", |run| run.used.total().cpu_ns());
         }
         Self {
             schema: SCHEMA,
@@ -199,27 +197,25 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
 fn limits_of(summary: &Summary) -> Vec<String> {
     let mut notices = Vec::new();
     let median = |name: &str| summary.median(name);
-    if let (Some(covered), Some(cpu)) = (median("run_delay_covered_cpu_ns"), median("cpu_ns")) {
-        if covered / cpu < MOST {
-            notices.push(format!(
-                "run delay and migrations are those of its first thread, the run delay also of \
+    let covered = median("run_delay_covered_cpu_ns").zip(median("cpu_ns"));
+    let covered = covered.filter(|(covered, cpu)| covered / cpu < MOST);
+    notices.extend(covered.map(|(covered, cpu)| {
+        format!(
+            "run delay and migrations are those of its first thread, the run delay also of \
              threads that were seen: of {:.0} % of the CPU time",
-                100.0 * covered / cpu
-            ));
-        }
-    }
+            100.0 * covered / cpu
+        )
+    }));
     // Words are read by exec itself, and so come on top of what was there before it.
     let words: usize = summary.command.iter().map(|word| word.len() + POINTER + 1).sum();
-    if let (Some(most), Some(before)) =
-        (median("max_resident_bytes"), median("at_exec_resident_bytes"))
-    {
-        if most <= before + words as f64 + NEAR {
-            notices.push(format!(
+    let resident = median("max_resident_bytes").zip(median("at_exec_resident_bytes"));
+    let resident = resident.filter(|(most, before)| *most <= before + words as f64 + NEAR);
+    notices.extend(resident.map(|(_, before)| {
+        format!(
             "max resident may be the launcher's: {} were there before the command began, its own \
              may be less",
             bytes(before as u64)
-        ));
-        }
-    }
+        )
+    }));
     notices
 }

@@ -4,14 +4,13 @@
 use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
 use model::machine::CpuAccounting;
+use model::program::{ProgramCost, Range};
+use model::used::{Figure, Part, Split};
 use model::words::{bytes, time, times, whole};
 
 use super::answer::{headline, switches, switching};
-use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
+use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
-use super::split::{Part, Split};
-use crate::observe::price::Range;
-use crate::observe::watch::program::ProgramCost;
 use crate::present::terminal::{
     self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, shortened, wrapped,
 };
@@ -30,8 +29,8 @@ const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the 
 /// The whole report, ending with a newline.
 pub(super) fn text(record: &Record, is_verbose: bool) -> String {
     let table = match &record.commands[..] {
-        [one] if one.runs == 1 => list(one),
-        [one] => format!("{}\n", table(one, &FEW)),
+        [one] if one.runs == 1 => list(one, true),
+        [one] => format!("{}\n", table(one, true)),
         all => format!("{}\n", comparison(record, all)),
     };
     let mut parts = vec![wrapped(&headline(record)), table];
@@ -150,64 +149,85 @@ fn first_to_the_left(mut table: Table) -> Table {
     table
 }
 
-/// The few figures of one run, a line each; times in one unit.
-fn list(summary: &Summary) -> String {
-    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
-    let mut text = String::new();
+/// The figures of one run, a line each: the few that matter, their times in one unit, or all.
+fn list(summary: &Summary, is_few: bool) -> String {
+    let unit = is_few.then(|| unit_of(summary));
     let width = CPU.len() + 2;
-    for (label, name) in rows().filter(|(_, name)| FEW.contains(name)) {
-        let Some(value) = summary.median(name) else { continue };
-        text += &format!("{label:<width$} {}\n", in_unit(value, name, unit));
-        if label == CPU {
-            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
-            text.extend(parts.map(|[label, value, range]| match &*range {
-                "" => format!("{label:<width$} {value}\n"),
-                _ => format!("{label:<width$} {value} ({range})\n"),
-            }));
+    let mut text = String::new();
+    for (label, name) in rows().filter(|(_, name)| !is_few || FEW.contains(name)) {
+        let value = match (summary.median(name), summary.missing.get(name)) {
+            (Some(value), _) => in_unit(value, name, unit),
+            (None, Some(why)) if !is_few => format!("not known: {why}"),
+            (None, _) => continue,
+        };
+        text += &format!("{label:<width$} {value}\n");
+        if label != CPU {
+            continue;
+        }
+        for [label, value, range] in parts(summary, |ns| in_unit(ns, "cpu_ns", unit)) {
+            let range = if is_few && !range.is_empty() { format!("({range})") } else { range };
+            text += &format!("{label:<width$} {value} {range}\n");
+        }
+        if !is_few {
+            text += &split(summary, width);
         }
     }
     text
 }
 
-/// A figure with its unit; a time in that one.
-fn in_unit(value: f64, name: &str, unit: TimeUnit) -> String {
-    match name {
-        _ if name.ends_with("_ns") => unit.words(value),
+/// That of the times of a command's figures.
+fn unit_of(summary: &Summary) -> TimeUnit {
+    TimeUnit::of(summary.median("real_ns").unwrap_or_default())
+}
+
+/// A figure by the unit that its name ends with: a time in that one, or in its own.
+fn in_unit(value: f64, name: &str, unit: Option<TimeUnit>) -> String {
+    match unit {
         _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
-        _ if value.fract() == 0.0 => whole(value.max(0.0)),
-        _ => figure(value),
+        Some(unit) if name.ends_with("_ns") => unit.words(value),
+        None if name.ends_with("_ns") => time(value),
+        _ if value.fract() != 0.0 => figure(value),
+        Some(_) => whole(value.max(0.0)),
+        None => format!("{value:.0}"),
     }
 }
 
-/// Figures over runs, a row each; times in one unit.
-fn table(summary: &Summary, names: &[&str]) -> Table {
-    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
+/// Figures over runs, a row each: the few that matter, their times in one unit, or all.
+fn table(summary: &Summary, is_few: bool) -> Table {
+    let unit = is_few.then(|| unit_of(summary));
+    let [alike, none] = if is_few { ["all alike", ""] } else { ["none: all alike", "-"] };
     let row = |label: &str, name: &str, of: &Figure| {
         let cell = |value: f64| in_unit(value, name, unit);
         let interval = match of.estimate.interval() {
-            Some(interval) if interval.low == interval.high => "all alike".to_string(),
+            Some(interval) if interval.low == interval.high => alike.to_string(),
             Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
-            None => String::new(),
+            None => none.to_string(),
         };
-        [label.to_string(), cell(of.estimate.value), interval, cell(of.min), cell(of.max)]
+        let spread = (!is_few).then(|| of.spread.map_or("-".to_string(), cell));
+        let first = [label.to_string(), cell(of.estimate.value), interval];
+        first.into_iter().chain(spread).chain([cell(of.min), cell(of.max)]).collect::<Vec<_>>()
     };
     let mut all = Vec::new();
-    for (label, name) in rows().filter(|(_, name)| names.contains(name)) {
+    for (label, name) in rows().filter(|(_, name)| !is_few || FEW.contains(name)) {
         all.extend(summary.figure(name).map(|of| row(label, name, of)));
-        if label == CPU {
-            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
-            let empty = String::new;
-            all.extend(parts.map(|[label, value, range]| [label, value, range, empty(), empty()]));
+        if label == CPU && is_few {
+            let parts = parts(summary, |ns| in_unit(ns, name, unit)).into_iter();
+            all.extend(parts.map(|part| [&part[..], &[String::new(), String::new()]].concat()));
         }
     }
-    first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+    match is_few {
+        true => {
+            first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+        }
+        false => terminal::table(["", "median", "interval", "spread", "min", "max"], all),
+    }
 }
 
 /// All that is known of a command's runs, for --verbose.
 fn details(summary: &Summary) -> String {
     let command = shell_words::join(&summary.command);
     let mut text = format!("{command}: {}\n\n", ends(summary));
-    text += &if summary.runs == 1 { full_list(summary) } else { full_table(summary) };
+    text += &if summary.runs == 1 { list(summary, false) } else { full_table(summary) };
     for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
         text += &format!(
             "outlier: round {}: real {}, {}x the median\n",
@@ -269,40 +289,8 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
 }
 
-fn full_list(summary: &Summary) -> String {
-    let mut text = String::new();
-    let width = CPU.len() + 2;
-    for (label, name) in rows() {
-        let value = match (summary.figure(name), summary.missing.get(name)) {
-            (Some(figure), _) => shown(figure.estimate.value, name),
-            (None, Some(why)) => format!("not known: {why}"),
-            (None, None) => continue,
-        };
-        text += &format!("{label:<width$} {value}\n");
-        if label == CPU {
-            for [label, value, range] in parts(summary, time) {
-                text += &format!("{label:<width$} {value} {range}\n");
-            }
-            text += &split(summary, width);
-        }
-    }
-    text
-}
-
 fn full_table(summary: &Summary) -> String {
-    let figures = rows().filter_map(|(label, name)| {
-        let of = summary.figure(name)?;
-        let shown = |value: f64| shown(value, name);
-        let interval = match of.estimate.interval() {
-            Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
-            Some(interval) => format!("{} to {}", shown(interval.low), shown(interval.high)),
-            None => "-".to_string(),
-        };
-        let (value, spread) = (shown(of.estimate.value), of.spread.map(shown));
-        let spread = spread.unwrap_or("-".to_string());
-        Some([label.to_string(), value, interval, spread, shown(of.min), shown(of.max)])
-    });
-    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], figures);
+    let table = table(summary, false);
     let unknown = rows().filter_map(|(label, name)| {
         Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
     });
@@ -310,16 +298,6 @@ fn full_table(summary: &Summary) -> String {
     let parts = parts.map(|[label, value, range]| format!("{label} {value} {range}\n"));
     let parts: String = parts.collect();
     format!("{table}\n\n{parts}{}{}", split(summary, 0), unknown.collect::<String>())
-}
-
-/// By the unit that the figure's name ends with.
-fn shown(value: f64, name: &str) -> String {
-    match name {
-        _ if name.ends_with("_ns") => time(value),
-        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
-        _ if value.fract() == 0.0 => format!("{value:.0}"),
-        _ => figure(value),
-    }
 }
 
 /// User and system time where the split is known: label, value, range. Of an exact one there is no

@@ -4,13 +4,12 @@ use proptest::prelude::*;
 
 use launcher::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 use model::machine::{CpuAccounting, Machine};
+use model::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use model::reading::Reading;
 
 use super::findings::Switching;
 use super::plan::Plan;
 use super::record::Record;
-use crate::observe::watch::profile::{Cost, CostProfile, ProfilePoint};
-use crate::observe::watch::program::ProgramCost;
 
 const MS: u64 = 1_000_000;
 

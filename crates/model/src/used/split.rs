@@ -1,39 +1,38 @@
 //! User and system time: what is known of the split.
 
-use launcher::Run;
-use model::machine::CpuAccounting;
-use model::reading::Reading;
+use crate::machine::CpuAccounting;
+use crate::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A part with the 95 % interval that sampling leaves it; where children have a part in it whose
 /// ticks are not known ([`Split::with_children`]), with all that it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Part {
+pub struct Part {
     /// From 0 to 1.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Lower end, from 0 to 1.
-    pub(crate) low: f64,
+    pub low: f64,
     /// Upper end, from 0 to 1.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 /// The user part of the CPU time of all runs of a command, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Split {
+pub struct Split {
     /// How the kernel accounts; tick sampling is assumed where that is unknown.
-    pub(crate) accounting: Reading<CpuAccounting>,
+    pub accounting: Reading<CpuAccounting>,
     /// Nanoseconds between two ticks: the resolution of one run's figures.
-    pub(crate) tick_ns: Reading<u64>,
+    pub tick_ns: Reading<u64>,
     /// The command's own ticks that the split rests on, over all runs; absent where it rests on
     /// none.
-    pub(crate) ticks: Option<f64>,
+    pub ticks: Option<f64>,
     /// Of the CPU time, the user part: that of the ticks, or where children have a part in it the
     /// kernel's own. Absent where fewer than five ticks fell into all runs.
-    pub(crate) user: Option<Part>,
+    pub user: Option<Part>,
     /// Whether children have a part in it whose own ticks are not known: the kernel calls a process
     /// that never saw a tick all user.
-    pub(crate) with_children: bool,
+    pub with_children: bool,
 }
 
 /// Own CPU time is all of it if no more than this part is missing: the clocks are read one after
@@ -43,20 +42,26 @@ const ALL: f64 = 0.99;
 /// Fewer ticks than these say next to nothing: of four that are all user, half may be system.
 const LEAST_TICKS: f64 = 5.0;
 
+/// CPU time over all runs of a command, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Sums {
+    /// User and system time.
+    pub cpu: f64,
+    /// User time, as the kernel tells it.
+    pub user: f64,
+    /// User and system time of the command's own threads; all of it where that is not known, as
+    /// then nothing is said of children.
+    pub own: f64,
+    /// User time of its own threads, as the tick sampled it.
+    pub sampled_user: f64,
+    /// User and system time, as the tick sampled it.
+    pub sampled: f64,
+}
+
 impl Split {
-    /// The split over `runs` of one command.
-    pub(super) fn of(
-        runs: &[&Run],
-        (accounting, tick_ns): (Reading<CpuAccounting>, Reading<u64>),
-    ) -> Self {
-        let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run) as f64).sum::<f64>();
-        let cpu = sum(|run| run.used.total().cpu_ns());
-        let user = sum(|run| run.used.total().user_ns);
-        // Where that is not known nothing is said of children.
-        let own =
-            sum(|run| run.used.own_cpu_ns.known().copied().unwrap_or(run.used.total().cpu_ns()));
-        let sampled_user = sum(|run| run.used.sampled.known().map_or(0, |s| s.user_ns));
-        let sampled = sum(|run| run.used.sampled.known().map_or(0, |s| s.both_ns));
+    /// The split over all runs of one command.
+    pub fn of(sums: Sums, (accounting, tick_ns): (Reading<CpuAccounting>, Reading<u64>)) -> Self {
+        let Sums { cpu, user, own, sampled_user, sampled } = sums;
         let with_children = own < ALL * cpu;
         let precise = accounting.known() == Some(&CpuAccounting::Precise);
         let per_tick = tick_ns.known().copied().filter(|ns| *ns > 0).map(|ns| ns as f64);

@@ -1,28 +1,28 @@
 //! Which of several stored runs prices a program's switches. Knows no files: a run is what its
 //! header and its end say, and its figures are asked for only where they decide.
 
-use model::run::StopReason;
+use crate::run::StopReason;
 
 /// A stored run that may be the profile, by its header and its end alone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Candidate {
+pub struct Candidate {
     /// As it is named in an answer.
-    pub(super) name: String,
+    pub name: String,
     /// Why it ended; none of one that was killed or is still going on.
-    pub(super) end: Option<StopReason>,
+    pub end: Option<StopReason>,
     /// In what its machine switches otherwise than this one; empty where it does not.
-    pub(super) foreign: Vec<String>,
+    pub foreign: Vec<String>,
     /// Whether it is a quick measurement of `run`.
-    pub(super) is_quick: bool,
+    pub is_quick: bool,
     /// Parts of its setting (policy, link, members, walk) that are not the program's.
-    pub(super) apart: u32,
+    pub apart: u32,
     /// Whether its arrays lie on both sides of the working set.
-    pub(super) encloses: bool,
+    pub encloses: bool,
 }
 
 /// What the figures of a candidate are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Worth {
+pub enum Worth {
     /// Nothing: why.
     None(&'static str),
     /// It has some.
@@ -35,7 +35,7 @@ pub(super) enum Worth {
 }
 
 /// Why a run that was interrupted or failed is no profile; nothing for one that went to its end.
-pub(super) fn unfinished(end: Option<StopReason>) -> Option<&'static str> {
+pub fn unfinished(end: Option<StopReason>) -> Option<&'static str> {
     match end {
         None => Some("it did not end"),
         Some(StopReason::Interrupted) => Some("it was interrupted"),
@@ -66,7 +66,7 @@ const MOST_NAMED: usize = 3;
 /// The number of the best of `candidates`, newest first: complete and of this machine; a run of
 /// `cost` before a quick one; clean; one that answers; closest in setting; the newest. `worth`
 /// tells of the figures of one. Else who was refused and why, in words.
-pub(super) fn choose(
+pub fn choose(
     candidates: &[Candidate],
     mut worth: impl FnMut(usize) -> Worth,
 ) -> Result<usize, String> {
@@ -95,7 +95,7 @@ pub(super) fn choose(
 }
 
 /// What is said without any stored profile.
-pub(super) const NO_PROFILE: &str = "no stored cost profile: run `switchcost cost` first";
+pub const NO_PROFILE: &str = "no stored cost profile: run `switchcost cost` first";
 
 fn none_serves(candidates: &[Candidate], mut refused: Vec<(usize, String)>) -> String {
     refused.sort_unstable();

@@ -1,69 +1,11 @@
 //! What a switch costs a program whose accesses were sampled: the switch itself, by its kind and
 //! the number of threads that take turns, and the cache lines that it has to fetch again.
 
-use model::ring::{LINE_BYTES, Walk};
-use probe::accesses::Accesses;
-use stats::richness;
+use crate::ring::{LINE_BYTES, Walk};
 
 use super::candidate::NO_PROFILE;
-use super::profile::{Cost, Lack, ProfilePoint, Sampled, WorkingSet, direct};
-use super::seen::{NotRead, Remedy};
-use crate::observe::price::Direct;
-
-/// Samples that a working set is estimated from at the least.
-const FEWEST_SAMPLES: u64 = 200;
-/// Share of the samples that must be understood.
-const UNDERSTOOD: f64 = 0.5;
-const CONFIDENCE: f64 = 0.95;
-
-/// The working set of one thread between two of its switches, taken for that of the whole watch.
-pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
-    let followed = seen.accesses + seen.computing;
-    if followed < FEWEST_SAMPLES {
-        let why = format!(
-            "{followed} samples of its user time are too few ({FEWEST_SAMPLES} are needed)"
-        );
-        return Err(NotRead::new(why, Some(Remedy::Longer)));
-    }
-    if (seen.unknown as f64) > (1.0 - UNDERSTOOD) * (seen.unknown + followed) as f64 {
-        let why = format!(
-            "the code of {} in {} samples could not be followed",
-            seen.unknown,
-            seen.unknown + followed
-        );
-        return Err(NotRead::new(why, None));
-    }
-    let memory_share = seen.accesses as f64 / followed as f64;
-    let all = richness(seen.of_threads(), CONFIDENCE).zip(richness(seen.of_cpus(), CONFIDENCE));
-    let (low_bytes, high_bytes, sets_per_cpu) = all.map_or((0, 0, 1.0), |(of_threads, of_cpus)| {
-        let threads = seen.threads().max(1) as f64;
-        let bytes = |lines: f64| (lines / threads * LINE_BYTES as f64) as u64;
-        let each = of_threads.estimate / threads;
-        let sets = of_cpus.estimate / seen.cpus().max(1) as f64 / each;
-        let sets = sets + (of_neighbours(seen) / seen.cpus().max(1) as f64 / each).min(1.0);
-        (bytes(of_threads.interval.low), bytes(of_threads.interval.high), sets)
-    });
-    let sampled = Sampled {
-        sets_per_cpu,
-        threads_per_cpu: seen.threads_per_cpu(),
-        memory_share,
-        dependent_share: seen.dependent as f64 / seen.accesses.max(1) as f64,
-        involuntary_share: 0.0,
-    };
-    Ok(WorkingSet { low_bytes, high_bytes, sampled: Some(sampled) })
-}
-
-/// Samples of another process, beside one of the program, from which on it runs between two
-/// switches of the program.
-const BESIDE: f64 = 0.25;
-
-/// Lines of the other processes that take turns with the program. However many they are, one of
-/// them at least runs between two of its switches.
-fn of_neighbours(seen: &Accesses) -> f64 {
-    let own = (seen.accesses + seen.computing + seen.unknown) as f64;
-    let beside = seen.neighbours.values().filter(|of| of.samples as f64 >= BESIDE * own);
-    beside.filter_map(|of| richness(of.lines(), CONFIDENCE)).map(|of| of.estimate).sum()
-}
+use super::price::Direct;
+use super::profile::{Cost, Lack, ProfilePoint, Sampled, WorkingSet, direct, measure_with};
 
 /// What the machine's caches change from one hour to the next, where others share them: refills are
 /// known within this factor only (docs/validation.md, "Estimated switch overhead against the
@@ -208,7 +150,7 @@ const BEYOND: f64 = 2.0;
 const MANY: f64 = 64.0;
 
 /// Cost of one switch of a program whose accesses were sampled, or what is lacking.
-pub(super) fn cost(
+pub fn cost(
     set: WorkingSet,
     sampled: Sampled,
     between_ns: Option<f64>,
@@ -240,15 +182,15 @@ pub(super) fn cost(
     if sets.min(MANY) > BEYOND * most_members || middle > BEYOND * most_bytes {
         let members = sets.ceil().clamp(8.0, MANY) as u64;
         let end = (middle * 2.0).max(most_bytes).max(1024.0 * 1024.0) as u64;
-        let end = model::words::bytes(end.next_power_of_two()).replace(' ', "");
+        let end = crate::words::bytes(end.next_power_of_two()).replace(' ', "");
         let command = format!(
             "switchcost cost --members 2,8,{members} --array 16K..{end}:x4 --huge-pages off"
         );
         let command = if members > 8 { command } else { command.replace(",8,8", ",8") };
         let why = format!(
             "cost profile: {sets:.0} working sets of {} on a CPU lie outside the measured rings{}",
-            model::words::bytes(middle as u64),
-            super::profile::measure_with(&command)
+            crate::words::bytes(middle as u64),
+            measure_with(&command)
         );
         return Err(lack(why, Some(command)));
     }
@@ -275,7 +217,7 @@ pub(super) fn cost(
 
 /// The cost of the switch itself, by a pipe and by yields: where no more than two threads take
 /// turns on a CPU, by those of two.
-pub(super) fn direct_of(points: &[ProfilePoint], threads_per_cpu: Option<f64>) -> Option<Direct> {
+pub fn direct_of(points: &[ProfilePoint], threads_per_cpu: Option<f64>) -> Option<Direct> {
     let is_alike = |point: &&ProfilePoint| {
         point.yields && (point.members == 2 || threads_per_cpu.is_none_or(|of| of > 2.0))
     };
@@ -286,7 +228,7 @@ pub(super) fn direct_of(points: &[ProfilePoint], threads_per_cpu: Option<f64>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::price::CHEAPER;
+    use crate::program::price::CHEAPER;
 
     /// A yield of 700 ns.
     const SWITCH: f64 = 700.0 / CHEAPER;

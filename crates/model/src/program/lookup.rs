@@ -1,16 +1,15 @@
 //! The costs that a profile leaves open for a working set.
 
-use model::words::bytes;
+use crate::words::bytes;
 
 use super::candidate::NO_PROFILE;
 use super::profile::{Cost, Lack, ProfilePoint, WorkingSet, direct, measure_with};
 use super::refill;
-use crate::base::values::each_once;
 
 /// Lowest and highest cost that the points around the working set leave open, over all walks that
 /// were measured around it; or what is lacking. `between_ns` is the CPU time between two switches,
 /// where it is known: an array that a ring does not walk in it is too large for the program, too.
-pub(super) fn cost_at(
+pub fn cost_at(
     set: WorkingSet,
     between_ns: Option<f64>,
     points: &[ProfilePoint],
@@ -30,10 +29,9 @@ pub(super) fn cost_at(
         return Err(Lack { why: NO_PROFILE.into(), command: None });
     };
     let direct = direct(points);
-    let around = each_once(sound.iter().map(|point| point.walk)).into_iter().filter_map(|walk| {
-        let of_walk: Vec<&ProfilePoint> =
-            sound.iter().filter(|point| point.walk == walk).copied().collect();
-        around(set, between_ns, &of_walk, direct)
+    let around = sound.iter().filter_map(|point| {
+        let of_walk = sound.iter().copied().filter(|other| other.walk == point.walk);
+        around(set, between_ns, &of_walk.collect::<Vec<_>>(), direct)
     });
     let cost = around.reduce(Cost::around).map(|cost| match direct {
         // Work makes no switch cheaper: what is measured below c1 is noise.

@@ -1,56 +1,54 @@
 //! The machine's cost profile: costs of a switch by array size, from a stored run.
 
-use model::at_clock::SAME_CLOCK;
-use model::estimate::{Estimate, Speed};
-use model::machine::Machine;
-use model::plan::MINIMUM_ROUNDS;
-use model::record::RingRecord;
-use model::ring::{Case, Kind, Walk, Work};
-use model::summary::CaseSummary;
+use crate::at_clock::SAME_CLOCK;
+use crate::estimate::{Estimate, Speed};
+use crate::machine::Machine;
+use crate::plan::MINIMUM_ROUNDS;
+use crate::record::RingRecord;
+use crate::ring::{Case, Kind, Walk, Work};
+use crate::summary::CaseSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 
-use crate::present::terminal::counted;
-
 /// What samples of a program's accesses say beside its working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Sampled {
+pub struct Sampled {
     /// Working sets of one thread's size that are used on one CPU, by its threads and by other
     /// processes that run there: 1 where all use the same lines.
-    pub(crate) sets_per_cpu: f64,
+    pub sets_per_cpu: f64,
     /// Threads that take turns on one CPU.
-    pub(crate) threads_per_cpu: f64,
+    pub threads_per_cpu: f64,
     /// Share of its user time in code that accesses memory.
-    pub(crate) memory_share: f64,
+    pub memory_share: f64,
     /// Share of the accesses whose address was itself read from memory: nothing can fetch them
     /// ahead.
-    pub(crate) dependent_share: f64,
+    pub dependent_share: f64,
     /// Share of its switches that are involuntary (a yield is one).
-    pub(crate) involuntary_share: f64,
+    pub involuntary_share: f64,
 }
 
 /// Bytes that a program touches between two of its switches.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct WorkingSet {
+pub struct WorkingSet {
     /// At least so many.
-    pub(crate) low_bytes: u64,
+    pub low_bytes: u64,
     /// At most so many.
-    pub(crate) high_bytes: u64,
+    pub high_bytes: u64,
     /// What samples of its accesses say beside; absent where they were not sampled.
     #[serde(default)]
-    pub(crate) sampled: Option<Sampled>,
+    pub sampled: Option<Sampled>,
 }
 
 impl WorkingSet {
     /// The range where touched pages could not be counted: all of the resident memory or none.
-    pub(crate) fn within(resident_bytes: u64) -> Self {
+    pub fn within(resident_bytes: u64) -> Self {
         Self { low_bytes: 0, high_bytes: resident_bytes, sampled: None }
     }
 
     /// The same, no larger than twice the machine's largest cache: an array of that size misses in
     /// every round, with and without switches, and so does a larger one.
-    pub(super) fn in_caches(self, machine: &Machine) -> Self {
+    pub fn in_caches(self, machine: &Machine) -> Self {
         let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
         let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
         Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most), ..self }
@@ -59,30 +57,30 @@ impl WorkingSet {
 
 /// The machine's costs by array size, and the stored run that they are from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct CostProfile {
+pub struct CostProfile {
     /// The stored run.
-    pub(crate) run: String,
+    pub run: String,
     /// Its name (`--name`), where it has one.
     #[serde(default)]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Seconds from its start to now; absent where that cannot be told.
     #[serde(default)]
-    pub(crate) age_s: Option<u64>,
+    pub age_s: Option<u64>,
     /// Clock of the core in GHz that its run had; absent where that is not known.
     #[serde(default)]
-    pub(crate) measured_ghz: Option<f64>,
+    pub measured_ghz: Option<f64>,
     /// Clock of the core in GHz that its costs have been brought to: the one found now. Absent
     /// where either is not known.
     #[serde(default)]
-    pub(crate) clock_ghz: Option<f64>,
+    pub clock_ghz: Option<f64>,
     /// Its costs by array.
-    pub(crate) points: Vec<ProfilePoint>,
+    pub points: Vec<ProfilePoint>,
 }
 
 impl CostProfile {
     /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock
     /// is clearly another one now, both.
-    pub(crate) fn called(&self) -> String {
+    pub fn called(&self) -> String {
         let name = self.name.clone().unwrap_or_else(|| short(&self.run));
         let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
         let clocks = self.measured_ghz.zip(self.clock_ghz);
@@ -100,7 +98,7 @@ const TOLD_APART: f64 = 0.01;
 const MOMENT: usize = "20261125T022900".len();
 
 /// A run's name as short as it may be typed: the second in which it began.
-pub(super) fn short(run: &str) -> String {
+pub fn short(run: &str) -> String {
     let is_moment = run.split_once('Z').is_some_and(|(moment, _)| {
         moment.len() > MOMENT && moment.bytes().all(|byte| byte.is_ascii_digit() || byte == b'T')
     });
@@ -108,33 +106,33 @@ pub(super) fn short(run: &str) -> String {
 }
 
 /// `3 hours old`.
-pub(super) fn old(age_s: u64) -> String {
+pub fn old(age_s: u64) -> String {
     let (count, unit) = match age_s {
         ..60 => return "less than a minute old".to_string(),
         60..3600 => (age_s / 60, "minute"),
         3600..172_800 => (age_s / 3600, "hour"),
         _ => (age_s / 86_400, "day"),
     };
-    format!("{} old", counted(count as usize, unit))
+    format!("{count} {unit}{} old", if count == 1 { "" } else { "s" })
 }
 
 /// A cost of a switch with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// Lower end in ns; signed.
-    pub(crate) low_ns: f64,
+    pub low_ns: f64,
     /// Upper end in ns.
-    pub(crate) high_ns: f64,
+    pub high_ns: f64,
 }
 
 impl Cost {
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
     }
 
     /// At a clock whose period is longer by exp(`apart`): by the power that the case itself shows,
     /// with its error; where that is not known by any from 0 to 1.
-    pub(super) fn at_clock(self, apart: f64, power: Option<Elasticity>) -> Cost {
+    pub(crate) fn at_clock(self, apart: f64, power: Option<Elasticity>) -> Cost {
         let [least, most] = power.map_or([0.0, 1.0], |of| {
             [of.value - 1.96 * of.standard_error, of.value + 1.96 * of.standard_error]
         });
@@ -145,7 +143,7 @@ impl Cost {
         by(least).around(by(most))
     }
 
-    pub(super) fn around(self, other: Cost) -> Cost {
+    pub(crate) fn around(self, other: Cost) -> Cost {
         Cost { low_ns: self.low_ns.min(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
     }
 }
@@ -153,28 +151,28 @@ impl Cost {
 /// What was measured at one array size. Several may have the same size: other walks, strides, kinds
 /// of access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ProfilePoint {
+pub struct ProfilePoint {
     /// Array of each member in bytes.
-    pub(crate) array_bytes: u64,
+    pub array_bytes: u64,
     /// c2 there.
-    pub(crate) total: Cost,
+    pub total: Cost,
     /// c1 of the same run, if it was measured.
-    pub(crate) direct: Option<Cost>,
+    pub direct: Option<Cost>,
     /// How the array is walked.
     #[serde(default)]
-    pub(crate) walk: Walk,
+    pub walk: Walk,
     /// A hop of the ring in ns: the walk and the switch. Absent where it was not measured.
     #[serde(default)]
-    pub(crate) hop_ns: Option<f64>,
+    pub hop_ns: Option<f64>,
     /// Members of the ring.
     #[serde(default = "two")]
-    pub(crate) members: u32,
+    pub members: u32,
     /// Of a ring without work that switches by sched_yield: `total` and `direct` are that switch.
     #[serde(default)]
-    pub(crate) yields: bool,
+    pub yields: bool,
     /// The arrays of all members together fit into a cache that no other core uses.
     #[serde(default)]
-    pub(crate) fits_private_cache: bool,
+    pub fits_private_cache: bool,
 }
 
 fn two() -> u32 {
@@ -184,7 +182,7 @@ fn two() -> u32 {
 impl ProfilePoint {
     /// Of two members that work: what the cost of a program is read from whose accesses were not
     /// sampled.
-    pub(super) fn is_of_two(&self) -> bool {
+    pub fn is_of_two(&self) -> bool {
         self.members <= 2 && !self.yields && self.array_bytes > 0
     }
 }
@@ -195,12 +193,12 @@ fn is_of_one_cpu(case: &Case) -> bool {
 }
 
 /// The same of two.
-pub(super) fn is_of_two(case: &Case) -> bool {
+pub fn is_of_two(case: &Case) -> bool {
     case.members == 2 && is_of_one_cpu(case)
 }
 
 /// Whether a program may walk its working set so: one line a page is no working set.
-pub(super) fn is_walk(work: &Work) -> bool {
+pub fn is_walk(work: &Work) -> bool {
     work.walk != Walk::Sparse
 }
 
@@ -211,7 +209,7 @@ fn holds(cost: &Estimate) -> bool {
 
 /// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds,
 /// else whatever interval there is. None of a few rounds: one figure says nothing of the next.
-pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
+pub fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     let estimate = summary.ns_per_switch_above_solo;
     let interval = |of: Estimate| of.interval().map(|of| (of.low, of.high));
     // A program's switches are at whatever speed, too: where full speed was not seen, most rounds
@@ -225,14 +223,14 @@ pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
 }
 
 /// The clock that its cost is at: known of what was found at full speed.
-pub(super) fn clock_of(summary: &CaseSummary) -> Option<f64> {
+pub fn clock_of(summary: &CaseSummary) -> Option<f64> {
     let cost = summary.ns_per_switch_above_solo?;
     summary.clock_ghz.filter(|_| cost.speed == Speed::Full)
 }
 
 /// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by
 /// array.
-pub(super) fn is_clean(record: &RingRecord) -> bool {
+pub fn is_clean(record: &RingRecord) -> bool {
     let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
     let held = |of: &&CaseSummary| of.ns_per_switch_above_solo.as_ref().is_some_and(holds);
     let walked = || of_two().filter(|of| of.case.work.as_ref().is_some_and(is_walk));
@@ -242,11 +240,11 @@ pub(super) fn is_clean(record: &RingRecord) -> bool {
 
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU,
 /// the total cost, and the direct one where the same ring without work was measured beside it.
-/// RingRecord without any are left out.
+/// Rings without any are left out.
 ///
 /// Those at full speed are brought from their clock to `clock_ghz`, where both are known and
 /// differ; others have no clock.
-pub(super) fn points_of(record: &RingRecord, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
+pub fn points_of(record: &RingRecord, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
     let apart = |summary: &CaseSummary| {
         let clocks = clock_of(summary).zip(clock_ghz);
         let apart = clocks.map(|(then, now)| (then / now).ln());
@@ -305,7 +303,7 @@ fn fits_private_cache(machine: &Machine, case: &Case) -> bool {
 }
 
 /// The direct cost of two members: everything that any of the points gives for it.
-pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
+pub fn direct(points: &[ProfilePoint]) -> Option<Cost> {
     let of_two = points.iter().filter(|point| point.is_of_two());
     let all = of_two.filter_map(|point| point.direct).filter(Cost::is_sound);
     all.reduce(Cost::around)
@@ -313,16 +311,17 @@ pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
 
 /// What a profile lacks for a working set.
 #[derive(Debug, PartialEq)]
-pub(super) struct Lack {
-    pub(super) why: String,
+pub struct Lack {
+    /// In words.
+    pub why: String,
     /// The command that would measure it.
-    pub(super) command: Option<String>,
+    pub command: Option<String>,
 }
 
 /// What follows the arrays that were not measured.
-pub(super) fn measure_with(command: &str) -> String {
+pub fn measure_with(command: &str) -> String {
     format!(": measure them with `{command}`")
 }
 
 /// What the header of a quick measurement says of it.
-pub(super) const QUICK: &str = "a quick measurement of `switchcost run`";
+pub const QUICK: &str = "a quick measurement of `switchcost run`";

@@ -4,38 +4,34 @@
 //! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. The formula
 //! and its assumptions are in `docs/method.md`.
 
-use model::reading::Reading;
-use model::words::{plain, time, two_digits};
+use crate::reading::Reading;
+use crate::words::{plain, time_unit, two_digits, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::NO_PROFILE;
 use super::lookup::cost_at;
+use super::price::{Direct, Range, percents};
 use super::profile::{Cost, Lack, ProfilePoint, Sampled, WorkingSet, direct};
 use super::refill;
-use crate::observe::price::{Direct, Range, percents};
 
 /// What was seen of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Program {
+pub struct Program {
     /// Voluntary switches per second.
-    pub(crate) voluntary_per_s: Reading<f64>,
+    pub voluntary_per_s: Reading<f64>,
     /// Involuntary switches per second.
-    pub(crate) involuntary_per_s: Reading<f64>,
+    pub involuntary_per_s: Reading<f64>,
     /// CPU seconds per second over all its threads: 1 is one CPU kept busy.
-    pub(crate) cpu_share: Reading<f64>,
+    pub cpu_share: Reading<f64>,
     /// What it touches between switches.
-    pub(crate) working_set: Reading<WorkingSet>,
+    pub working_set: Reading<WorkingSet>,
 }
 
 impl Program {
     /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU
     /// time.
-    pub(crate) fn over(
-        ns: f64,
-        counts: [Reading<f64>; 3],
-        working_set: Reading<WorkingSet>,
-    ) -> Self {
+    pub fn over(ns: f64, counts: [Reading<f64>; 3], working_set: Reading<WorkingSet>) -> Self {
         let rate = |count: f64| match ns > 0.0 {
             true => Reading::Known(count / ns * 1e9),
             false => Reading::unknown("it was not watched for long enough"),
@@ -46,7 +42,7 @@ impl Program {
     }
 
     /// The cost of one of its switches itself.
-    pub(super) fn direct(&self, of: Direct) -> Range {
+    pub fn direct(&self, of: Direct) -> Range {
         of.at(self.sampled().map_or(0.0, |sampled| sampled.involuntary_share))
     }
 
@@ -55,18 +51,18 @@ impl Program {
     }
 
     /// Whether samples leave its working set open within more than a factor of two.
-    pub(super) fn is_loosely_sampled(&self) -> bool {
+    pub fn is_loosely_sampled(&self) -> bool {
         let set = self.working_set.known().filter(|set| set.sampled.is_some());
         set.is_some_and(|set| set.high_bytes / 2 > set.low_bytes)
     }
 
     /// Switches per second of both kinds.
-    pub(super) fn switches_per_s(&self) -> Option<f64> {
+    pub fn switches_per_s(&self) -> Option<f64> {
         Some(self.voluntary_per_s.known()? + self.involuntary_per_s.known()?)
     }
 
     /// CPU time from one switch to the next, in ns; absent where it made none.
-    pub(super) fn between_ns(&self) -> Option<f64> {
+    pub fn between_ns(&self) -> Option<f64> {
         let ns = self.cpu_share.known()? * 1e9 / self.switches_per_s()?;
         (ns.is_finite() && ns > 0.0).then_some(ns)
     }
@@ -87,7 +83,7 @@ fn limited(share: Range) -> (Range, bool) {
 /// The answer of [`program_cost`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub(crate) enum ProgramCost {
+pub enum ProgramCost {
     /// An estimate.
     Estimated {
         /// Share of the program's CPU time that goes to switching, from 0 to 1: 0.01 is 1 %.
@@ -126,7 +122,7 @@ pub(crate) enum ProgramCost {
 /// answer. A working set below the smallest array is no extrapolation if c1, the cost without any,
 /// was measured; one that a ring does not walk in the CPU time between two switches is not the
 /// program's.
-pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
+pub fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
     let mut missing = Vec::new();
     let mut rate = |what: &str, reading: &Reading<f64>| {
         match reading {
@@ -153,14 +149,13 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     let direct = direct_by_kind(program, points);
     let direct_share =
         direct.and_then(|of| share(program.direct(of))).map(|share| limited(share).0);
-    let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
         Reading::Known(set) => cost_at(*set, program.between_ns(), points),
-        // Both are needed: both are named at once.
-        Reading::Unknown { why } if points.is_empty() => {
-            Err(lack(format!("working set: {why}; {NO_PROFILE}")))
+        Reading::Unknown { why } => {
+            // Both are needed: both are named at once.
+            let other = if points.is_empty() { format!("; {NO_PROFILE}") } else { String::new() };
+            Err(Lack { why: format!("working set: {why}{other}"), command: None })
         }
-        Reading::Unknown { why } => Err(lack(format!("working set: {why}"))),
     };
     let mut command = None;
     let whole = match cost {
@@ -190,7 +185,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
 
 /// The cost of a switch itself, of a program whose accesses were sampled by the kind of its
 /// switches.
-pub(super) fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Direct> {
+pub fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Direct> {
     match program.sampled() {
         Some(sampled) => refill::direct_of(points, Some(sampled.threads_per_cpu)),
         None => Some(Direct { pipe: direct(points)?.into(), yields: None }),
@@ -198,7 +193,7 @@ pub(super) fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Opti
 }
 
 /// In the assumption that says of a share that it was limited.
-pub(super) const LIMITED: &str = "limited to";
+pub const LIMITED: &str = "limited to";
 
 /// What was taken for granted; `share` as it was before it was limited.
 fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<String> {
@@ -247,14 +242,22 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
 }
 
 impl ProgramCost {
+    /// Share of the CPU time, where it is estimated.
+    pub fn share(&self) -> Option<Range> {
+        match self {
+            Self::Estimated { share, .. } => Some(*share),
+            Self::Inconclusive { .. } => None,
+        }
+    }
+
     /// Share of the CPU time for the direct cost alone.
-    pub(super) fn direct_share(&self) -> Option<Range> {
+    pub fn direct_share(&self) -> Option<Range> {
         let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
         *direct_share
     }
 
     /// The same where no stored run serves as a profile: why, in place of there being none.
-    pub(crate) fn without_profile(mut self, why: &str) -> Self {
+    pub fn without_profile(mut self, why: &str) -> Self {
         if let Self::Inconclusive { missing, .. } = &mut self {
             missing.iter_mut().for_each(|of| *of = of.replace(NO_PROFILE, why));
         }
@@ -262,23 +265,19 @@ impl ProgramCost {
     }
 
     /// The estimate in one sentence, without a full stop and without the assumptions.
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let direct = self.direct_share().map(percents);
         match self {
             Self::Inconclusive { missing, .. } => {
-                let direct = direct.map_or(String::new(), |direct| {
-                    format!("; by the direct cost alone {direct} of the CPU time")
-                });
-                format!("inconclusive: {}{direct}", missing.join("; "))
+                let direct =
+                    direct.map(|of| format!("; by the direct cost alone {of} of the CPU time"));
+                format!("inconclusive: {}{}", missing.join("; "), direct.unwrap_or_default())
             }
             Self::Estimated { share, cost_ns, switches_per_s, .. } => {
-                let direct = direct.map(|direct| format!(", {direct} by the direct cost alone"));
-                format!(
-                    "switching takes {} of the CPU time{}: {}",
-                    percents(*share),
-                    direct.unwrap_or_default(),
-                    switches_in_words(*switches_per_s, *cost_ns),
-                )
+                let direct = direct.map(|of| format!(", {of} by the direct cost alone"));
+                let (share, direct) = (percents(*share), direct.unwrap_or_default());
+                let switches = switches_in_words(*switches_per_s, *cost_ns);
+                format!("switching takes {share} of the CPU time{direct}: {switches}")
             }
         }
     }
@@ -286,32 +285,17 @@ impl ProgramCost {
 
 /// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told
 /// from 0 on.
-pub(super) fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
-    let (low, high) = (cost_ns.low.max(0.0), cost_ns.high.max(0.0));
-    let words = time(high);
-    let unit = words.split_whitespace().last().unwrap_or("ns");
-    let scale = [("s", 1e9), ("ms", 1e6), ("us", 1e3)].into_iter().find(|(name, _)| *name == unit);
-    let scale = scale.map_or(1.0, |(_, scale)| scale);
-    format!(
-        "{} switches a second at {} {unit} each",
-        count(per_s),
-        range(low / scale, high / scale)
-    )
+pub fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
+    let Range { low, high } = cost_ns.map(|ns| ns.max(0.0));
+    let (scale, unit) = time_unit(high);
+    let each = range(low / scale, high / scale);
+    format!("{} switches a second at {each} {unit} each", count(per_s))
 }
 
-/// A count with a comma for each thousand: `5,300`.
-pub(super) fn count(value: f64) -> String {
+/// A count with a comma for each thousand, of a broken one three digits: `5,300`.
+pub fn count(value: f64) -> String {
     let text = plain(value);
-    let (whole, rest) =
-        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let mut grouped = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped + rest
+    text.parse().ok().filter(|value| *value >= 1000.0).map_or(text, whole)
 }
 
 /// `1.5 to 2.6`, or one of them where both read the same.

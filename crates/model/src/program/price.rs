@@ -1,16 +1,16 @@
 //! What a switch costs, and ranges of costs and shares.
 
-use model::words::two_digits;
+use crate::words::two_digits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Range {
+pub struct Range {
     /// Its lower end.
-    pub(crate) low: f64,
+    pub low: f64,
     /// Its upper end.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 /// Upper end over lower end up to which a range is an answer.
@@ -18,37 +18,37 @@ const WIDEST: f64 = 10.0;
 
 impl Range {
     /// Each end changed alike.
-    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
         Self { low: of(self.low), high: of(self.high) }
     }
 
     /// Whether it is too wide to be quoted: from zero, or over tenfold.
-    pub(crate) fn is_wide(self) -> bool {
+    pub fn is_wide(self) -> bool {
         self.low <= 0.0 || self.high > WIDEST * self.low
     }
 
     /// What is left beside a part of it, from 0 on.
-    pub(crate) fn beside(self, part: Self) -> Self {
+    pub fn beside(self, part: Self) -> Self {
         Self { low: self.low - part.high, high: self.high - part.low }.map(|end| end.max(0.0))
     }
 }
 
 /// Cost of the switch itself in ns, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Direct {
+pub struct Direct {
     /// Of a ring of two by a pipe.
-    pub(crate) pipe: Range,
+    pub pipe: Range,
     /// Of rings by sched_yield, where they were measured.
-    pub(crate) yields: Option<Range>,
+    pub yields: Option<Range>,
 }
 
 /// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more
 /// than this.
-pub(crate) const CHEAPER: f64 = 1.3;
+pub const CHEAPER: f64 = 1.3;
 
 impl Direct {
     /// Of switches of which this share, from 0 to 1, is involuntary (a yield is).
-    pub(crate) fn at(self, involuntary_share: f64) -> Range {
+    pub fn at(self, involuntary_share: f64) -> Range {
         let Self { pipe, yields: Some(yields) } = self else { return self.pipe };
         let any = pipe.high.max(yields.high);
         Range {
@@ -60,15 +60,15 @@ impl Direct {
 
 /// What a switch of a program costs, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Price {
+pub struct Price {
     /// The switch itself.
-    pub(crate) direct: Option<Direct>,
+    pub direct: Option<Direct>,
     /// With what refilling caches takes, where the working set is known.
-    pub(crate) total: Option<Range>,
+    pub total: Option<Range>,
 }
 
 /// `1.2 to 2.1 %`, two digits.
-pub(crate) fn percents(share: Range) -> String {
+pub fn percents(share: Range) -> String {
     match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
         [low, high] if low == high => format!("{high} %"),
         [low, high] => format!("{low} to {high} %"),

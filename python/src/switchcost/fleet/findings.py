@@ -82,21 +82,26 @@ class Effect:
 class Analysis:
     groups: list[dict[str, Any]]
     hosts: list[Host]
-    slow: list[Host]
-    suspects: list[Host]
-    drifting: list[Host]
-    faster: list[Host]
-    noisy: list[Host]
     effects: list[Effect]
     drifts: list[Effect]
     never_answered: list[str]
     days: int
     limit: float
     false_alarms: float
-    labels: list[str] = field(default_factory=list, repr=False)
-    heat: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict, repr=False)
-    varied: list[dict[str, Any]] = field(default_factory=list)
+    varied: list[dict[str, Any]]
+    labels: list[str] = field(default_factory=list)
+    heat: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        #: Odd hosts by verdict, those that are furthest from the others first.
+        self.odd = {verdict: self._having(verdict) for verdict in ("slow", "looks slow", "becomes slower", "faster")}
+        self.odd["faster"].reverse()
+        self.slow, self.suspects, self.drifting, self.faster = self.odd.values()
+        self.noisy = self._having("too noisy to say")
+
+    def _having(self, verdict: str) -> list[Host]:
+        return sorted((h for h in self.hosts if h.verdict == verdict), key=lambda h: -h.slowness())
 
     def answer(self) -> str:
         """The first line."""
@@ -122,12 +127,7 @@ class Analysis:
         lines = [self.answer(), ""]
         for i, group in enumerate(self.groups):
             lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
-        for title, hosts in (
-            ("slow", self.slow),
-            ("looks slow", self.suspects),
-            ("becomes slower", self.drifting),
-            ("faster", self.faster),
-        ):
+        for title, hosts in self.odd.items():
             for h in hosts[:rows]:
                 lines.append(f"{title}: {h} ({number(h.days, 'day')}, group {h.group + 1})")
             if len(hosts) > rows:

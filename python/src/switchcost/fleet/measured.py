@@ -6,7 +6,7 @@ Ratios are natural logarithms, of clocks those of the period (docs/fleet.md, "Ho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .dataset import Dataset
 from .findings import words
-from .statistics import FEWEST_HOSTS, Floats, median_errors, slope, spread
+from .statistics import FEWEST_HOSTS, Floats, Mask, median_errors, slope, spread
 from .submission import FleetError
 
 # What a host is: hosts that have all of these in common are a group.
@@ -108,58 +108,54 @@ class Fleet:
 
     def _read_facts(self, span: dict[str, date]) -> None:
         """Each host as its last run found it; runs before it was what it is now do not count for it."""
-        columns = [c[0] for c in self.connection.execute("DESCRIBE machines").fetchall()]
+        execute = self.connection.execute
+        columns = [c[0] for c in execute("DESCRIBE machines").fetchall()]
         unknown = [c for c in self.group_by if c not in columns]
         if unknown:
             raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
-        execute = self.connection.execute
         execute(
             f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN $since AND $until", span
         )
         execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
         execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
-        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in FACTS)
-        rows: dict[str, Any] = self.connection.execute(
-            f"""SELECT host, any_value(grp) AS grp, mode(noise) AS noise, {chosen}
+        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
+        rows = execute(
+            f"""SELECT host, any_value(grp), mode(noise), {chosen}
             FROM runs JOIN last USING (host, grp) GROUP BY host ORDER BY host"""
-        ).fetchnumpy()
-        self.names = [str(h) for h in rows["host"]]
-        if not self.names:
+        ).fetchall()
+        if not rows:
             said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
             raise FleetError(said, 2)
+        self.names, groups, self.noise, *facts = (list(column) for column in zip(*rows))
         self.index = {name: i for i, name in enumerate(self.names)}
-        self.keys, self.group = np.unique(rows["grp"].astype(str), return_inverse=True)
-        self.noise = _texts(rows["noise"])
-        self.facts_of = {f: np.array(_texts(rows[f]), dtype=object) for f in FACTS if f not in self.group_by}
+        self.keys, self.group = np.unique(groups, return_inverse=True)
+        self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(FACTS, facts) if f not in self.group_by}
 
     def _read_figures(self) -> None:
         self.connection.execute(RATIOS[0])
         self.connection.execute(RATIOS[1], {"fewest": FEWEST_HOSTS})
-        self.experiments = [
-            e for (e,) in self.connection.execute("SELECT DISTINCT experiment FROM ratios ORDER BY 1").fetchall()
-        ]
-        rows: dict[str, Any] = self.connection.execute(
-            """SELECT host, date, coalesce(experiment, '') AS experiment, median(ratio) AS ratio,
-            median(error) AS error, median(open) AS open, median(period) AS period
+        rows = self.connection.execute(
+            """SELECT host, coalesce(experiment, '') AS experiment, epoch(date) / 86400 AS days, median(ratio) AS ratio,
+            coalesce(median(error), 0) AS error, median(open) AS open, coalesce(median(period), 'nan') AS period
             FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date"""
         ).fetchnumpy()
-        experiment, period = rows["experiment"].astype(str), numbers(rows["period"])
-        self.series: dict[str, Courses] = {
-            e: self._courses(rows, np.flatnonzero(experiment == e)) for e in ["", *self.experiments]
-        }
+        experiment = rows.pop("experiment").astype(str)
+        self.experiments = [e for e in np.unique(experiment).tolist() if e]
+        self.series = {e: self._courses(rows, experiment == e) for e in ["", *self.experiments]}
+        period = rows["period"]
         of_clock = {"ratio": period, "error": np.full(len(period), CLOCK_ERROR), "open": np.zeros(len(period))}
-        self.clocks = self._courses({**rows, **of_clock}, np.flatnonzero((experiment == "") & ~np.isnan(period)))
+        self.clocks = self._courses({**rows, **of_clock}, (experiment == "") & ~np.isnan(period))
 
-    def _courses(self, rows: dict[str, Any], of: Any) -> Courses:
+    def _courses(self, rows: Mapping[str, Any], of: Mask) -> Courses:
         """The rows `of` by host; they are in the order of hosts and days."""
-        hosts, days = rows["host"].astype(str), rows["date"].astype("datetime64[D]").astype(np.int64).astype(np.float64)
-        ratio, error, open_ = numbers(rows["ratio"]), np.nan_to_num(numbers(rows["error"])), numbers(rows["open"])
-        parts = np.split(of, np.flatnonzero(hosts[of][1:] != hosts[of][:-1]) + 1)
-        return {self.index[hosts[p[0]]]: Course(days[p], ratio[p], error[p], open_[p]) for p in parts if len(p)}
+        host = rows["host"][of].astype(str)
+        first = np.flatnonzero(np.append(True, host[1:] != host[:-1])[: len(host)])
+        columns = (np.split(rows[name][of], first[1:]) for name in Course._fields)
+        return {self.index[host[at]]: Course(*course) for at, *course in zip(first, *columns)}
 
     def levels(self, courses: Courses) -> Level:
-        value, own, reading, errors, left = (np.full(len(self.names), np.nan) for _ in range(5))
+        value, own, reading, errors, left = np.full((5, len(self.names)), np.nan)
         count = np.zeros(len(self.names))
         for i, (days, ratio, error, open_) in courses.items():
             value[i], own[i], reading[i], count[i] = np.median(ratio), spread(ratio), np.median(error), len(days)
@@ -171,7 +167,7 @@ class Fleet:
 
     def trends(self, courses: Courses) -> Level:
         """Of each host the change over all days by its trend."""
-        change, error, left = (np.full(len(self.names), np.nan) for _ in range(3))
+        change, error, left = np.full((3, len(self.names)), np.nan)
         all_days = {d for course in courses.values() for d in course.days}
         span = max(all_days) - min(all_days) if all_days else 0.0
         for i, (days, ratio, _, open_) in courses.items():
@@ -194,13 +190,3 @@ class Fleet:
             if mine != usual and mine is not None and usual is not None and count >= 0.8 * len(group):
                 found.append(f"{words(fact, str(mine))}, the others {words('', str(usual)).strip()}")
         return found
-
-
-def _texts(column: Any) -> list[str | None]:
-    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else [False] * len(column)
-    return [None if hidden or value is None else str(value) for value, hidden in zip(np.ma.getdata(column), mask)]
-
-
-def numbers(column: Any) -> Floats:
-    values: Floats = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
-    return values

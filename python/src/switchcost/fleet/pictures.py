@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from .findings import Effect, Host, words
-from .measured import Fleet, Level, numbers
+from .measured import Fleet, Level
 from .statistics import Floats
 
 
 def heat_map(fleet: Fleet) -> tuple[list[str], Floats]:
     """Labels of cases, and of each host (row) and case the logarithm of the ratio."""
-    rows: dict[str, Any] = fleet.connection.execute(
+    rows = fleet.connection.execute(
         "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
     ).fetchnumpy()
     labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
     heat = np.full((len(fleet.names), len(labels)), np.nan)
-    heat[[fleet.index[h] for h in rows["host"].astype(str)], column] = numbers(rows["ratio"])
+    heat[[fleet.index[h] for h in rows["host"].astype(str)], column] = rows["ratio"]
     return list(labels), heat
 
 

@@ -80,7 +80,7 @@ def table(columns: list[str], rows: list[list[str]], numeric: set[int], total: i
 
 
 def ranked(analysis: Analysis) -> str:
-    odd = [*analysis.slow, *analysis.suspects, *analysis.drifting, *analysis.faster]
+    odd = [host for hosts in analysis.odd.values() for host in hosts]
     if not odd:
         return ""
     rows = [

@@ -258,7 +258,7 @@ def test_metrics_are_openmetrics(dataset: Dataset) -> None:
     parser = pytest.importorskip(
         "prometheus_client.openmetrics.parser", reason="skipped: prometheus_client is not installed"
     )
-    text = metrics.text(hostile(dataset), metrics.last_runs(dataset))
+    text = metrics.text(hostile(dataset), dataset.last_runs())
     families = {f.name: f for f in parser.text_string_to_metric_families(text)}
     slow = [s.labels["fleet_host"] for s in families["switchcost_fleet_host_slow"].samples if s.value == 1]
     assert slow == [f"n007{HOSTILE}"]

@@ -81,7 +81,8 @@ def opened(arguments: argparse.Namespace) -> Dataset:
     if not arguments.dataset.is_dir():
         raise FleetError(f"{arguments.dataset}: no such folder; `switchcost fleet collect` makes a dataset", 2)
     dataset = Dataset(arguments.dataset)
-    for aside in dataset.compact().set_aside:
+    _, set_aside = dataset.compact()
+    for aside in set_aside:
         print(f"warning: {aside.name} is set aside: {aside.reason}", file=sys.stderr)
     return dataset
 

@@ -8,25 +8,34 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from .._program import printable
-from .dataset import AT_ONCE, Added, Already, Dataset, SetAside
+from .dataset import AT_ONCE, Dataset, Kept, SetAside
 from .engines import engine
-from .submission import HOST, FleetError, Incomplete, Submission, opened, submissions
+from .submission import HOST, FleetError, Submission, Unreadable, opened, submissions
 
 LONGEST_LINE = 64 << 20
 
 
 @dataclass
+class Answer:
+    """A file of runs that is to be taken; `parts` are the runs, in files of their own."""
+
+    path: Path
+    parts: list[Path]
+    host: str | None = None
+    submission: Submission | None = None
+    broken: str = ""
+
+
+@dataclass
 class Taken:
-    added: int = 0
-    already: int = 0
-    hosts: set[str] = field(default_factory=set)
-    aside: list[str] = field(default_factory=list)  # what was set aside, and why
+    kept: list[Kept]
+    aside: list[str]  # what was set aside, and why
 
 
 def add(subparsers: Any) -> None:
@@ -43,22 +52,21 @@ def run(arguments: argparse.Namespace) -> int:
     asked = submissions(arguments.dataset.resolve())
     if not asked and not arguments.path:
         raise FleetError(f"{arguments.dataset} has no submission: name the files or folders to collect", 2)
-    taken, troubles = Taken(), []
-    dataset = Dataset(arguments.dataset)
-    for submission in asked:
-        if submission.answered() != set(submission.hosts):
-            try:
-                engine(submission.engine).fetch(submission)
-            except FleetError as error:
-                # What is here can be taken all the same.
-                troubles.append(str(error))
-        take_answers(dataset, submission, taken)
+    taken, troubles, dataset = Taken([], []), [], Dataset(arguments.dataset)
     with tempfile.TemporaryDirectory() as work:
+        for submission in asked:
+            if submission.answered() != set(submission.hosts):
+                try:
+                    engine(submission.engine).fetch(submission)
+                except FleetError as error:
+                    # What is here can be taken all the same.
+                    troubles.append(str(error))
+            take(dataset, answers_of(submission, Path(work)), taken)
         for path in arguments.path:
-            for _ in take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)), taken):
-                pass
-    runs = f"{counted(taken.added, 'run')} of {counted(len(taken.hosts), 'host')} collected"
-    print(f"{runs}, {taken.already} there already, {len(taken.aside)} set aside")
+            take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)), taken)
+    new = [one for one in taken.kept if one.is_new]
+    runs = f"{counted(len(new), 'run')} of {counted(len({one.host for one in new}), 'host')} collected"
+    print(f"{runs}, {len(taken.kept) - len(new)} there already, {len(taken.aside)} set aside")
     if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
         of = counted(len(asked[-1].hosts), "host")
         print(f"{missing} of {of} not yet: `switchcost fleet status` says which and why")
@@ -71,55 +79,37 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-@dataclass
-class Answer:
-    """A file of runs that is to be taken; `parts` are the runs."""
-
-    path: Path
-    parts: list[Path]
-    host: str | None = None
-    submission: Submission | None = None
-    broken: str = ""
-
-
-def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> Iterator[tuple[Answer, list[str]]]:
-    """Takes answers, many at a time. Gives each with what was set aside of it; its host has answered if not all was."""
+def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> None:
+    """Takes answers, many at a time. A host has answered if not all of what it sent was set aside."""
     while batch := list(islice(answers, AT_ONCE)):
         results = iter(dataset.add_all([(part, answer.host) for answer in batch for part in answer.parts]))
         for answer in batch:
-            aside = [f"{printable(str(answer.path))}: {answer.broken}"] if answer.broken else []
-            good = False
-            for part in answer.parts:
-                part.unlink()
-                result = next(results)
-                if isinstance(result, SetAside):
-                    aside.append(f"{printable(str(answer.path))}: {result.reason}")
-                    continue
-                good = True
-                taken.hosts |= {result.host} if isinstance(result, Added) else set()
-                taken.added += isinstance(result, Added)
-                taken.already += isinstance(result, Already)
+            of = list(islice(results, len(answer.parts)))
+            kept = [one for one in of if isinstance(one, Kept)]
+            reasons = [one.reason for one in of if isinstance(one, SetAside)]
+            aside = [f"{printable(str(answer.path))}: {why}" for why in [*filter(None, [answer.broken]), *reasons]]
+            taken.kept += kept
             taken.aside += aside
-            if good and answer.submission and answer.host in answer.submission.hosts:
-                (answer.submission.folder / f"{answer.host}.collected").touch()
-                yield answer, []
-            else:
-                yield answer, aside
+            if answer.submission and answer.host in answer.submission.hosts:
+                settle(answer.submission, answer.host, answer.path, bool(kept), aside)
 
 
-def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None:
-    with tempfile.TemporaryDirectory() as work:
-        for answer, aside in take(dataset, answers_of(submission, Path(work)), taken):
-            if not aside:
-                # Missing: another collection runs, too.
-                answer.path.unlink(missing_ok=True)
-                continue
-            # Not answered: so it is asked again. The dataset keeps what it has set aside.
-            try:
-                answer.path.replace(answer.path.with_suffix(".bad"))
-                submission.note(str(answer.host), aside)
-            except OSError as error:
-                print(f"{answer.path}: {error.strerror}: move it away", file=sys.stderr)
+def settle(submission: Submission, host: str, path: Path, has_answered: bool, aside: list[str]) -> None:
+    """Notes that a host has answered. What it sent to the submission's folder goes, or else it is asked again."""
+    if has_answered:
+        (submission.folder / f"{host}.collected").touch()
+    if path != submission.result(host):
+        return
+    if has_answered or not aside:
+        # Missing: another collection runs, too.
+        path.unlink(missing_ok=True)
+        return
+    # The dataset keeps what it has set aside.
+    try:
+        path.replace(path.with_suffix(".bad"))
+        submission.note(host, aside)
+    except OSError as error:
+        print(f"{path}: {error.strerror}: move it away", file=sys.stderr)
 
 
 def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
@@ -131,9 +121,9 @@ def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
             with opened(path) as file:
                 parts, answer = split(file, work, host)
             if answer is None:
-                raise Incomplete("it ends before its last line")
+                raise Unreadable("it ends before its last line")
             yield Answer(path, parts, host, submission)
-        except Incomplete as error:
+        except Unreadable as error:
             yield Answer(path, [], host, submission, f"{error}; the same `submit` asks {host} again")
 
 
@@ -148,7 +138,7 @@ def in_files(path: Path, asked: dict[str, Submission], work: Path) -> Iterator[A
                     parts, answer = split(file, work, f"{next(numbers)}")
                     of = answer or {}
                     yield Answer(file_path, parts, of.get("host"), asked.get(of.get("submission", "")))
-        except Incomplete as error:
+        except Unreadable as error:
             yield Answer(file_path, [], broken=str(error))
 
 
@@ -163,7 +153,7 @@ def split(file: IO[bytes], work: Path, name: str) -> tuple[list[Path], dict[str,
     try:
         while line := file.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
-                raise Incomplete(f"a line of over {LONGEST_LINE} bytes")
+                raise Unreadable(f"a line of over {LONGEST_LINE} bytes")
             if line.startswith(b'{"answer":'):
                 return parts, answer_of(line)
             if line.startswith(b'{"header":') or (out is None and line.startswith(b"{")):
@@ -186,7 +176,7 @@ def answer_of(line: bytes) -> dict[str, str]:
             return {"host": answer["host"], "submission": answer["submission"]}
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise Incomplete("its last line is not an answer's")
+    raise Unreadable("its last line is not an answer's")
 
 
 def run_files(path: Path) -> Iterator[Path]:

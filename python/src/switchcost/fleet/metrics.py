@@ -60,11 +60,6 @@ def escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def last_runs(dataset: Dataset) -> dict[str, float]:
-    with dataset.connect() as connection:
-        return dict(connection.execute("SELECT host, epoch(max(started)) FROM machines GROUP BY host").fetchall())
-
-
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     said = "write what was found as OpenMetrics, for Prometheus"
     parser = subparsers.add_parser("metrics", help=said, description=f"{said[0].upper()}{said[1:]}.")
@@ -74,5 +69,5 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    write(arguments.output, text(analysed(arguments), last_runs(Dataset(arguments.dataset))))
+    write(arguments.output, text(analysed(arguments), Dataset(arguments.dataset).last_runs()))
     return 0

@@ -60,8 +60,8 @@ class FleetError(Exception):
         self.code = code
 
 
-class Incomplete(Exception):
-    """Why a file is no answer."""
+class Unreadable(Exception):
+    """Why a file is no answer, or cannot be a run of the dataset."""
 
 
 def moment(text: object) -> datetime:
@@ -81,12 +81,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
-        raise Incomplete("a link" if error.errno == errno.ELOOP else f"not opened: {error.strerror}") from None
+        raise Unreadable("a link" if error.errno == errno.ELOOP else f"not opened: {error.strerror}") from None
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ANSWER:
         os.close(handle)
         regular = f"{found.st_size} bytes, at most {LARGEST_ANSWER} are taken"
-        raise Incomplete(regular if stat.S_ISREG(found.st_mode) else "not a regular file")
+        raise Unreadable(regular if stat.S_ISREG(found.st_mode) else "not a regular file")
     with open(handle, "rb") as file:
         yield file
 
@@ -166,7 +166,7 @@ class Submission:
             with opened(self.folder / f"{host}.log") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
                 lines = log.read(4096).decode(errors="replace").split("\n")
-        except Incomplete:
+        except Unreadable:
             return ""
         return next((said for line in reversed(lines) if (said := printable(line, 200))), "")
 

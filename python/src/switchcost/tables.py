@@ -6,9 +6,10 @@ import csv
 import datetime
 import html
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from switchcost._program import printable
 from switchcost.machine import FACTS
 
 if TYPE_CHECKING:
@@ -164,25 +165,15 @@ def joined(tables: Iterable[Table]) -> Table:
     return Table(columns)
 
 
-def parse_time(text: str) -> datetime.datetime:
-    """A point in time as the program writes it, `2026-11-24T03:40:21Z`."""
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
-def _value(column: str, text: str) -> Any:
-    if text == "":
-        return None
-    of = kind(column)
+def parse_time(text: object) -> datetime.datetime:
+    """A point in time as the program writes it, such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
     try:
-        if of == "int":
-            return _int64(text)
-        if of == "float":
-            return float(text)
-        if of == "ints":
-            return [_int64(word) for word in text.split()]
-    except ValueError as error:
-        raise ValueError(f"column {column}: {text[:40]!r} is no {of}") from error
-    return text == "true" if of == "bool" else text
+        time = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(datetime.timezone.utc)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
+    if not 2000 <= time.year < 2100:
+        raise ValueError(f"in the year {time.year}")
+    return time
 
 
 def _int64(text: str) -> int:
@@ -190,6 +181,23 @@ def _int64(text: str) -> int:
     if not -(2**63) <= number < 2**63:
         raise ValueError("more than 64 bits")
     return number
+
+
+#: What makes a value of text, by kind.
+_READS: dict[str, Callable[[str], Any]] = {
+    "int": _int64,
+    "float": float,
+    "bool": lambda text: text == "true",
+    "ints": lambda text: [_int64(word) for word in text.split()],
+}
+
+
+def _value(column: str, text: str) -> Any:
+    of = kind(column)
+    try:
+        return _READS.get(of, str)(text) if text else None
+    except ValueError as error:
+        raise ValueError(f"column {column}: {text[:40]!r} is no {of}") from error
 
 
 def to_html(table: Table, only: Sequence[str] | None = None) -> str:

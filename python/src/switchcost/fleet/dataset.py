@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._program import printable
-from ..tables import kind
+from ..tables import kind, parse_time
 from .rows import RUN, SCHEMAS, Rows, first_line, header_of, host_of, rows_of, run_of
-from .submission import HOST, FleetError, Unreadable, moment, submissions
+from .submission import HOST, FleetError, Unreadable, submissions
 
 MAX_BYTES = 256 << 20
 MAX_ROWS = 1_000_000
@@ -236,7 +236,7 @@ class Dataset:
         asked: dict[str, float] = {}
         for submission in submissions(self.path):
             for host in submission.hosts:
-                asked.setdefault(host, moment(submission.time).timestamp())
+                asked.setdefault(host, parse_time(submission.time).timestamp())
         last = self.last_runs()
         return sorted(host for host, time in asked.items() if last.get(host, 0.0) < time - 60)
 

@@ -143,29 +143,19 @@ class Analysis:
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        share = (
-            f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
-        )
-        told = sum(h.clock is not None for h in self.hosts)
-        clocks = (
-            f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}." if told else ""
-        )
-        return f"{share}; below {self.limit:.0%} none is.{clocks}"
+        said = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
+        said += f"; below {self.limit:.0%} none is."
+        if told := sum(h.clock is not None for h in self.hosts):
+            said += f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}."
+        return said
 
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
         for effect in [*lists["effects"], *lists["drifts"]]:
             effect["members"] = effect["members"][:1000]
-        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days}
-        return {
-            "schema": 2,
-            "in_words": self.answer(),
-            **terms,
-            "groups": self.groups,
-            **lists,
-            "never_answered": self.never_answered,
-        }
+        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days, "groups": self.groups}
+        return {"schema": 2, "in_words": self.answer(), **terms, **lists, "never_answered": self.never_answered}
 
 
 def merged(effects: list[Effect]) -> list[Effect]:
@@ -179,9 +169,8 @@ def merged(effects: list[Effect]) -> list[Effect]:
 
 def power(group: dict[str, Any]) -> str:
     """What would be found in a group."""
-    return (
-        f"slower by {group['would_be_found'] - 1:.0%} would be found" if group["judged"] else "too few hosts to judge"
-    )
+    by = group["would_be_found"]
+    return f"slower by {by - 1:.0%} would be found" if by else "too few hosts to judge"
 
 
 def percent(ratio: float | None) -> str:

@@ -37,7 +37,7 @@ def analyse(
     of the whole fleet are called slow or becoming slower.
     """
     with dataset.connect() as connection:
-        fleet = Fleet(dataset, connection, labels or {}, group_by or GROUP, since, until)
+        fleet = Fleet(dataset, connection, labels or {}, group_by or GROUP, (since, until))
         return _Judge(fleet, log(1 + limit), false_alarms).analysis()
 
 
@@ -195,10 +195,8 @@ class _Judge:
             of = np.flatnonzero(self.fleet.group == g)
             found = [found for i in of if (found := self.hosts[i].would_be_found)]
             known = [words(c, v) for c, v in zip(self.fleet.group_by, key.split("\x1f")) if v != "?"]
-            power = float(np.median(found)) if found else None
-            groups.append(
-                {"hosts": len(of), "in_words": ", ".join(known), "judged": bool(found), "would_be_found": power}
-            )
+            said = {"hosts": len(of), "in_words": ", ".join(known), "judged": bool(found)}
+            groups.append({**said, "would_be_found": float(np.median(found)) if found else None})
         return groups
 
 

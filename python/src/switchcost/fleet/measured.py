@@ -47,24 +47,30 @@ CLOCK_ERROR = 0.001
 
 # To the group's median of the same day, where enough hosts were measured on it: what all hosts have that day is out.
 # What bringing figures to one clock leaves open does not get smaller by days, and is no part of their `error`.
-RATIOS = [
-    """CREATE TEMP TABLE daily AS
+RATIOS = """
+CREATE TEMP TABLE ratios AS
+WITH daily AS (
     SELECT host, grp, date, experiment, label,
            avg(ln(estimate)) AS y, avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate) AS error,
            avg(open) AS open, avg(-ln(clock_ghz)) AS period
-    FROM figures JOIN current USING (host, run) GROUP BY ALL""",
-    """CREATE TEMP TABLE ratios AS
-    WITH days AS (
-        SELECT grp, label, date, median(y) AS y, median(open) AS open, median(period) AS period
-        FROM daily GROUP BY ALL HAVING count(*) >= $fewest
-    ), all_days AS (
-        SELECT grp, label, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
-    )
-    SELECT host, date, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
-           daily.open - coalesce(days.open, all_days.open) AS open,
-           daily.period - coalesce(days.period, all_days.period) AS period
-    FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, date)""",
-]
+    FROM figures JOIN current USING (host, run) GROUP BY ALL
+), days AS (
+    SELECT grp, label, date, median(y) AS y, median(open) AS open, median(period) AS period
+    FROM daily GROUP BY ALL HAVING count(*) >= $fewest
+), all_days AS (
+    SELECT grp, label, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
+)
+SELECT host, date, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
+       daily.open - coalesce(days.open, all_days.open) AS open,
+       daily.period - coalesce(days.period, all_days.period) AS period
+FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, date)
+"""
+# Over the cases of all experiments (''), and of each.
+BY_DAY = """
+SELECT host, coalesce(experiment, '') AS experiment, epoch(date) / 86400 AS days, median(ratio) AS ratio,
+       coalesce(median(error), 0) AS error, median(open) AS open, coalesce(median(period), 'nan') AS period
+FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date
+"""
 
 
 class Course(NamedTuple):
@@ -97,16 +103,15 @@ class Fleet:
         connection: duckdb.DuckDBPyConnection,
         labels: dict[str, dict[str, str]],
         group_by: list[str],
-        since: date,
-        until: date,
+        days: tuple[date, date],
     ) -> None:
         self.dataset, self.connection, self.group_by = dataset, connection, group_by
-        self._read_facts({"since": since, "until": until})
+        self._read_facts(days)
         named = sorted({k for of in labels.values() for k in of})
         self.labels_of = {k: np.array([labels.get(n, {}).get(k) for n in self.names], dtype=object) for k in named}
         self._read_figures()
 
-    def _read_facts(self, span: dict[str, date]) -> None:
+    def _read_facts(self, days: tuple[date, date]) -> None:
         """Each host as its last run found it; runs before it was what it is now do not count for it."""
         execute = self.connection.execute
         columns = [c[0] for c in execute("DESCRIBE machines").fetchall()]
@@ -114,9 +119,7 @@ class Fleet:
         if unknown:
             raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
-        execute(
-            f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN $since AND $until", span
-        )
+        execute(f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN ? AND ?", days)
         execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
         execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
         chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
@@ -133,13 +136,8 @@ class Fleet:
         self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(FACTS, facts) if f not in self.group_by}
 
     def _read_figures(self) -> None:
-        self.connection.execute(RATIOS[0])
-        self.connection.execute(RATIOS[1], {"fewest": FEWEST_HOSTS})
-        rows = self.connection.execute(
-            """SELECT host, coalesce(experiment, '') AS experiment, epoch(date) / 86400 AS days, median(ratio) AS ratio,
-            coalesce(median(error), 0) AS error, median(open) AS open, coalesce(median(period), 'nan') AS period
-            FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date"""
-        ).fetchnumpy()
+        self.connection.execute(RATIOS, {"fewest": FEWEST_HOSTS})
+        rows = self.connection.execute(BY_DAY).fetchnumpy()
         experiment = rows.pop("experiment").astype(str)
         self.experiments = [e for e in np.unique(experiment).tolist() if e]
         self.series = {e: self._courses(rows, experiment == e) for e in ["", *self.experiments]}

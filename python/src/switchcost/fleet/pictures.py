@@ -15,9 +15,8 @@ from .statistics import Floats
 
 def heat_map(fleet: Fleet) -> tuple[list[str], Floats]:
     """Labels of cases, and of each host (row) and case the logarithm of the ratio."""
-    rows = fleet.connection.execute(
-        "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
-    ).fetchnumpy()
+    query = "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
+    rows = fleet.connection.execute(query).fetchnumpy()
     labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
     heat = np.full((len(fleet.names), len(labels)), np.nan)
     heat[[fleet.index[h] for h in rows["host"].astype(str)], column] = rows["ratio"]
@@ -26,13 +25,12 @@ def heat_map(fleet: Fleet) -> tuple[list[str], Floats]:
 
 def daily(fleet: Fleet, drifts: list[Effect], hosts: list[Host]) -> dict[str, tuple[list[str], Floats]]:
     """By name the days and ratios of all hosts, of drifts, and of hosts that become slower."""
+    of_what = {False: "", True: ", period of the clock"}
     courses = {"all hosts (median)": _daily(fleet, fleet.names, False)}
     for e in drifts[:6]:
-        of_what = ", period of the clock" if e.clock else ""
-        courses[f"{words(e.fact, e.value)}{of_what} (median)"] = _daily(fleet, e.members, e.clock)
+        courses[f"{words(e.fact, e.value)}{of_what[e.clock]} (median)"] = _daily(fleet, e.members, e.clock)
     for host in hosts[:6]:
-        of_what = ", period of the clock" if host.by_clock else ""
-        courses[host.name + of_what] = _daily(fleet, [host.name], host.by_clock)
+        courses[host.name + of_what[host.by_clock]] = _daily(fleet, [host.name], host.by_clock)
     return courses
 
 

@@ -26,6 +26,9 @@ PAIRS = f"""CREATE TEMP TABLE pairs AS
     FROM ({_SIDE.format("before")}) b JOIN ({_SIDE.format("after")}) a USING (host, label)"""
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
+#: Hosts by name, the slowest first.
+Ratios = list[tuple[str, float]]
+
 
 @dataclass
 class Change:
@@ -48,11 +51,11 @@ class Rollout:
     hosts: int
     only_before: list[str]
     lost_cases: list[str]
-    odd: list[tuple[str, float]]
+    odd: Ratios
     verdict: str
     limit: float
     clock: Change | None
-    odd_clocks: list[tuple[str, float]]
+    odd_clocks: Ratios
 
     def answer(self) -> str:
         worst, clock = max(self.changes, key=lambda c: c.ratio), self.clock
@@ -113,9 +116,8 @@ def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> 
         hosts = rows("SELECT host, median(change), median(open), median(period) FROM pairs GROUP BY host ORDER BY host")
         lost = "SELECT DISTINCT {0} FROM before ANTI JOIN pairs USING ({0}) ORDER BY {0}"
         only_before, lost_cases = ([name for (name,) in rows(lost.format(of))] for of in ("host", "label"))
-        errors, clock_errors = (
-            [_errors(connection, name, of) for name in ("before", "after")] for of in ("y", "period")
-        )
+        sides = ("before", "after")
+        errors, clock_errors = ([_errors(connection, side, of) for side in sides] for of in ("y", "period"))
     if not cases:
         raise FleetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
     changes = [_change(label, np.array(by), np.array(left), len(cases), limit) for label, by, left in cases]
@@ -171,9 +173,7 @@ def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[s
     return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"], np.zeros(len(rows["host"])))))
 
 
-def _odd(
-    by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]], limit: float
-) -> list[tuple[str, float]]:
+def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]], limit: float) -> Ratios:
     """Hosts that became slower than the others did, which a median over all hides. They decide nothing."""
     if len(by_host) < FEWEST_HOSTS:
         return []

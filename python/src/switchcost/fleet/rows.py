@@ -20,8 +20,8 @@ import pyarrow.csv
 from .._program import printable
 from .._program import run as run_program
 from ..machine import FACTS, facts_of
-from ..tables import Table, arrow_type, of_csv
-from .submission import HOST, Unreadable, moment
+from ..tables import Table, arrow_type, of_csv, parse_time
+from .submission import HOST, Unreadable
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
@@ -54,7 +54,7 @@ def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
     """Raises Unreadable, with the program's message where it cannot read the file or has more than 4 `max_bytes`."""
     header = header_of(path)
     try:
-        started = moment(header.get("started"))
+        started = parse_time(header.get("started"))
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
     record, summary, samples = exports(path, max_bytes)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .._program import printable
+from ..tables import parse_time
 
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
@@ -62,17 +63,6 @@ class FleetError(Exception):
 
 class Unreadable(Exception):
     """Why a file is no answer, or cannot be a run of the dataset."""
-
-
-def moment(text: object) -> datetime:
-    """A time such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
-    try:
-        time = datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(timezone.utc)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
-    if not 2000 <= time.year < 2100:
-        raise ValueError(f"in the year {time.year}")
-    return time
 
 
 @contextmanager
@@ -192,7 +182,7 @@ def load(path: Path) -> Submission:
         whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
         if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
             raise ValueError("not as `submit` writes it")
-        moment(one.time)
+        parse_time(one.time)
         checked_hosts(one.hosts)
     except (ValueError, TypeError, FleetError) as error:
         raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None

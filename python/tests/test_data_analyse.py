@@ -186,7 +186,7 @@ def test_no_runs(dataset: Dataset) -> None:
     dataset.path.mkdir()
     with pytest.raises(FleetError) as error:
         analyse(dataset)
-    assert error.value.code == 2
+    assert error.value.exit_code == 2
     fill(dataset, 10, 2)
     with pytest.raises(FleetError):
         analyse(dataset, since=date(2027, 1, 1))
@@ -207,7 +207,7 @@ def test_a_rollout(dataset: Dataset, change: float, scatter: float, verdict: str
     for wrong in ("kernel", "a..b", "nothing=1", "kernel_release=none"):
         with pytest.raises(FleetError) as error:
             rollout.compare(dataset, "kernel_release=6.1", wrong)
-        assert error.value.code == 2
+        assert error.value.exit_code == 2
 
 
 def test_a_rollout_that_harms_one_host_names_it(dataset: Dataset) -> None:

@@ -76,7 +76,7 @@ def test_a_run_collected_twice_is_one(dataset: Dataset) -> None:
 def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
     add(dataset, RING)
     dataset.compact()
-    _, summary, _ = exports(RING, 1 << 20)
+    _, summary, _ = exports(RING)
     with dataset.connect() as connection:
         found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
         assert found
@@ -118,13 +118,16 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     assert {p.name for p in tmp_path.iterdir()} == {"fleet", "in"}
 
 
-def test_of_a_file_that_is_too_long_the_start_is_kept(tmp_path: Path) -> None:
+def test_of_a_file_that_is_too_long_the_start_is_kept(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     big = tmp_path / "big.jsonl"
     with open(big, "wb") as file:
         file.truncate(3 << 20)
-    assert add(Dataset(tmp_path / "fleet", max_bytes=10_000), big) == ["longer than 10000 bytes"]
-    assert add(Dataset(tmp_path / "fleet", max_rows=3), RING) == ["more than 3 lines"]
-    assert max(f.stat().st_size for f in tmp_path.glob("fleet/set-aside/*")) == 1 << 20
+    monkeypatch.setattr(module, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(module, "MAX_ROWS", 3)
+    assert add(dataset, big, RING) == ["longer than 20000 bytes", "more than 3 lines"]
+    assert max(f.stat().st_size for f in dataset.path.glob("set-aside/*")) == 1 << 20
 
 
 def test_many_files_at_once_are_as_one_after_the_other(

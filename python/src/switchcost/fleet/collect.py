@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -181,11 +180,8 @@ def answer_of(line: bytes) -> dict[str, str]:
 
 def run_files(path: Path) -> Iterator[Path]:
     """The file itself, or all *.jsonl below a folder; links are not followed."""
+    if not path.exists():
+        raise FleetError(f"{path}: no such file or folder", 2)
     if not path.is_dir():
-        if not path.exists():
-            raise FleetError(f"{path}: no such file or folder", 2)
         yield path
-        return
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        yield from (Path(folder) / name for name in sorted(names) if name.endswith(".jsonl"))
+    yield from (file for file in sorted(path.rglob("*.jsonl")) if not file.is_dir())

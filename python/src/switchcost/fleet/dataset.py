@@ -28,8 +28,8 @@ from ..tables import kind, parse_time
 from .rows import RUN, SCHEMAS, Rows, first_line, header_of, host_of, rows_of, run_of
 from .submission import HOST, FleetError, Unreadable, submissions
 
-MAX_BYTES = 256 << 20
-MAX_ROWS = 1_000_000
+# A longer run file is set aside.
+MAX_BYTES, MAX_ROWS = 256 << 20, 1_000_000
 # Run files that are read before their rows are written: more would need more memory.
 AT_ONCE = 500
 # Twice the CPUs: half of the threads wait for the disk.
@@ -105,16 +105,12 @@ _T = TypeVar("_T")
 class Dataset:
     """The folder of a dataset. Any number of programs may read it; `add_all` and `compact` wait for each other."""
 
-    def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
-        """`max_bytes` and `max_rows` (lines) limit a run file; a longer one is set aside."""
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
         self.runs, self.parquet = self.path / "runs", self.path / "parquet"
-        self.max_bytes = max_bytes
-        self.max_rows = max_rows
         if re.search(r"[*?\[\]{}]", str(self.path)):
-            raise FleetError(
-                f"{self.path}: the path of a dataset cannot have any of *?[]{{}} in it (DuckDB's patterns)"
-            )
+            why = "the path of a dataset cannot have any of *?[]{} in it (DuckDB's patterns)"
+            raise FleetError(f"{self.path}: {why}")
 
     def add_all(self, files: list[tuple[Path, str | None]]) -> list[Kept | SetAside]:
         """Move run files in, each with the host that sent it, which goes before what the file says of itself.
@@ -144,14 +140,14 @@ class Dataset:
         """Moves a file, which is on the disk when this returns, and looks at it."""
         shutil.move(file, to)
         _sync(to)
-        if to.stat().st_size > self.max_bytes:
-            raise Unreadable(f"longer than {self.max_bytes} bytes")
+        if to.stat().st_size > MAX_BYTES:
+            raise Unreadable(f"longer than {MAX_BYTES} bytes")
         with open(to, "rb") as source:
-            if sum(block.count(b"\n") for block in iter(lambda: source.read(1 << 20), b"")) > self.max_rows:
-                raise Unreadable(f"more than {self.max_rows} lines")
+            if sum(block.count(b"\n") for block in iter(lambda: source.read(1 << 20), b"")) > MAX_ROWS:
+                raise Unreadable(f"more than {MAX_ROWS} lines")
         header = header_of(to)
         host, run = host_of(host, header), run_of(header)
-        return self._there(to, host, run) or rows_of(host, run, to, self.max_bytes)
+        return self._there(to, host, run) or rows_of(host, run, to)
 
     def _there(self, file: Path, host: str, run: str) -> Kept | None:
         """The run, if the dataset has as much of it; raises Unreadable where it has another one with its id."""
@@ -192,7 +188,7 @@ class Dataset:
             # What `add_all` could not finish.
             for part in _parts(self._left()):
                 new = []
-                readings = [pool.submit(rows_of, path.parent.name, path.stem, path, self.max_bytes) for path in part]
+                readings = [pool.submit(rows_of, path.parent.name, path.stem, path) for path in part]
                 for path, reading in zip(part, readings):
                     try:
                         new.append(reading.result())
@@ -256,10 +252,9 @@ class Dataset:
     def _write_part(self, table: str, day: str, rows: pa.Table, work: Path) -> None:
         folder = self.parquet / "new" / table / day
         folder.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(suffix=".parquet", dir=work)
-        os.close(handle)
-        pq.write_table(rows.select(SCHEMAS[table].names).cast(SCHEMAS[table]), beside)
-        _settle(Path(beside), folder / Path(beside).name)
+        with tempfile.NamedTemporaryFile(suffix=".parquet", dir=work, delete=False) as beside:
+            pq.write_table(rows.select(SCHEMAS[table].names).cast(SCHEMAS[table]), beside)
+        _settle(Path(beside.name), folder / Path(beside.name).name)
 
     def _merge(self, work: Path) -> int:
         """Merges the rows of new runs into the days' files; returns how many runs these were."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import pictures
 from .dataset import Dataset
 from .effects import effects
 from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
@@ -68,10 +67,15 @@ class _Judge:
             days=len({d for course in self.fleet.series[""].values() for d in course.days}),
             limit=exp(self.limit) - 1,
             false_alarms=self.false_alarms,
-            varied=pictures.varied(self.fleet, self.level, self.clock),
+            varied=self.fleet.varied(self.level, self.clock),
         )
-        found.labels, found.heat = pictures.heat_map(self.fleet)
-        found.daily = pictures.daily(self.fleet, found.drifts, found.drifting)
+        found.labels, found.heat = self.fleet.by_case()
+        of_what = {False: "", True: ", period of the clock"}
+        courses = [("all hosts (median)", self.fleet.names, False)]
+        for e in found.drifts[:6]:
+            courses.append((f"{words(e.fact, e.value)}{of_what[e.clock]} (median)", e.members, e.clock))
+        courses += [(h.name + of_what[h.by_clock], [h.name], h.by_clock) for h in found.drifting[:6]]
+        found.daily = {name: self.fleet.daily(members, clock) for name, members, clock in courses}
         return found
 
     def _judge(self, level: Level, change: Level, clock: bool) -> tuple[list[Effect], list[Effect]]:
@@ -95,47 +99,44 @@ class _Judge:
         self.adjusted = adjusted
         for experiment, level in {"": self.level, **self.by_experiment}.items():
             value = level.value - (self.level.value - adjusted)
-            for of in self.fleet.known(value):
-                # Far below its group is odd, too, but only of all experiments together.
-                seen, below = excess(value[of], level.error[of]), excess(-value[of], level.error[of])
-                if seen is None or below is None:
-                    continue
-                if not experiment:
-                    self._judge_together(of, seen, below)
-                for i, above, chance in self._odd(of, seen):
-                    host = self.hosts[i]
-                    if host.name not in in_drift and host.verdict not in SLOW:
-                        host.verdict = "slow" if self.level.days[i] >= FEWEST_DAYS else "looks slow"
-                        host.chance, host.ratio = chance, exp(above)
-                        host.experiment, host.reason = experiment or None, self._reason(i)
+            if not experiment:
+                self._judge_together(value, level.error)
+            for i, above, chance in self._found(value, level.error):
+                host = self.hosts[i]
+                if host.name not in in_drift and host.verdict not in SLOW:
+                    host.verdict = "slow" if self.level.days[i] >= FEWEST_DAYS else "looks slow"
+                    host.chance, host.ratio = chance, exp(above)
+                    host.experiment, host.reason = experiment or None, self._reason(i)
         for host in self.hosts:
             if host.verdict == "not judged" and (self.fleet.group == host.group).sum() >= FEWEST_HOSTS:
                 host.verdict, host.reason = "too noisy to say", "no figure at full speed"
             elif host.verdict == "as the others" and host.noise == "unusable":
                 host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
 
-    def _judge_together(self, of: NDArray[np.int64], seen: Excess, below: Excess) -> None:
-        """Of hosts of a group: which could not be found if they were slow, and which are faster."""
-        needed = seen.tail.threshold(self.false_alarms / self.tests) * seen.scale
-        for i, by in zip(of, needed):
-            self.hosts[i].would_be_found = exp(max(by, self.limit))
-            self.hosts[i].verdict = "too noisy to say" if by > TOO_NOISY else "as the others"
-        for i, under, chance in self._odd(of, below):
+    def _judge_together(self, values: Floats, errors: Floats) -> None:
+        """Over all experiments: which hosts could not be found if they were slow, and which are faster."""
+        for of, seen in self._seen(values, errors):
+            needed = seen.tail.threshold(self.false_alarms / self.tests) * seen.scale
+            for i, by in zip(of, needed):
+                self.hosts[i].would_be_found = exp(max(by, self.limit))
+                self.hosts[i].verdict = "too noisy to say" if by > TOO_NOISY else "as the others"
+        for i, under, chance in self._found(-values, errors):
             host = self.hosts[i]
             host.verdict, host.chance = "faster", chance
             host.ratio, host.reason = exp(-under), self._reason(i, -1)
 
-    def _odd(self, of: NDArray[np.int64], seen: Excess) -> Iterator[tuple[int, float, float]]:
-        """Hosts that are above their group beyond chance and the limit: which, by how much, how probable that is."""
-        odd = (seen.value >= self.limit) & (seen.probability * self.tests <= self.false_alarms)
-        for at in np.flatnonzero(odd):
-            yield int(of[at]), float(seen.value[at]), float(seen.probability[at])
+    def _seen(self, values: Floats, errors: Floats) -> Iterator[tuple[NDArray[np.int64], Excess]]:
+        """Of each group that is large enough the hosts that have a value, and how far above the group they are."""
+        for of in self.fleet.known(values):
+            if seen := excess(values[of], errors[of]):
+                yield of, seen
 
     def _found(self, values: Floats, errors: Floats) -> Iterator[tuple[int, float, float]]:
-        for of in self.fleet.known(values):
-            seen = excess(values[of], errors[of])
-            if seen is not None:
-                yield from self._odd(of, seen)
+        """Hosts that are above their group beyond chance and the limit: which, by how much, how probable that is."""
+        for of, seen in self._seen(values, errors):
+            odd = (seen.value >= self.limit) & (seen.probability * self.tests <= self.false_alarms)
+            for at in np.flatnonzero(odd):
+                yield int(of[at]), float(seen.value[at]), float(seen.probability[at])
 
     def _reason(self, i: int, sign: int = 1) -> str:
         """In what alone the host is slow, and what it has that others have not; `sign` is -1 of faster."""

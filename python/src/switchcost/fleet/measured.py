@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date
+from math import exp
 from typing import Any, NamedTuple
 
 import duckdb
@@ -22,25 +23,10 @@ from .submission import FleetError
 # What a host is: hosts that have all of these in common are a group.
 GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
 # What may make it slow, the likeliest first.
-FACTS = [
-    "kernel_release",
-    "microcode",
-    "mitigations",
-    "frequency_governor",
-    "boost",
-    "smt_control",
-    "frequency_driver",
-    "idle_driver",
-    "idle_governor",
-    "preemption",
-    "clock_source",
-    "thp_enabled",
-    "kernel_version",
-    "build_version",
-    "build_commit",
-    "build_target",
-    "memory_bytes",
-]
+_FACTS = """kernel_release microcode mitigations frequency_governor boost smt_control frequency_driver idle_driver
+    idle_governor preemption clock_source thp_enabled kernel_version build_version build_commit build_target
+    memory_bytes"""
+FACTS = _FACTS.split()
 FEWEST_DAYS_OF_A_TREND = 7
 # A launch reads its clock no better than this.
 CLOCK_ERROR = 0.001
@@ -175,6 +161,39 @@ class Fleet:
                 error[i] = np.hypot(deviation * span, left[i] / 1.96)
         return Level(change, error, left, np.full(len(self.names), float(len(all_days))))
 
+    def daily(self, members: list[str], clock: bool) -> tuple[list[str], Floats]:
+        """The days, and of each the median ratio of these hosts, of costs or of the clock's period."""
+        series = self.clocks if clock else self.series[""]
+        courses = [series[i] for name in members if (i := self.index[name]) in series]
+        if not courses:
+            return [], np.array([])
+        days, ratios = (np.concatenate([course[at] for course in courses]) for at in (0, 1))
+        there = np.unique(days)
+        medians = np.array([np.median(ratios[days == day]) for day in there])
+        return [str(day) for day in there.astype("datetime64[D]")], medians
+
+    def by_case(self) -> tuple[list[str], Floats]:
+        """Labels of cases, and of each host (row) and case the ratio."""
+        query = "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
+        rows = self.connection.execute(query).fetchnumpy()
+        labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
+        found = np.full((len(self.names), len(labels)), np.nan)
+        found[[self.index[h] for h in rows["host"].astype(str)], column] = rows["ratio"]
+        return list(labels), found
+
+    def varied(self, level: Level, clock: Level) -> list[dict[str, Any]]:
+        """Facts that have several values in a group, each with its hosts and their middle."""
+        found = []
+        for fact, of_hosts in self.facts_of.items():
+            for g in range(len(self.keys)):
+                inside = self.group == g
+                values = Counter(of_hosts[inside]).most_common(7)
+                for value, hosts in values[:6] if 1 < len(values) < 0.5 * inside.sum() else []:
+                    of = inside & (of_hosts == value)
+                    middles = {"ratio": _middle(level.value[of]), "clock": _middle(-clock.value[of])}
+                    found.append({"group": g, "fact": fact, "value": value, "hosts": hosts, **middles})
+        return found
+
     def known(self, values: Floats) -> Iterator[NDArray[np.int64]]:
         """Of each group the hosts that have a value."""
         for group in range(len(self.keys)):
@@ -188,3 +207,8 @@ class Fleet:
             if mine != usual and mine is not None and usual is not None and count >= 0.8 * len(group):
                 found.append(f"{words(fact, str(mine))}, the others {words('', str(usual)).strip()}")
         return found
+
+
+def _middle(logarithms: Floats) -> float | None:
+    known = logarithms[~np.isnan(logarithms)]
+    return exp(float(np.median(known))) if len(known) else None

@@ -25,6 +25,7 @@ from .submission import HOST, Unreadable
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
+MAX_EXPORT_BYTES = 1 << 30
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
 
 _KEY = "host run started"
@@ -50,14 +51,14 @@ class Rows:
     tables: dict[str, pa.Table]
 
 
-def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
-    """Raises Unreadable, with the program's message where it cannot read the file or has more than 4 `max_bytes`."""
+def rows_of(host: str, run: str, path: Path) -> Rows:
+    """Raises Unreadable, with the program's message where it cannot read it or has too much to say."""
     header = header_of(path)
     try:
         started = parse_time(header.get("started"))
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
-    record, summary, samples = exports(path, max_bytes)
+    record, summary, samples = exports(path)
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     recorded_host = printable(str(record["header"].get("host") or "")) or None
@@ -69,16 +70,18 @@ def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
     return Rows(host, run, started.date().isoformat(), tables)
 
 
-def exports(path: Path, max_bytes: int) -> tuple[dict[str, Any], Table, bytes]:
+def exports(path: Path) -> tuple[dict[str, Any], Table, bytes]:
     """What the program says of a run file: the record, its summary, and its samples as CSV."""
-    record, summary, samples = (_export(path, form, 4 * max_bytes) for form in ("json", "summary-csv", "csv"))
+    record, summary, samples = (_export(path, form) for form in ("json", "summary-csv", "csv"))
     return json.loads(record), of_csv(summary.decode()), samples
 
 
-def _export(path: Path, form: str, max_bytes: int) -> bytes:
-    done = run_program(["runs", "export", f"--format={form}", "--", str(path.absolute())], most_bytes=max_bytes + 1)
-    if len(done.output) > max_bytes:
-        raise Unreadable(f"more than {max_bytes} bytes when exported")
+def _export(path: Path, form: str) -> bytes:
+    done = run_program(
+        ["runs", "export", f"--format={form}", "--", str(path.absolute())], most_bytes=MAX_EXPORT_BYTES + 1
+    )
+    if len(done.output) > MAX_EXPORT_BYTES:
+        raise Unreadable(f"more than {MAX_EXPORT_BYTES} bytes when exported")
     if done.exit_code:
         said = done.errors.replace(str(path), "the file")
         raise Unreadable(printable(said) or f"switchcost ended with {done.exit_code}")

@@ -54,11 +54,11 @@ mv "$part" "$result"
 
 
 class FleetError(Exception):
-    """What a person can act on; `code` is the program's exit code."""
+    """What a person can act on; `exit_code` is the program's."""
 
-    def __init__(self, message: str, code: int = 1) -> None:
+    def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
-        self.code = code
+        self.exit_code = exit_code
 
 
 class Unreadable(Exception):

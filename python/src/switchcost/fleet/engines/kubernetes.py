@@ -128,14 +128,12 @@ def pods(submission: Submission) -> list[Any]:
 def states(submission: Submission) -> dict[str, State]:
     found, unplaced = {}, None
     for pod in pods(submission):
-        status, host, name = pod.get("status", {}), pod["spec"].get("nodeName"), pod["metadata"]["name"]
+        status, host = pod.get("status", {}), pod["spec"].get("nodeName")
         phase = status.get("phase", "Unknown")
         reasons = [status.get("reason"), status.get("message")]
         reasons += [condition.get("message") for condition in status.get("conditions", []) if phase == "Pending"]
-        why = printable(f"pod {name} {phase.lower()}: " + ", ".join(reason for reason in reasons if reason)).rstrip(
-            ": "
-        )
-        one = State(phase in ("Pending", "Running", "Unknown"), why)
+        why = f"pod {pod['metadata']['name']} {phase.lower()}: {', '.join(filter(None, reasons))}"
+        one = State(phase in ("Pending", "Running", "Unknown"), printable(why).rstrip(": "))
         if not host:
             unplaced = one
         elif host not in found or one.waiting:

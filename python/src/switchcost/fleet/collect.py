@@ -7,6 +7,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -31,12 +32,6 @@ class Answer:
     broken: str = ""
 
 
-@dataclass
-class Taken:
-    kept: list[Kept]
-    aside: list[str]  # what was set aside, and why
-
-
 def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "collect",
@@ -51,7 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = submissions(arguments.dataset.resolve())
     if not asked and not arguments.path:
         raise FleetError(f"{arguments.dataset} has no submission: name the files or folders to collect", 2)
-    taken, troubles, dataset = Taken([], []), [], Dataset(arguments.dataset)
+    taken: list[Kept | str] = []
+    troubles, dataset = [], Dataset(arguments.dataset)
     with tempfile.TemporaryDirectory() as work:
         for submission in asked:
             if submission.answered() != set(submission.hosts):
@@ -60,26 +56,30 @@ def run(arguments: argparse.Namespace) -> int:
                 except FleetError as error:
                     # What is here can be taken all the same.
                     troubles.append(str(error))
-            take(dataset, answers_of(submission, Path(work)), taken)
+            taken += take(dataset, answers_of(submission, Path(work)))
         for path in arguments.path:
-            take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)), taken)
-    new = [one for one in taken.kept if one.is_new]
+            taken += take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)))
+    aside = [one for one in taken if isinstance(one, str)]
+    new = [one for one in taken if isinstance(one, Kept) and one.is_new]
     runs = f"{counted(len(new), 'run')} of {counted(len({one.host for one in new}), 'host')} collected"
-    print(f"{runs}, {len(taken.kept) - len(new)} there already, {len(taken.aside)} set aside")
+    print(f"{runs}, {len(taken) - len(aside) - len(new)} there already, {len(aside)} set aside")
     if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
         of = counted(len(asked[-1].hosts), "host")
         print(f"{missing} of {of} not yet: `switchcost fleet status` says which and why")
-    for line in [*taken.aside, *troubles]:
+    for line in [*aside, *troubles]:
         print(line, file=sys.stderr)
-    return 1 if taken.aside or troubles else 0
+    return 1 if aside or troubles else 0
 
 
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> None:
-    """Takes answers, many at a time. A host has answered if not all of what it sent was set aside."""
+def take(dataset: Dataset, answers: Iterator[Answer]) -> Iterator[Kept | str]:
+    """Takes answers, many at a time; gives each run, or why something was set aside.
+
+    A host has answered if not all of what it sent was set aside.
+    """
     while batch := list(islice(answers, AT_ONCE)):
         results = iter(dataset.add_all([(part, answer.host) for answer in batch for part in answer.parts]))
         for answer in batch:
@@ -87,8 +87,8 @@ def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> None:
             kept = [one for one in of if isinstance(one, Kept)]
             reasons = [one.reason for one in of if isinstance(one, SetAside)]
             aside = [f"{printable(str(answer.path))}: {why}" for why in [*filter(None, [answer.broken]), *reasons]]
-            taken.kept += kept
-            taken.aside += aside
+            yield from kept
+            yield from aside
             if answer.submission and answer.host in answer.submission.hosts:
                 settle(answer.submission, answer.host, answer.path, bool(kept), aside)
 
@@ -149,23 +149,19 @@ def split(file: IO[bytes], work: Path, name: str) -> tuple[list[Path], dict[str,
     """
     parts: list[Path] = []
     out: IO[bytes] | None = None
-    try:
+    with ExitStack() as open_part:
         while line := file.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
                 raise Unreadable(f"a line of over {LONGEST_LINE} bytes")
             if line.startswith(b'{"answer":'):
                 return parts, answer_of(line)
             if line.startswith(b'{"header":') or (out is None and line.startswith(b"{")):
-                if out:
-                    out.close()
+                open_part.close()
                 parts.append(work / f"{name}-{len(parts) + 1}.jsonl")
-                out = open(parts[-1], "wb")  # noqa: SIM115
+                out = open_part.enter_context(open(parts[-1], "wb"))
             if out and line.startswith(b"{"):
                 out.write(line)
-        return parts, None
-    finally:
-        if out:
-            out.close()
+    return parts, None
 
 
 def answer_of(line: bytes) -> dict[str, str]:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -104,15 +105,15 @@ class Submission:
     def new(cls, dataset: Path, engine: str, command: list[str], program: str) -> Submission:
         """One of no hosts yet, with a folder of its own."""
         now = datetime.now(timezone.utc)
-        second = now.strftime("%Y%m%d-%H%M%S")
-        for id in (second, *(f"{second}-{number}" for number in range(2, 1000))):
-            one = cls(dataset, id, now.strftime("%Y-%m-%dT%H:%M:%SZ"), engine, [], command, program)
+        one = cls(dataset, f"{now:%Y%m%d-%H%M%S}", f"{now:%Y-%m-%dT%H:%M:%SZ}", engine, [], command, program)
+        second = one.id
+        for number in count(2):
             try:
                 one.folder.mkdir(parents=True)
-                return one
+                break
             except FileExistsError:
-                continue
-        raise FleetError(f"{dataset / 'submissions'}: 999 submissions in one second")
+                one.id = f"{second}-{number}"
+        return one
 
     @property
     def folder(self) -> Path:

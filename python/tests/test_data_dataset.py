@@ -32,11 +32,6 @@ except FileNotFoundError as error:
     pytest.skip(f"skipped: {error}", allow_module_level=True)
 
 
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return Dataset(tmp_path / "fleet")
-
-
 def changed(path: Path, **header: object) -> Path:
     """The ring's run file with these fields in its header."""
     first, rest = RING.read_text().split("\n", 1)
@@ -203,30 +198,15 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
 def test_columns_of_older_versions_have_todays_names(dataset: Dataset) -> None:
     """Alone, beside files of this version, and merged with them."""
     start = datetime(2026, 11, 21, tzinfo=timezone.utc)
-    old = {
-        "host": "old",
-        "run": "r",
-        "started": start,
-        "program": "0.1.0 543983 None",
-        "ended": "precise",
-        "kernel": "5.10",
-        "command_line": "quiet",
-        "cpus": 4,
-        "smt": "on",
-        "governor": "performance",
-        "boost": "true",
-        "transparent_huge_pages": "never",
-        "microcode": "0x1",
-    }
-    names = (
-        "build_version build_commit build_target end_reason kernel_release kernel_command_line cpus_online smt_control"
-    )
-    names += " frequency_governor boost thp_enabled microcode"
+    old = {"host": "old", "run": "r", "started": start, "program": "0.1.0 543983 None", "ended": "precise"}
+    old |= {"kernel": "5.10", "command_line": "quiet", "cpus": 4, "smt": "on", "governor": "performance"}
+    old |= {"boost": "true", "transparent_huge_pages": "never", "microcode": "0x1"}
+    columns = """build_version, build_commit, build_target, end_reason, kernel_release, kernel_command_line,
+        cpus_online, smt_control, frequency_governor, boost, thp_enabled, microcode"""
     today = ("0.1.0", "543983", None, "precise", "5.10", "quiet", 4, "on", "performance", True, "never", "0x1")
 
     def found() -> tuple[object, ...]:
         with dataset.connect() as connection:
-            columns = ", ".join(names.split())
             return tuple(connection.execute(f"SELECT {columns} FROM machines WHERE host = 'old'").fetchall()[0])
 
     file = dataset.parquet / "machines/date=2026-11-21/data.parquet"

@@ -99,14 +99,14 @@ def settle(submission: Submission, host: str, path: Path, has_answered: bool, as
         (submission.folder / f"{host}.collected").touch()
     if path != submission.result(host):
         return
-    if has_answered or not aside:
-        # Missing: another collection runs, too.
-        path.unlink(missing_ok=True)
-        return
-    # The dataset keeps what it has set aside.
     try:
-        path.replace(path.with_suffix(".bad"))
-        submission.note(host, aside)
+        if has_answered or not aside:
+            # Missing: another collection runs, too.
+            path.unlink(missing_ok=True)
+        else:
+            # The dataset keeps what it has set aside.
+            path.replace(path.with_suffix(".bad"))
+            submission.note(host, aside)
     except OSError as error:
         print(f"{path}: {error.strerror}: move it away", file=sys.stderr)
 

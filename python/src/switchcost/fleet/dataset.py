@@ -12,20 +12,21 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Union
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._program import printable
-from ..tables import kind, parse_time
-from .rows import RUN, SCHEMAS, Rows, first_line, header_of, host_of, rows_of, run_of
+from ..tables import parse_time
+from .rows import RUN, SCHEMAS, Rows, first_line, header_of, names_of, rows_of
 from .submission import HOST, FleetError, Unreadable, submissions
 
 # A longer run file is set aside.
@@ -35,22 +36,17 @@ AT_ONCE = 500
 # Twice the CPUs: half of the threads wait for the disk.
 THREADS = 2 * (os.cpu_count() or 1)
 
-# Columns of `machines` that had another name or kind in Parquet files of older versions: what they had there.
-OLDER = {
-    "build_version": "split_part(program, ' ', 1)",
-    "build_commit": "nullif(split_part(program, ' ', 2), 'None')",
-    "build_target": "nullif(split_part(program, ' ', 3), 'None')",
-    "end_reason": "ended",
-    "kernel_release": "kernel",
-    "kernel_command_line": "command_line",
-    "cpus_online": "cpus",
-    "boost": "boost",
-    "smt_control": "smt",
-    "frequency_governor": "governor",
-    "thp_enabled": "transparent_huge_pages",
-}
+# Columns of `machines` that had another name or kind in Parquet files of older versions, and these.
+OLDER = """* REPLACE (
+    coalesce(build_version, nullif(split_part(program, ' ', 1), 'None')) AS build_version,
+    coalesce(build_commit, nullif(split_part(program, ' ', 2), 'None')) AS build_commit,
+    coalesce(build_target, nullif(split_part(program, ' ', 3), 'None')) AS build_target,
+    coalesce(end_reason, ended) AS end_reason, coalesce(kernel_release, kernel) AS kernel_release,
+    coalesce(kernel_command_line, command_line) AS kernel_command_line, coalesce(smt_control, smt) AS smt_control,
+    coalesce(cpus_online, CAST(cpus AS BIGINT)) AS cpus_online, CAST(boost AS BOOLEAN) AS boost,
+    coalesce(frequency_governor, governor) AS frequency_governor,
+    coalesce(thp_enabled, transparent_huge_pages) AS thp_enabled)"""
 OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", "transparent_huge_pages"]
-_SQL = {"int": "BIGINT", "bool": "BOOLEAN", "str": "VARCHAR"}
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
@@ -99,9 +95,6 @@ class SetAside:
     reason: str
 
 
-_T = TypeVar("_T")
-
-
 class Dataset:
     """The folder of a dataset. Any number of programs may read it; `add_all` and `compact` wait for each other."""
 
@@ -119,7 +112,10 @@ class Dataset:
         of the shorter one. Raises FleetError where the dataset cannot be written.
         """
         with self._at_work("cannot take files") as work, ThreadPoolExecutor(THREADS) as pool:
-            return [result for part in _parts(files) for result in self._add(part, work, pool)]
+            left, results = iter(files), list[Union[Kept, SetAside]]()
+            while part := list(islice(left, AT_ONCE)):
+                results += self._add(part, work, pool)
+            return results
 
     def _add(
         self, files: list[tuple[Path, str | None]], work: Path, pool: ThreadPoolExecutor
@@ -145,8 +141,7 @@ class Dataset:
         with open(to, "rb") as source:
             if sum(block.count(b"\n") for block in iter(lambda: source.read(1 << 20), b"")) > MAX_ROWS:
                 raise Unreadable(f"more than {MAX_ROWS} lines")
-        header = header_of(to)
-        host, run = host_of(host, header), run_of(header)
+        host, run = names_of(host, header_of(to))
         return self._there(to, host, run) or rows_of(host, run, to)
 
     def _there(self, file: Path, host: str, run: str) -> Kept | None:
@@ -186,7 +181,8 @@ class Dataset:
         with self._at_work(failed) as work, ThreadPoolExecutor(THREADS) as pool:
             runs, aside = self._merge(work), []
             # What `add_all` could not finish.
-            for part in _parts(self._left()):
+            left = iter(self._left())
+            while part := list(islice(left, AT_ONCE)):
                 new = []
                 readings = [pool.submit(rows_of, path.parent.name, path.stem, path) for path in part]
                 for path, reading in zip(part, readings):
@@ -218,7 +214,7 @@ class Dataset:
         connection = _duckdb()
         for table in SCHEMAS:
             files = sorted((self.parquet / table).glob("date=*/*.parquet"))
-            connection.execute(f"CREATE VIEW {table} AS {_rows_in(connection, table, files, ['date'])}")
+            connection.execute(f"CREATE VIEW {table} AS {_rows_in(connection, table, files, True)}")
         connection.execute(FIGURES)
         return connection
 
@@ -323,30 +319,20 @@ class Dataset:
                 raise FleetError(f"{self.parquet}: {failed}: {printable(str(error))}") from error
 
 
-def _parts(items: list[_T]) -> Iterator[list[_T]]:
-    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
-
-
-def _rows_in(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path], more: Sequence[str] = ()) -> str:
+def _rows_in(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path], dated: bool = False) -> str:
     """A query for the rows of Parquet files in today's columns, of which older files lack some and name some otherwise.
 
-    `more` are columns of the folders' names.
+    `dated`: with the date of the folders' names.
     """
-    names = [*SCHEMAS[table].names, *more]
-    older = OLDER if table == "machines" else {}
-    values = {name: f'"{name}"' for name in names}
-    for name, was in older.items():
-        values[name] = f"coalesce({', '.join(f'CAST({value} AS {_SQL[kind(name)]})' for value in (name, was))})"
-    lacking = SCHEMAS[table].empty_table()
-    for name in [*more, *(OLD if older else ())]:
-        lacking = lacking.append_column(name, pa.array([], pa.date32() if name in more else pa.string()))
-    connection.register(f"no_{table}", lacking)
+    folder = [pa.field("date", pa.date32())] if dated else []
+    fields, older = [*SCHEMAS[table], *folder], OLD if table == "machines" else []
+    connection.register(f"no_{table}", pa.schema([*fields, *((name, pa.string()) for name in older)]).empty_table())
     rows = f"FROM no_{table}"
     if files:
-        of = f"[{', '.join(map(quoted, files))}], hive_partitioning = {bool(more)}, union_by_name = true"
+        of = f"[{', '.join(map(quoted, files))}], hive_partitioning = {dated}, union_by_name = true"
         rows += f" UNION ALL BY NAME FROM read_parquet({of})"
-    chosen = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
-    return f"SELECT {chosen} FROM ({rows})"
+    names = ", ".join(f'"{field.name}"' for field in fields)
+    return f"SELECT {names} FROM (SELECT {OLDER if older else '*'} FROM ({rows}))"
 
 
 def quoted(text: str | Path) -> str:

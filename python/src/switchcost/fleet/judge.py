@@ -84,10 +84,8 @@ class _Judge:
         found, adjusted = effects(self.fleet, level, self.limit, self.false_alarms, clock)
         drifts, steady = effects(self.fleet, change, self.limit, self.false_alarms, clock)
         in_drift = {m for e in drifts for m in e.members}
-        if clock:
-            self._judge_clocks(adjusted, in_drift)
-        else:
-            self._judge_levels(adjusted, in_drift)
+        judges = self._judge_clocks if clock else self._judge_levels
+        judges(adjusted, in_drift)
         self._judge_trends(change, steady, drifts, clock)
         for effect in found:
             effect.per_cycle_as_others = clock and self._is_alike(effect)
@@ -127,7 +125,8 @@ class _Judge:
 
     def _seen(self, values: Floats, errors: Floats) -> Iterator[tuple[NDArray[np.int64], Excess]]:
         """Of each group that is large enough the hosts that have a value, and how far above the group they are."""
-        for of in self.fleet.known(values):
+        for group in range(len(self.fleet.keys)):
+            of = np.flatnonzero((self.fleet.group == group) & ~np.isnan(values))
             if seen := excess(values[of], errors[of]):
                 yield of, seen
 

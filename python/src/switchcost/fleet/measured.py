@@ -6,14 +6,13 @@ Ratios are natural logarithms, of clocks those of the period (docs/fleet.md, "Ho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from math import exp
 from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from .dataset import Dataset
 from .findings import words
@@ -36,7 +35,7 @@ CLOCK_ERROR = 0.001
 RATIOS = """
 CREATE TEMP TABLE ratios AS
 WITH daily AS (
-    SELECT host, grp, date, experiment, label,
+    SELECT host, hash(grp) AS grp, date, experiment, label,
            avg(ln(estimate)) AS y, avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate) AS error,
            avg(open) AS open, avg(-ln(clock_ghz)) AS period
     FROM figures JOIN current USING (host, run) GROUP BY ALL
@@ -105,14 +104,14 @@ class Fleet:
         if unknown:
             raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
-        execute(f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN ? AND ?", days)
-        execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
-        execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
-        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
-        rows = execute(
-            f"""SELECT host, any_value(grp), mode(noise), {chosen}
-            FROM runs JOIN last USING (host, grp) GROUP BY host ORDER BY host"""
-        ).fetchall()
+        execute(
+            f"""CREATE TEMP TABLE current AS SELECT host, run, started, noise, {", ".join(FACTS)}, {key} AS grp
+            FROM machines WHERE date BETWEEN ? AND ? QUALIFY grp = arg_max(grp, started) OVER (PARTITION BY host)""",
+            days,
+        )
+        last = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
+        query = f"SELECT host, any_value(grp), mode(noise), {last} FROM current GROUP BY host ORDER BY host"
+        rows = execute(query).fetchall()
         if not rows:
             said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
             raise FleetError(said, 2)
@@ -193,11 +192,6 @@ class Fleet:
                     middles = {"ratio": _middle(level.value[of]), "clock": _middle(-clock.value[of])}
                     found.append({"group": g, "fact": fact, "value": value, "hosts": hosts, **middles})
         return found
-
-    def known(self, values: Floats) -> Iterator[NDArray[np.int64]]:
-        """Of each group the hosts that have a value."""
-        for group in range(len(self.keys)):
-            yield np.flatnonzero((self.group == group) & ~np.isnan(values))
 
     def unlike(self, i: int) -> list[str]:
         """What the host has that at least four of five hosts of its group have otherwise."""

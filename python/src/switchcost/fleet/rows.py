@@ -58,15 +58,20 @@ def rows_of(host: str, run: str, path: Path) -> Rows:
         started = parse_time(header.get("started"))
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
-    record, summary, samples = exports(path)
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    record, summary, samples = exports(path)
     recorded_host = printable(str(record["header"].get("host") or "")) or None
-    tables = {
-        "samples": _samples(samples, key),
-        "cases": _rows("cases", [{**row, **key} for row in _cases(summary, record)]),
-        "machines": _rows("machines", [{**key, **facts_of(record), "recorded_host": recorded_host, **of_file}]),
-    }
+    machine = {**key, **facts_of(record), "recorded_host": recorded_host, **of_file}
+    cases = [{**row, **key} for row in _cases(summary, record)]
+    try:
+        tables = {
+            "samples": _samples(samples, key),
+            "cases": pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]),
+            "machines": pa.Table.from_pylist([machine], schema=SCHEMAS["machines"]),
+        }
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise Unreadable(f"its rows cannot be a table: {error}") from error
     return Rows(host, run, started.date().isoformat(), tables)
 
 
@@ -100,15 +105,12 @@ def header_of(path: Path) -> dict[str, Any]:
         raise Unreadable("its first line is no header of a run file") from error
 
 
-def run_of(header: dict[str, Any]) -> str:
-    return _matching(RUN, header.get("run"), "run id")
-
-
-def host_of(host: str | None, header: dict[str, Any]) -> str:
+def names_of(host: str | None, header: dict[str, Any]) -> tuple[str, str]:
+    """The names of the host, which is the one that sent the file if that is known, and of the run."""
     host = header.get("host") if host is None else host
     if host is None:
         raise Unreadable("it does not say of which host it is (--anonymous); name the host when it is collected")
-    return _matching(HOST, host, "host name")
+    return _matching(HOST, host, "host name"), _matching(RUN, header.get("run"), "run id")
 
 
 def _matching(pattern: re.Pattern[str], name: object, what: str) -> str:
@@ -124,19 +126,9 @@ def _samples(text: bytes, key: dict[str, Any]) -> pa.Table:
         include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=True
     )
     block = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, min(len(text), 1 << 30)))
-    try:
-        read = pa.csv.read_csv(io.BytesIO(text), block, convert_options=options)
-    except pa.ArrowInvalid as error:
-        raise Unreadable(f"its samples cannot be a table: {error}") from error
+    read = pa.csv.read_csv(io.BytesIO(text), block, convert_options=options)
     same = {name: pa.repeat(pa.scalar(value, schema.field(name).type), len(read)) for name, value in key.items()}
     return pa.table({**same, **{name: read[name] for name in types}}, schema=schema)
-
-
-def _rows(table: str, rows: list[dict[str, Any]]) -> pa.Table:
-    try:
-        return pa.Table.from_pylist(rows, schema=SCHEMAS[table])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise Unreadable(f"its {table} cannot be a table: {error}") from error
 
 
 _ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}

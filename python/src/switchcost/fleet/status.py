@@ -25,7 +25,8 @@ def add(subparsers: Any) -> None:
 
 
 def missing_states(submission: Submission) -> dict[str, State]:
-    """Of each host that has not answered, what is known."""
+    """Of each host that has not answered, what is known; its answer may be brought by that."""
+    engine(submission.engine).fetch(submission)
     answered = submission.answered()
     missing = [host for host in submission.hosts if host not in answered]
     known = engine(submission.engine).states(submission) if missing and submission.jobs else {}
@@ -64,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise FleetError(f"no such submission in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
     submission = found[-1]
     try:
-        engine(submission.engine).fetch(submission)
         states = missing_states(submission)
     except FleetError as error:
         count = f"{len(submission.answered())} of {len(submission.hosts)} hosts have answered"

@@ -125,8 +125,7 @@ class Submission:
         return self.folder / "job.sh"
 
     def job_text(self) -> str:
-        command = " ".join(shlex.quote(word) for word in [self.program, *self.command, "--quiet"])
-        return JOB.format(command=command, id=self.id)
+        return JOB.format(command=shlex.join([self.program, *self.command, "--quiet"]), id=self.id)
 
     def result(self, host: str) -> Path:
         return self.folder / f"{host}.jsonl"

@@ -71,7 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
     known = None if arguments.again else last_like(arguments.dataset, arguments.engine, command)
     submission, answered, waiting = known, set[str](), set[str]()
     if submission:
-        chosen.fetch(submission)
         waiting = {host for host, state in missing_states(submission).items() if state.waiting} & set(hosts)
         answered = submission.answered() & set(hosts)
         submission.program = arguments.program or submission.program
@@ -112,6 +111,4 @@ def last_like(dataset: Path, engine: str, command: list[str]) -> Submission | No
 def program(arguments: argparse.Namespace) -> str:
     if arguments.program:
         return str(arguments.program)
-    if arguments.engine != "slurm":
-        return "switchcost"
-    return os.path.abspath(find())
+    return os.path.abspath(find()) if arguments.engine == "slurm" else "switchcost"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import switchcost
+
+if TYPE_CHECKING:
+    from switchcost.fleet.dataset import Dataset
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,6 +23,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("XDG_DATA_HOME", str(home))
         patch.setenv("XDG_STATE_HOME", str(home / "state"))
         yield home / "switchcost/runs"
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    from switchcost.fleet.dataset import Dataset
+
+    return Dataset(tmp_path / "fleet")
 
 
 @pytest.fixture(scope="session")

@@ -60,25 +60,21 @@ def fill(
                 factor *= (3 / clock(i, day)) ** elasticity
                 at_clock = {"clock_ghz": clock(i, day), "elasticity": elasticity, "elasticity_error": 0.02}
             for case, ns in enumerate((500.0, 1500.0, 2300.0)):
-                ring = {
-                    "case": case,
-                    "title": f"ring of {2**case}",
-                    "quantity": "switch",
-                    "unit": "ns",
-                    "speed": "full",
-                }
+                ring = {"case": case, "title": f"ring of {2**case}", "quantity": "switch", "unit": "ns"}
                 value = ns * factor * exp(random.normal(0, 0.002))
-                found = {**ring, **at_clock, "estimate": value, "low": value * 0.98, "high": value * 1.02}
+                found = {
+                    **ring,
+                    **at_clock,
+                    "speed": "full",
+                    "estimate": value,
+                    "low": value * 0.98,
+                    "high": value * 1.02,
+                }
                 cases.append({**key, **found, **(figure or {})})
         for table, rows in (("machines", machines), ("cases", cases)):
             assert {name for row in rows for name in row} <= {*SCHEMAS[table].names}
             dataset.write(table, str(START + timedelta(day)), pa.Table.from_pylist(rows, schema=SCHEMAS[table]))
     return dataset
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return Dataset(tmp_path / "fleet")
 
 
 def test_a_sound_fleet_has_nobody(dataset: Dataset) -> None:
@@ -88,14 +84,10 @@ def test_a_sound_fleet_has_nobody(dataset: Dataset) -> None:
 
 
 def test_a_slow_host_is_named_with_what_goes_with_it(dataset: Dataset) -> None:
-    fill(
-        dataset,
-        40,
-        6,
-        lambda i, _: 0.32 * (i == 7),
-        lambda i, _: {"kernel_release": "5.10.0-8" if i == 7 else "5.10.0-28"},
+    kernels = {True: "5.10.0-8", False: "5.10.0-28"}
+    found = analyse(
+        fill(dataset, 40, 6, lambda i, _: 0.32 * (i == 7), lambda i, _: {"kernel_release": kernels[i == 7]})
     )
-    found = analyse(dataset)
     assert [h.name for h in found.slow] == ["n007"]
     assert found.answer().startswith(
         "40 hosts in 1 group: 1 is slow (n007: +38 %, kernel release 5.10.0-8, the others 5.10.0-28)"
@@ -171,14 +163,11 @@ def test_runs_that_did_not_end_are_no_evidence(dataset: Dataset, ended: str, slo
 
 def test_what_a_host_was_before_does_not_count(dataset: Dataset) -> None:
     """A machine that got another CPU is of its new group, by its runs since."""
-    fill(
-        dataset,
-        30,
-        8,
-        lambda i, d: 0.5 * (i == 3 and d < 4),
-        lambda i, d: {"cpu_model": "old" if i == 3 and d < 4 else "EPYC"},
+    old: Level = lambda i, d: i == 3 and d < 4  # noqa: E731
+    models = ["EPYC", "old"]
+    found = analyse(
+        fill(dataset, 30, 8, lambda i, d: 0.5 * old(i, d), lambda i, d: {"cpu_model": models[int(old(i, d))]})
     )
-    found = analyse(dataset)
     assert len(found.groups) == 1 and not found.slow and found.hosts[3].days == 4
 
 
@@ -186,7 +175,7 @@ def test_no_runs(dataset: Dataset) -> None:
     dataset.path.mkdir()
     with pytest.raises(FleetError) as error:
         analyse(dataset)
-    assert error.value.code == 2
+    assert error.value.exit_code == 2
     fill(dataset, 10, 2)
     with pytest.raises(FleetError):
         analyse(dataset, since=date(2027, 1, 1))
@@ -207,7 +196,7 @@ def test_a_rollout(dataset: Dataset, change: float, scatter: float, verdict: str
     for wrong in ("kernel", "a..b", "nothing=1", "kernel_release=none"):
         with pytest.raises(FleetError) as error:
             rollout.compare(dataset, "kernel_release=6.1", wrong)
-        assert error.value.code == 2
+        assert error.value.exit_code == 2
 
 
 def test_a_rollout_that_harms_one_host_names_it(dataset: Dataset) -> None:
@@ -258,7 +247,7 @@ def test_metrics_are_openmetrics(dataset: Dataset) -> None:
     parser = pytest.importorskip(
         "prometheus_client.openmetrics.parser", reason="skipped: prometheus_client is not installed"
     )
-    text = metrics.text(hostile(dataset), metrics.last_runs(dataset))
+    text = metrics.text(hostile(dataset), dataset.last_runs())
     families = {f.name: f for f in parser.text_string_to_metric_families(text)}
     slow = [s.labels["fleet_host"] for s in families["switchcost_fleet_host_slow"].samples if s.value == 1]
     assert slow == [f"n007{HOSTILE}"]

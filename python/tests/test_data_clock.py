@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -21,13 +20,16 @@ from switchcost.fleet.rows import SCHEMAS
 UNKNOWN: dict[str, object] = {"elasticity": None, "elasticity_error": None}
 
 
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return Dataset(tmp_path / "fleet")
+RACKS = {f"n{i:03}": {"rack": f"r{i // 10}"} for i in range(60)}
+
+
+def clock(share: Level) -> Level:
+    """Of 3 GHz this share."""
+    return lambda i, day: 3 * share(i, day) * float(np.random.default_rng([i, day]).normal(1, 0.001))
 
 
 def low(host: int, by: float = 0.93) -> Level:
-    return lambda i, day: 3 * (by if i == host else 1) * float(np.random.default_rng([i, day]).normal(1, 0.001))
+    return clock(lambda i, _: by if i == host else 1)
 
 
 def wandering(i: int, day: int) -> float:
@@ -125,28 +127,16 @@ def test_a_host_that_is_slow_per_cycle_and_has_a_lower_clock(dataset: Dataset) -
 
 
 def test_a_host_with_a_lower_clock_is_held_against_its_kernel(dataset: Dataset) -> None:
-    found = analyse(
-        fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=low(7))
-    )
+    fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=low(7))
+    found = analyse(dataset)
     assert "n007: its clock is 7.0 % lower; per cycle as the others (" in found.answer()
 
 
 def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -> None:
-    kernels = ["6.1", "6.6", "6.12"]
-
-    def clock(i: int, day: int) -> float:
-        return low(-1)(i, day) * (0.94 if i % 3 == 2 else 1)
-
-    found = analyse(
-        fill(
-            dataset,
-            90,
-            6,
-            lambda i, _: 0.06 * (i % 3 == 1),
-            lambda i, _: {"kernel_release": kernels[i % 3]},
-            clock=clock,
-        )
-    )
+    kernels = [{"kernel_release": release} for release in ("6.1", "6.6", "6.12")]
+    slow: Level = lambda i, _: 0.06 * (i % 3 == 1)  # noqa: E731
+    lower = clock(lambda i, _: 0.94 if i % 3 == 2 else 1)
+    found = analyse(fill(dataset, 90, 6, slow, lambda i, _: {**kernels[i % 3]}, clock=lower))
     assert {(e.value, e.clock, e.hosts) for e in found.effects} == {("6.6", False, 30), ("6.12", True, 30)}
     said = found.answer()
     assert "kernel release 6.12 (30 hosts): clock 6.0 % lower" in said and "kernel release 6.6 (30 hosts): +6." in said
@@ -156,37 +146,26 @@ def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -
 
 
 def test_a_kernel_that_is_slower_per_cycle_and_at_a_lower_clock_is_told_of_both(dataset: Dataset) -> None:
-    def clock(i: int, day: int) -> float:
-        return low(-1)(i, day) * (0.94 if i % 2 else 1)
-
-    fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=clock)
+    lower = clock(lambda i, _: 0.94 if i % 2 else 1)
+    fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=lower)
     said = analyse(dataset).answer()
     assert "kernel release 6.1 (20 hosts): clock 6." in said and "kernel release 6.1 (20 hosts): +6." in said
     assert "per cycle as the others" not in said
 
 
 def test_a_lower_clock_alone_is_said_to_be_per_cycle_as_the_others(dataset: Dataset) -> None:
-    labels = {f"n{i:03}": {"rack": f"r{i // 10}"} for i in range(60)}
-
-    def clock(i: int, day: int) -> float:
-        return low(-1)(i, day) * (0.94 if i // 10 == 3 else 1)
-
-    found = analyse(fill(dataset, 60, 6, clock=clock), labels=labels)
+    found = analyse(fill(dataset, 60, 6, clock=clock(lambda i, _: 0.94 if i // 10 == 3 else 1)), labels=RACKS)
     assert [str(e) for e in found.effects] == ["rack r3 (10 hosts): clock 6.0 % lower, per cycle as the others"]
     assert "clock 6.0 % lower, per cycle as the others</td>" in report.page(found, "rack")
 
 
 def test_a_clock_that_falls_day_by_day(dataset: Dataset) -> None:
-    labels = {f"n{i:03}": {"rack": f"r{i // 10}"} for i in range(60)}
-
-    def clock(i: int, day: int) -> float:
-        return low(-1)(i, day) * (1 - 0.1 * day / 19 * (i // 10 == 3))
-
-    found = analyse(fill(dataset, 60, 20, clock=clock), labels=labels)
+    falling = clock(lambda i, day: 1 - 0.1 * day / 19 * (i // 10 == 3))
+    found = analyse(fill(dataset, 60, 20, clock=falling), labels=RACKS)
     assert [(e.fact, e.value, e.clock) for e in found.drifts] == [("rack", "r3", True)]
     assert "becoming slower: rack r3 (10 hosts): clock " in found.answer() and not found.slow and not found.effects
     assert "rack r3, period of the clock" in report.page(found, "rack")
-    alone: Level = lambda i, day: low(-1)(i, day) * (1 - 0.05 * day / 19 * (i == 4))  # noqa: E731
+    alone = clock(lambda i, day: 1 - 0.05 * day / 19 * (i == 4))
     found = analyse(fill(Dataset(dataset.path.parent / "alone"), 60, 20, clock=alone))
     assert [(h.name, h.by_clock) for h in found.drifting] == [("n004", True)] and not found.slow
     assert "1 becomes slower (n004: its clock becomes 4.9 % lower)" in found.answer()
@@ -201,7 +180,7 @@ def test_where_no_elasticity_is_known_a_clock_accuses_nobody_per_cycle(dataset: 
         found = analyse(fill(one, 40, 12, clock=low(7, by), **known))  # type: ignore[arg-type]
         assert [(h.name, h.by_clock) for h in found.slow] == [("n007", True)] and not found.faster
         assert "; per cycle inconclusive (" in found.slow[0].reason
-    low_kernel: Level = lambda i, day: low(-1)(i, day) * (0.93 if i % 2 else 1)  # noqa: E731
+    low_kernel = clock(lambda i, _: 0.93 if i % 2 else 1)
     kernels = Dataset(dataset.path.parent / "kernels")
     facts = lambda i, _: {"kernel_release": "6.6" if i % 2 else "6.1"}  # noqa: E731
     found = analyse(fill(kernels, 40, 6, facts=facts, clock=low_kernel, **known))  # type: ignore[arg-type]
@@ -222,7 +201,7 @@ def test_datasets_without_clocks_are_judged_as_before(dataset: Dataset) -> None:
 
 
 def test_a_rollout_is_compared_at_one_clock(dataset: Dataset) -> None:
-    fill(dataset, 40, 6, clock=lambda i, day: low(9, 0.9 if day >= 3 else 1)(i, day) * (0.93 if day >= 3 else 1))
+    fill(dataset, 40, 6, clock=clock(lambda i, day: (0.93 * 0.9 if i == 9 else 0.93) if day >= 3 else 1))
     found = rollout.compare(dataset, "..2026-11-03", "2026-11-04..")
     assert found.verdict == "PASS" and not found.odd
     assert "; the clock was 7.0% lower after (-7.0% to -7.0%): cases are compared at one clock" in found.answer()
@@ -233,7 +212,7 @@ def test_a_rollout_is_compared_at_one_clock(dataset: Dataset) -> None:
 @pytest.mark.parametrize(("elasticity", "verdict"), [(0.0, "PASS"), (1.0, "UNDECIDED")])
 def test_a_rollout_at_a_lower_clock_of_unknown_effect(dataset: Dataset, elasticity: float, verdict: str) -> None:
     """Costs that are as before are not dearer per cycle, whatever the clock does to them."""
-    clock: Level = lambda i, day: low(-1)(i, day) * (0.9 if day >= 3 else 1)  # noqa: E731
-    fill(dataset, 40, 6, clock=clock, elasticity=elasticity, figure=UNKNOWN)
+    lower = clock(lambda _, day: 0.9 if day >= 3 else 1)
+    fill(dataset, 40, 6, clock=lower, elasticity=elasticity, figure=UNKNOWN)
     found = rollout.compare(dataset, "..2026-11-03", "2026-11-04..")
     assert found.verdict == verdict and all(c.low < 1 < c.high for c in found.changes)

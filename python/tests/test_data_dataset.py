@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
+import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from switchcost import _program
 from switchcost.fleet import dataset as module
-from switchcost.fleet.dataset import Added, Already, Compacted, Dataset, SetAside
-from switchcost.fleet.rows import SCHEMAS, _exports
+from switchcost.fleet.dataset import Dataset, SetAside
+from switchcost.fleet.rows import SCHEMAS, exports
 from switchcost.fleet.submission import FleetError, Submission
 
 ROOT = Path(__file__).parents[2]
@@ -32,11 +32,6 @@ except FileNotFoundError as error:
     pytest.skip(f"skipped: {error}", allow_module_level=True)
 
 
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    return Dataset(tmp_path / "fleet")
-
-
 def changed(path: Path, **header: object) -> Path:
     """The ring's run file with these fields in its header."""
     first, rest = RING.read_text().split("\n", 1)
@@ -46,29 +41,37 @@ def changed(path: Path, **header: object) -> Path:
     return path
 
 
+def add(dataset: Dataset, *files: Path, host: str | None = "n1") -> list[str]:
+    """Gives these files to the dataset; what it says: "new", "there", or why a file was set aside."""
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [Path(folder, f"{number}-{file.name}") for number, file in enumerate(files)]
+        for file, copy in zip(files, copies):
+            shutil.copy(file, copy)
+        results = dataset.add_all([(copy, host) for copy in copies])
+    return [one.reason if isinstance(one, SetAside) else ["there", "new"][one.is_new] for one in results]
+
+
 def rows(dataset: Dataset, table: str) -> int:
     with dataset.connect() as connection:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
 def test_a_run_collected_twice_is_one(dataset: Dataset) -> None:
-    assert isinstance(dataset.add(RING, host="n1"), Added)
-    assert dataset.add(RING, host="n1") == Already("n1", RUN)
-    assert isinstance(dataset.add(RING, host="n2"), Added)
-    assert isinstance(dataset.add(TRIALS, host="n1"), Added)
-    assert dataset.compact() == Compacted(3, [])
+    assert add(dataset, RING, RING, TRIALS) == ["new", "there", "new"]
+    assert add(dataset, RING, host="n2") == ["new"]
+    assert dataset.compact() == (3, [])
     before = {f: f.read_bytes() for f in dataset.path.rglob("*.parquet")}
-    dataset.add(RING, host="n2")
-    assert dataset.compact() == Compacted(0, [])
+    assert add(dataset, RING, host="n2") == ["there"]
+    assert dataset.compact() == (0, [])
     assert before == {f: f.read_bytes() for f in dataset.path.rglob("*.parquet")}
     assert rows(dataset, "machines") == 3
     assert (dataset.path / f"runs/n1/{RUN}.jsonl").read_bytes() == RING.read_bytes()
 
 
 def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     dataset.compact()
-    _, summary, _ = _exports(RING, 1 << 20)
+    _, summary, _ = exports(RING)
     with dataset.connect() as connection:
         found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
         assert found
@@ -83,8 +86,6 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     (files / "garbage.jsonl").write_bytes(b"\x1b]0;owned\x07 \xff\xfe not a run\n")
     (files / "empty.jsonl").touch()
     (files / "deep.jsonl").write_text("[" * 100_000)
-    (files / "link.jsonl").symlink_to("/etc/passwd")
-    os.mkfifo(files / "fifo.jsonl")
     (files / "cut.jsonl").write_text(RING.read_text().replace('"sample":{"case":0', '"sample":{"case":"x"'))
     changed(files / "newer.jsonl", host="n1", schema=99)
     changed(files / "path.jsonl", host="n1", run="../../../tmp/x")
@@ -92,37 +93,36 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     changed(files / "escape.jsonl", host="n\x1b[31m1")
     changed(files / "late.jsonl", run="late", host="n1", started="9999-12-31T23:59:59Z")
     changed(files / "x\x1b[2Jx.jsonl", host="<script>alert(1)</script>")
-    reasons = {}
-    for file in sorted(files.iterdir()):
-        result = dataset.add(file)
-        assert isinstance(result, SetAside), file
-        reasons[file.name] = result.reason
-        assert (dataset.path / "set-aside" / result.name).is_file()
-        assert (dataset.path / "set-aside" / f"{result.name}.reason").read_text().rstrip("\n").isprintable()
+    sent = sorted(files.iterdir())
+    reasons = dict(zip([file.name for file in sent], add(dataset, *sent, host=None)))
+    assert not {"new", "there"} & set(reasons.values())
+    kept = {file.name for file in (dataset.path / "set-aside").iterdir()}
+    assert kept == {name + end for name in kept for end in ("", ".reason") if not name.endswith(".reason")}
+    assert len(kept) == 2 * len(sent)
+    assert all(f.read_text().rstrip("\n").isprintable() for f in (dataset.path / "set-aside").glob("*.reason"))
     assert reasons["late.jsonl"] == "its start is in the year 9999"
-    assert reasons["link.jsonl"] == reasons["fifo.jsonl"] == "not a regular file"
     assert "schema" in reasons["newer.jsonl"]
     assert "not a run id" in reasons["path.jsonl"] and "not a host name" in reasons["host.jsonl"]
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     (dataset.path / "runs/n1/late.jsonl").write_bytes((files / "late.jsonl").read_bytes())
-    done = dataset.compact()
-    assert done.runs == 1 and [a.reason for a in done.set_aside] == ["its start is in the year 9999"]
+    runs, set_aside = dataset.compact()
+    assert runs == 1 and [one.reason for one in set_aside] == ["its start is in the year 9999"]
     assert rows(dataset, "machines") == 1
     shown = "".join(f.name for f in dataset.path.rglob("*")) + "".join(reasons.values())
     assert shown.isprintable()
     assert {p.name for p in tmp_path.iterdir()} == {"fleet", "in"}
 
 
-def test_a_file_without_end_is_cut_short(tmp_path: Path) -> None:
-    dataset = Dataset(tmp_path / "fleet", max_bytes=10_000)
-    assert dataset.add("/dev/zero", host="n1") == SetAside("n1-e3b0c442-zero", "not a regular file")
+def test_of_a_file_that_is_too_long_the_start_is_kept(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     big = tmp_path / "big.jsonl"
     with open(big, "wb") as file:
-        file.truncate(10 << 40)
-    assert "longer than 10000 bytes" in str(dataset.add(big, host="n1"))
-    many = Dataset(tmp_path / "fleet", max_rows=3).add(RING, host="n1")
-    assert isinstance(many, SetAside) and many.reason == "more than 3 lines"
-    assert sum(f.stat().st_size for f in dataset.path.rglob("*") if f.is_file()) < 1 << 20
+        file.truncate(3 << 20)
+    monkeypatch.setattr(module, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(module, "MAX_ROWS", 3)
+    assert add(dataset, big, RING) == ["longer than 20000 bytes", "more than 3 lines"]
+    assert max(f.stat().st_size for f in dataset.path.glob("set-aside/*")) == 1 << 20
 
 
 def test_many_files_at_once_are_as_one_after_the_other(
@@ -134,31 +134,29 @@ def test_many_files_at_once_are_as_one_after_the_other(
     start.write_text("".join(lines[:-6]))
     broken.touch()
     changed(other, name="another")
-    files = [start, RING, start, other, broken, RING]
-    results = dataset.add_all([(file, "n1") for file in files])
-    assert [type(result) for result in results] == [Added, Added, Already, SetAside, SetAside, Already]
+    new, longer, shorter, *aside, same = add(dataset, start, RING, start, other, broken, RING)
+    assert [new, longer, shorter, same] == ["new", "new", "there", "there"] and not {"new", "there"} & {*aside}
     # The longer file came in a batch of its own here: the rows of the shorter one were there by then.
-    assert [type(r) for r in dataset.add_all([(f, "n2") for f in [start, TRIALS, TRIALS, TRIALS, RING]])][-1] is Added
-    assert dataset.compact().set_aside == []
+    assert add(dataset, start, TRIALS, TRIALS, TRIALS, RING, host="n2")[-1] == "new"
+    assert dataset.compact()[1] == []
     with dataset.connect() as connection:
         counts = connection.execute("SELECT host, run, count(*) FROM samples GROUP BY ALL ORDER BY ALL").fetchall()
     alone = Dataset(tmp_path / "alone")
-    alone.add(RING, host="n1")
+    add(alone, RING)
     alone.compact()
     assert [n for host, run, n in counts if run == RUN] == [rows(alone, "samples")] * 2
     # Killed before the rows were written: the next compaction reads the file.
     monkeypatch.setattr(Dataset, "_write_new", lambda *_: None)
-    dataset.add(RING, host="n3")
+    add(dataset, RING, host="n3")
     monkeypatch.undo()
-    assert dataset.compact() == Compacted(1, []) and rows(dataset, "machines") == 4
+    assert dataset.compact() == (1, []) and rows(dataset, "machines") == 4
     assert sorted(p.name for p in dataset.path.iterdir()) == [".lock", "parquet", "runs", "set-aside"]
 
 
 def test_someone_elses_run_id_replaces_nothing(dataset: Dataset, tmp_path: Path) -> None:
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     other = changed(tmp_path / "other.jsonl", name="mine")
-    result = dataset.add(other, host="n1")
-    assert isinstance(result, SetAside) and "another run with the id" in result.reason
+    assert add(dataset, other) == [f"another run with the id {RUN} of host n1 is in the dataset"]
     assert (dataset.path / f"runs/n1/{RUN}.jsonl").read_bytes() == RING.read_bytes()
 
 
@@ -166,20 +164,19 @@ def test_a_run_that_was_resumed_takes_the_place_of_its_start(dataset: Dataset, t
     lines = RING.read_text().splitlines(keepends=True)
     start = tmp_path / "start.jsonl"
     start.write_text("".join(lines[:-6]))
-    assert isinstance(dataset.add(start, host="n1"), Added)
+    assert add(dataset, start) == ["new"]
     dataset.compact()
     few = rows(dataset, "samples")
-    assert isinstance(dataset.add(RING, host="n1"), Added)
-    assert isinstance(dataset.add(start, host="n1"), Already)
-    assert dataset.compact().runs == 1
+    assert add(dataset, RING, start) == ["new", "there"]
+    assert dataset.compact() == (1, [])
     assert rows(dataset, "samples") == few + 5 and rows(dataset, "machines") == 1
 
 
 def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     dataset.compact()
     before = {t: rows(dataset, t) for t in SCHEMAS}
-    dataset.add(RING, host="n2")
+    add(dataset, RING, host="n2")
     settle = module._settle
 
     def full(beside: Path, target: Path) -> None:
@@ -193,7 +190,7 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
     assert {t: rows(dataset, t) for t in ("cases", "machines")} == {t: before[t] for t in ("cases", "machines")}
     monkeypatch.undo()
     (dataset.path / ".work-left").mkdir()
-    assert dataset.compact().runs == 1
+    assert dataset.compact() == (1, [])
     assert {t: rows(dataset, t) for t in SCHEMAS} == {t: 2 * n for t, n in before.items()}
     assert not list(dataset.path.glob(".work-*"))
 
@@ -201,40 +198,25 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
 def test_columns_of_older_versions_have_todays_names(dataset: Dataset) -> None:
     """Alone, beside files of this version, and merged with them."""
     start = datetime(2026, 11, 21, tzinfo=timezone.utc)
-    old = {
-        "host": "old",
-        "run": "r",
-        "started": start,
-        "program": "0.1.0 543983 None",
-        "ended": "precise",
-        "kernel": "5.10",
-        "command_line": "quiet",
-        "cpus": 4,
-        "smt": "on",
-        "governor": "performance",
-        "boost": "true",
-        "transparent_huge_pages": "never",
-        "microcode": "0x1",
-    }
-    names = (
-        "build_version build_commit build_target end_reason kernel_release kernel_command_line cpus_online smt_control"
-    )
-    names += " frequency_governor boost thp_enabled microcode"
+    old = {"host": "old", "run": "r", "started": start, "program": "0.1.0 543983 None", "ended": "precise"}
+    old |= {"kernel": "5.10", "command_line": "quiet", "cpus": 4, "smt": "on", "governor": "performance"}
+    old |= {"boost": "true", "transparent_huge_pages": "never", "microcode": "0x1"}
+    columns = """build_version, build_commit, build_target, end_reason, kernel_release, kernel_command_line,
+        cpus_online, smt_control, frequency_governor, boost, thp_enabled, microcode"""
     today = ("0.1.0", "543983", None, "precise", "5.10", "quiet", 4, "on", "performance", True, "never", "0x1")
 
     def found() -> tuple[object, ...]:
         with dataset.connect() as connection:
-            columns = ", ".join(names.split())
             return tuple(connection.execute(f"SELECT {columns} FROM machines WHERE host = 'old'").fetchall()[0])
 
     file = dataset.parquet / "machines/date=2026-11-21/data.parquet"
     file.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist([old]), file)
     assert found() == today
-    dataset.add(TRIALS, host="n1")
+    add(dataset, TRIALS)
     dataset.compact()
     assert rows(dataset, "machines") == 2 and found() == today
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     dataset.compact()
     assert rows(dataset, "machines") == 3 and found() == today
     assert pq.read_schema(file).names == SCHEMAS["machines"].names
@@ -248,7 +230,7 @@ def test_columns_of_older_versions_have_todays_names(dataset: Dataset) -> None:
 
 
 def test_who_never_answered(dataset: Dataset) -> None:
-    dataset.add(RING, host="n1")
+    add(dataset, RING)
     dataset.compact()
     asked = Submission.new(dataset.path, "slurm", ["measure"], "switchcost")
     asked.hosts, asked.time = ["n1", "n2"], "2026-11-21T22:00:00Z"
@@ -268,14 +250,14 @@ def test_a_folder_that_cannot_be_a_dataset(tmp_path: Path) -> None:
         Dataset(tmp_path / "a*")
     (tmp_path / "file").touch()
     with pytest.raises(FleetError, match="no folder"):
-        Dataset(tmp_path / "file").add(RING, host="n1")
+        add(Dataset(tmp_path / "file"), RING)
 
 
 def test_the_same_files_by_others(dataset: Dataset) -> None:
     pa = pytest.importorskip("pyarrow.dataset")
     polars = pytest.importorskip("polars")
-    dataset.add(RING, host="n1")
-    dataset.add(TRIALS, host="n2")
+    add(dataset, RING)
+    add(dataset, TRIALS, host="n2")
     dataset.compact()
     for table, schema in SCHEMAS.items():
         folder = dataset.path / "parquet" / table
@@ -289,8 +271,8 @@ def test_spark_reads_it(dataset: Dataset) -> None:
     sql = pytest.importorskip("pyspark.sql", reason="skipped: pyspark is not installed")
     if not shutil.which("java"):
         pytest.skip("skipped: java is not installed")
-    dataset.add(RING, host="n1")
-    dataset.add(TRIALS, host="n2")
+    add(dataset, RING)
+    add(dataset, TRIALS, host="n2")
     dataset.compact()
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()

@@ -206,9 +206,12 @@ def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, c
     (folder / "good.jsonl").write_text(answer)
     (folder / "link.jsonl").symlink_to(folder / "good.jsonl")
     os.mkfifo(folder / "fifo.jsonl")
+    with open(folder / "endless.jsonl", "wb") as file:
+        file.truncate(10 << 40)
     (folder / "\x1b[31mred.jsonl").write_text("no JSON\n{}\n")
-    code, said, why = fleet(capsys, tmp_path / "dataset", "collect", str(folder))
-    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 3 set aside"), said + why
+    code, said, why = fleet(capsys, tmp_path / "dataset", "collect", str(folder), "/dev/zero")
+    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 5 set aside"), said + why
+    assert "endless.jsonl: 10995116277760 bytes, at most" in why and "zero: not a regular file" in why, why
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-#: Seconds that a program has to end after SIGINT: it stores what it measured.
-PATIENCE_S = 5
+#: Seconds that a program has to end after SIGINT: it stores what it measured. If it had one by then, the shorter time.
+MOMENT_S, PATIENCE_S = 0.25, 5.0
 #: The last bytes of standard error are kept.
 _ERRORS_BYTES = 64 * 1024
 
@@ -74,7 +74,7 @@ class Done(NamedTuple):
     process_id: int
     #: As a shell tells it: 128 + n where signal n ended it.
     exit_code: int
-    output: str
+    output: bytes
     errors: str
 
     def error(self) -> ProgramError:
@@ -94,39 +94,45 @@ def call(*arguments: str) -> str:
     done = run(arguments)
     if done.exit_code != 0:
         raise done.error()
-    return done.output
+    return done.output.decode(errors="replace")
 
 
-def run(arguments: Sequence[str], shows_output: bool = False) -> Done:
-    """The same, however it ends. With `shows_output` its standard output is Python's own."""
+def run(arguments: Sequence[str], shows_output: bool = False, most_bytes: int = -1) -> Done:
+    """The same, however it ends; it is ended when it has printed `most_bytes`.
+
+    With `shows_output` its standard output is Python's own.
+    """
     command = [find(), "--color=never", *arguments]
+    output = None if shows_output else subprocess.PIPE
     with tempfile.TemporaryFile() as errors:
-        output = None if shows_output else subprocess.PIPE
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
-        try:
-            printed, _ = process.communicate()
-        except BaseException:
-            _end(process)
-            raise
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors) as process:
+            try:
+                printed = process.stdout.read(most_bytes) if process.stdout else b""
+                if len(printed) == most_bytes:
+                    process.kill()
+                process.wait()
+            except BaseException:
+                _end(process)
+                raise
         size = errors.seek(0, os.SEEK_END)
         errors.seek(max(0, size - _ERRORS_BYTES))
         said = errors.read().decode(errors="replace")
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return Done(command, process.pid, code, (printed or b"").decode(errors="replace"), said)
+    return Done(command, process.pid, code, printed, said)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Asks it to end as Ctrl-C does, so that it stores what it has; then makes it.
 
-    In a terminal it had the signal already, and `communicate` waited for it. A second one ends it at once.
+    In a terminal it has had the signal already, and is given a moment: a second one ends it at once.
     """
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    try:
-        process.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for patience_s, then in ((MOMENT_S, signal.SIGINT), (PATIENCE_S, signal.SIGKILL)):
+        try:
+            process.wait(patience_s)
+            return
+        except subprocess.TimeoutExpired:
+            process.send_signal(then)
+    process.wait()
 
 
 def printable(text: str, length: int = 1000) -> str:

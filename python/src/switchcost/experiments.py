@@ -52,13 +52,11 @@ def _has(options: type) -> Callable[[_Function], _Function]:
     """The function's `**options` are in its signature by name: notebooks complete and show them."""
 
     def with_signature(function: _Function) -> _Function:
-        signature = inspect.signature(function)
+        signature, keyword = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
         parameters = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         for name, of in options.__annotations__.items():
             annotation = getattr(of, "__forward_arg__", of)
-            parameters.append(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            )
+            parameters.append(inspect.Parameter(name, keyword, default=None, annotation=annotation))
         function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return function
 

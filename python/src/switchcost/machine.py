@@ -27,10 +27,6 @@ def _count(items: Any) -> int | None:
     return len(items) if items else None
 
 
-def _in_order(words: Any) -> str:
-    return "; ".join(words or [])
-
-
 def _steppings(models: Any) -> str:
     keys = ("family", "model", "stepping")
     return ", ".join(sorted({"-".join(str(_at(one, key)) for key in keys) for one in models or []}))
@@ -70,7 +66,7 @@ FACTS = (
     Fact("build_target", "str", "header.build.target", "what it was built for"),
     Fact("end_reason", "str", "end", "why the run ended; `killed`: it has no end", _end),
     Fact("noise", "str", "noise.level", "the verdict on the machine's noise"),
-    Fact("noise_reasons", "str", "noise.reasons", "why", _in_order),
+    Fact("noise_reasons", "str", "noise.reasons", "why", lambda words: "; ".join(words or [])),
     Fact("clean_share", "float", "noise.clean_share", "share of slices at full speed"),
     Fact("clock_ghz", "float", "speed[].clock_ghz", "the core's clock as it was measured", _first),
     Fact("load_1_min", "float", "header.machine.load.over_1_min", "load when the run started"),

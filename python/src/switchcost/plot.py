@@ -94,7 +94,5 @@ def _label(row: Mapping[str, Any], telling: list[str]) -> str:
 def _errors(rows: list[dict[str, Any]]) -> list[list[float]]:
     """Distances to both ends of the interval; 0 where there is none."""
 
-    def away(row: Mapping[str, Any], end: str) -> float:
-        return 0.0 if row[end] is None else abs(float(row[end] - row["estimate"]))
-
-    return [[away(row, end) for row in rows] for end in ("low", "high")]
+    ends = [[row["estimate"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
+    return [[abs(end - row["estimate"]) for end, row in zip(of, rows)] for of in ends]

@@ -6,9 +6,10 @@ import glob
 import html
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, overload
 
@@ -27,27 +28,34 @@ _SHOWN = ("title", "command", "quantity", "estimate", "low", "high", "unit")
 
 
 class Tables:
-    """What a run and several runs have in common."""
+    """What a run and several runs have in common. It has the rows of its parts, or tables of its own."""
+
+    _parts: Sequence[Tables] = ()
 
     @property
     def samples(self) -> Table:
         """One row a sample as it was measured (docs/record-format.md), with `run` and `host`."""
-        raise NotImplementedError
+        return self._joined("samples")
 
     @property
     def cases(self) -> Table:
         """One row a case and quantity: `estimate`, `low`, `high`, in `unit`. They are the program's."""
-        raise NotImplementedError
+        return self._joined("cases")
 
     @property
     def machine(self) -> Table:
         """One row a run: the machine, the program and the conditions of the run."""
-        raise NotImplementedError
+        return self._joined("machine")
 
     @property
     def answer(self) -> str:
         """What it says, as the program puts it."""
-        raise NotImplementedError
+        return " ".join(part.answer for part in self._parts[:4]) + (" ..." if len(self._parts) > 4 else "")
+
+    def _joined(self, table: str) -> Table:
+        # Each is a process of its own, which this one waits for.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return tables.joined(pool.map(attrgetter(table), self._parts))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draws the estimates with their intervals, by working set, ring size or case, whichever varies.
@@ -88,8 +96,8 @@ class Run(Tables):
     @property
     def host(self) -> str | None:
         """Name of the host; None if it was left out (`anonymous`)."""
-        host = self.record["header"].get("host")
-        return host if isinstance(host, str) else None
+        host: str | None = self.record["header"].get("host")
+        return host
 
     @property
     def experiment(self) -> str:
@@ -121,7 +129,7 @@ class Runs(Tables, Sequence[Run]):
     """Several runs, in order. Its tables have the rows of all."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
-        self._runs = tuple(runs)
+        self._parts = self._runs = tuple(runs)
 
     @overload
     def __getitem__(self, at: int) -> Run: ...
@@ -132,27 +140,6 @@ class Runs(Tables, Sequence[Run]):
 
     def __len__(self) -> int:
         return len(self._runs)
-
-    @property
-    def samples(self) -> Table:
-        return self._joined(lambda run: run.samples)
-
-    @property
-    def cases(self) -> Table:
-        return self._joined(lambda run: run.cases)
-
-    @property
-    def machine(self) -> Table:
-        return self._joined(lambda run: run.machine)
-
-    @property
-    def answer(self) -> str:
-        return " ".join(run.answer for run in self._runs[:4]) + (" ..." if len(self) > 4 else "")
-
-    def _joined(self, of: Callable[[Run], Table]) -> Table:
-        # Each is a process of its own, which this one waits for.
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return tables.joined(pool.map(of, self._runs))
 
     def __repr__(self) -> str:
         return f"<switchcost.Runs: {len(self)} runs>"
@@ -170,24 +157,20 @@ def read(*sources: Source) -> Runs:
 
 def _runs_of(source: Source) -> list[Run]:
     text = os.fspath(source)
+    found: Sequence[str | Path]
     if os.path.isdir(text):
-        folder = Path(text)
         # A dataset has them by host.
-        files = sorted(folder.glob("runs/*/*.jsonl")) or sorted(folder.glob("*.jsonl"))
-        if not files:
-            raise FileNotFoundError(f"{printable(text)}: no run file (*.jsonl) is in it, or in its runs/HOST/")
-        return [_of_file(str(file)) for file in files]
-    if "/" in text or text.endswith(".jsonl") or isinstance(source, os.PathLike):
+        found = sorted(Path(text).glob("runs/*/*.jsonl")) or sorted(Path(text).glob("*.jsonl"))
+        missing = "no run file (*.jsonl) is in it, or in its runs/HOST/"
+    elif "/" in text or text.endswith(".jsonl") or isinstance(source, os.PathLike):
         found = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
-        if not found:
-            raise FileNotFoundError(f"{printable(text)}: no such run file")
-        return [_of_file(file) for file in found]
-    # Another run may be the `last` one by the time that a table is asked for.
-    return [Run(Run(text).name)]
-
-
-def _of_file(path: str) -> Run:
-    return Run(os.path.abspath(path))
+        missing = "no such run file"
+    else:
+        # Another run may be the `last` one by the time that a table is asked for.
+        return [Run(Run(text).name)]
+    if not found:
+        raise FileNotFoundError(f"{printable(text)}: {missing}")
+    return [Run(os.path.abspath(file)) for file in found]
 
 
 def machine_row(record: dict[str, Any], name: str | None) -> Table:

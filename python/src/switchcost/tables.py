@@ -6,9 +6,10 @@ import csv
 import datetime
 import html
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from switchcost._program import printable
 from switchcost.machine import FACTS
 
 if TYPE_CHECKING:
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-#: Columns that are no text, by kind. Times (`_ns`, `_us`), sizes (`_bytes`) and counts are whole numbers.
+#: Columns that are no text, by kind. Besides, times (`_ns`, `_us`) and sizes (`_bytes`) are whole numbers.
 _KINDS = {
-    "int": """case round sample members work_bytes stride_bytes hops elapsed_ns user_ns system_ns voluntary involuntary
-        migrations minor_faults major_faults steal_ns laps cpu_ns setup_ns priority slice_laps waited_ns huge_page_bytes
-        cpu primes bytes values timer_slack_ns cpu_latency_us command exit_code signal real_ns max_resident_bytes
-        input_blocks output_blocks run_delay_ns run_delay_covered_cpu_ns read_call_bytes write_call_bytes
-        storage_read_bytes storage_write_bytes cancelled_write_bytes peak_threads_seen at_exec_resident_bytes
-        at_exec_minor_faults at_exec_cpu_ns orphans_ended left_behind rounds file_bytes""",
+    "int": """case round sample members hops voluntary involuntary migrations minor_faults major_faults laps priority
+        slice_laps cpu primes bytes values command exit_code signal input_blocks output_blocks peak_threads_seen
+        at_exec_minor_faults orphans_ended left_behind rounds""",
     "float": "total mean sd min p50 p99 max estimate value low high spread cycles elasticity elasticity_error",
     "bool": "huge_pages interrupted dynamic_preemption",
     "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
@@ -36,12 +34,13 @@ _UNITS = {"ns": "ns", "us": "us", "bytes": "bytes", "ghz": "GHz", "share": "shar
 _MOST_ROWS = 20
 
 _ARROW = {"int": "int64", "float": "float64", "bool": "bool_", "str": "string"}
+_POLARS = {"int": "Int64", "float": "Float64", "bool": "Boolean", "str": "String"}
 _PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "string", "time": "datetime64[ns, UTC]"}
 
 
 def kind(column: str) -> str:
     """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
-    return _KIND_OF.get(column, "str")
+    return _KIND_OF.get(column) or ("int" if unit(column) in ("ns", "us", "bytes") else "str")
 
 
 def arrow_type(column: str) -> pyarrow.DataType:
@@ -97,34 +96,23 @@ class Table:
         """An Arrow table: int64, double, bool, string, list<int64>, timestamp[us, UTC]; units are in the metadata."""
         import pyarrow
 
-        fields = [
-            pyarrow.field(name, arrow_type(name), metadata={"unit": of} if (of := unit(name)) else None)
-            for name in self._columns
-        ]
+        units = {name: {"unit": of} for name, of in self.units.items()}
+        fields = [pyarrow.field(name, arrow_type(name), metadata=units.get(name)) for name in self._columns]
         return pyarrow.table(self._columns, schema=pyarrow.schema(fields))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame: Int64, float64, boolean, string, datetime64[ns, UTC], so that what is missing stays missing."""
         import pandas
 
-        series = {
-            name: pandas.Series(values, dtype=_PANDAS.get(kind(name), "object"))
-            for name, values in self._columns.items()
-        }
-        return pandas.DataFrame(series)
+        types = {name: _PANDAS.get(kind(name), "object") for name in self._columns}
+        return pandas.DataFrame({name: pandas.Series(of, dtype=types[name]) for name, of in self._columns.items()})
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame: Int64, Float64, Boolean, String, List(Int64), Datetime(us, UTC)."""
         import polars
 
-        types: dict[str, Any] = {
-            "int": polars.Int64,
-            "float": polars.Float64,
-            "bool": polars.Boolean,
-            "str": polars.String,
-            "ints": polars.List(polars.Int64),
-            "time": polars.Datetime("us", "UTC"),
-        }
+        types: dict[str, Any] = {of: getattr(polars, name) for of, name in _POLARS.items()}
+        types |= {"ints": polars.List(polars.Int64), "time": polars.Datetime("us", "UTC")}
         return polars.DataFrame(self._columns, schema={name: types[kind(name)] for name in self._columns})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -155,34 +143,23 @@ def of_csv(text: str, first: Mapping[str, Any] | None = None) -> Table:
 def joined(tables: Iterable[Table]) -> Table:
     """All rows below each other. A column that one of them lacks is None there."""
     parts = list(tables)
-    names = list(dict.fromkeys(name for part in parts for name in part.columns))
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {name: [] for part in parts for name in part.columns}
     for part in parts:
         given = part.to_dict()
-        for name in names:
-            columns[name].extend(given.get(name) or [None] * len(part))
+        for name, values in columns.items():
+            values.extend(given.get(name) or [None] * len(part))
     return Table(columns)
 
 
-def parse_time(text: str) -> datetime.datetime:
-    """A point in time as the program writes it, `2026-11-24T03:40:21Z`."""
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
-def _value(column: str, text: str) -> Any:
-    if text == "":
-        return None
-    of = kind(column)
+def parse_time(text: object) -> datetime.datetime:
+    """A point in time as the program writes it, such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
     try:
-        if of == "int":
-            return _int64(text)
-        if of == "float":
-            return float(text)
-        if of == "ints":
-            return [_int64(word) for word in text.split()]
-    except ValueError as error:
-        raise ValueError(f"column {column}: {text[:40]!r} is no {of}") from error
-    return text == "true" if of == "bool" else text
+        time = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(datetime.timezone.utc)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
+    if not 2000 <= time.year < 2100:
+        raise ValueError(f"in the year {time.year}")
+    return time
 
 
 def _int64(text: str) -> int:
@@ -190,6 +167,23 @@ def _int64(text: str) -> int:
     if not -(2**63) <= number < 2**63:
         raise ValueError("more than 64 bits")
     return number
+
+
+#: What makes a value of text, by kind.
+_READS: dict[str, Callable[[str], Any]] = {
+    "int": _int64,
+    "float": float,
+    "bool": lambda text: text == "true",
+    "ints": lambda text: [_int64(word) for word in text.split()],
+}
+
+
+def _value(column: str, text: str) -> Any:
+    of = kind(column)
+    try:
+        return _READS.get(of, str)(text) if text else None
+    except ValueError as error:
+        raise ValueError(f"column {column}: {text[:40]!r} is no {of}") from error
 
 
 def to_html(table: Table, only: Sequence[str] | None = None) -> str:

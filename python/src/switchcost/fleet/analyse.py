@@ -26,47 +26,28 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--after: has a rollout made hosts slower? Exit codes: 0; with --fail-above 1 if it has, 3 if that is not "
         "decided; 2 if there is nothing to analyse.",
     )
-    common(parser)
-    parser.add_argument(
-        "--json", metavar="FILE", help="write all that was found as JSON to a file, or - for standard output"
-    )
-    parser.add_argument(
-        "--before", metavar="WHAT", help="runs before a rollout: DATE..DATE, or COLUMN=VALUE of `machines`"
-    )
-    parser.add_argument("--after", metavar="WHAT", help="runs after it, named in the same way")
-    parser.add_argument(
-        "--fail-above", type=share, metavar="SHARE", help="exit with 1 if it is slower by more than this"
-    )
-    parser.add_argument(
-        "--allow-undecided", action="store_true", help="exit with 0 where nothing was decided, in place of 3"
-    )
+    option = common(parser).add_argument
+    option("--json", metavar="FILE", help="write all that was found as JSON to a file, or - for standard output")
+    option("--before", metavar="WHAT", help="runs before a rollout: DATE..DATE, or COLUMN=VALUE of `machines`")
+    option("--after", metavar="WHAT", help="runs after it, named in the same way")
+    option("--fail-above", type=share, metavar="SHARE", help="exit with 1 if it is slower by more than this")
+    option("--allow-undecided", action="store_true", help="exit with 0 where nothing was decided, in place of 3")
 
 
-def common(parser: argparse.ArgumentParser) -> None:
-    """What analyse, report and metrics have in common."""
-    parser.add_argument("--dataset", type=Path, required=True, metavar="DIR", help="folder of the dataset")
-    parser.add_argument(
-        "--labels", type=Path, metavar="FILE", help="labels of hosts as CSV: host,rack,... [default: DATASET/hosts.csv]"
-    )
-    parser.add_argument(
-        "--group-by", metavar="COLUMNS", help=f"columns of `machines` that make a group [default: {','.join(GROUP)}]"
-    )
-    parser.add_argument(
-        "--since", type=date.fromisoformat, default=date.min, metavar="DATE", help="no runs before this day (UTC)"
-    )
-    parser.add_argument(
-        "--until", type=date.fromisoformat, default=date.max, metavar="DATE", help="no runs after this day"
-    )
-    parser.add_argument(
-        "--limit", type=share, default=0.03, metavar="SHARE", help="below this nothing is called slow [default: 3%%]"
-    )
-    parser.add_argument(
-        "--false-alarms",
-        type=share,
-        default=0.05,
-        metavar="SHARE",
-        help="share of sound fleets where a host is called slow [default: 5%%]",
-    )
+def common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The same with the options that analyse, report and metrics have in common."""
+    option, day, group = parser.add_argument, date.fromisoformat, ",".join(GROUP)
+    option("--dataset", type=Path, required=True, metavar="DIR", help="folder of the dataset")
+    said = "labels of hosts as CSV: host,rack,... [default: DATASET/hosts.csv]"
+    option("--labels", type=Path, metavar="FILE", help=said)
+    option("--group-by", metavar="COLUMNS", help=f"columns of `machines` that make a group [default: {group}]")
+    option("--since", type=day, default=date.min, metavar="DATE", help="no runs before this day (UTC)")
+    option("--until", type=day, default=date.max, metavar="DATE", help="no runs after this day")
+    said = "below this nothing is called slow [default: 3%%]"
+    option("--limit", type=share, default=0.03, metavar="SHARE", help=said)
+    said = "share of sound fleets where a host is called slow [default: 5%%]"
+    option("--false-alarms", type=share, default=0.05, metavar="SHARE", help=said)
+    return parser
 
 
 def share(text: str) -> float:
@@ -81,7 +62,8 @@ def opened(arguments: argparse.Namespace) -> Dataset:
     if not arguments.dataset.is_dir():
         raise FleetError(f"{arguments.dataset}: no such folder; `switchcost fleet collect` makes a dataset", 2)
     dataset = Dataset(arguments.dataset)
-    for aside in dataset.compact().set_aside:
+    _, set_aside = dataset.compact()
+    for aside in set_aside:
         print(f"warning: {aside.name} is set aside: {aside.reason}", file=sys.stderr)
     return dataset
 
@@ -109,11 +91,8 @@ def read_labels(path: Path) -> dict[str, dict[str, str]]:
         raise FleetError(f"{path} cannot be read as labels of hosts: {error}") from error
     if rows and "host" not in rows[0]:
         raise FleetError(f"{path}: a column `host` is missing; the first line names the columns, as in host,rack")
-    return {
-        r["host"]: {printable(k, 40): printable(v, 60) for k, v in r.items() if k and k != "host" and v}
-        for r in rows
-        if r["host"]
-    }
+    of_host = ((row.pop("host"), row) for row in rows)
+    return {h: {printable(k, 40): printable(v, 60) for k, v in row.items() if k and v} for h, row in of_host if h}
 
 
 def write(path: str, text: str) -> None:

@@ -16,9 +16,8 @@ SUBCOMMANDS = ("submit", "status", "collect", "analyse", "report", "metrics")
 def main(words: list[str] | None = None) -> int:
     """Runs a command line; returns the exit code."""
     words = sys.argv[1:] if words is None else words
-    parser = argparse.ArgumentParser(
-        prog="switchcost fleet", description="Measure many hosts with an engine that exists, and find the odd one."
-    )
+    said = "Measure many hosts with an engine that exists, and find the odd one."
+    parser = argparse.ArgumentParser(prog="switchcost fleet", description=said)
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     modules: dict[str, ModuleType] = {}
     for name in SUBCOMMANDS:
@@ -35,12 +34,8 @@ def main(words: list[str] | None = None) -> int:
     arguments.command = words[end + 1 :]
     try:
         return int(modules[arguments.subcommand].run(arguments))
-    except FleetError as error:
-        return failed(str(error), error.code)
-    except ProgramError as error:
-        return failed(str(error), error.exit_code)
-    except OSError as error:
-        return failed(str(error), 1)
+    except (FleetError, ProgramError, OSError) as error:
+        return failed(str(error), getattr(error, "exit_code", 1))
     except KeyboardInterrupt:
         return 130
 

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from .._program import printable
-from .dataset import AT_ONCE, Added, Already, Dataset, SetAside
+from .dataset import AT_ONCE, Dataset, Kept, SetAside
 from .engines import engine
-from .submission import HOST, FleetError, Incomplete, Submission, opened, submissions
+from .submission import HOST, FleetError, Submission, Unreadable, opened, submissions
 
 LONGEST_LINE = 64 << 20
 
 
 @dataclass
-class Taken:
-    added: int = 0
-    already: int = 0
-    hosts: set[str] = field(default_factory=set)
-    aside: list[str] = field(default_factory=list)  # what was set aside, and why
+class Answer:
+    """A file of runs that is to be taken; `parts` are the runs, in files of their own."""
+
+    path: Path
+    parts: list[Path]
+    host: str | None = None
+    submission: Submission | None = None
+    broken: str = ""
 
 
 def add(subparsers: Any) -> None:
@@ -43,83 +46,69 @@ def run(arguments: argparse.Namespace) -> int:
     asked = submissions(arguments.dataset.resolve())
     if not asked and not arguments.path:
         raise FleetError(f"{arguments.dataset} has no submission: name the files or folders to collect", 2)
-    taken, troubles = Taken(), []
-    dataset = Dataset(arguments.dataset)
-    for submission in asked:
-        if submission.answered() != set(submission.hosts):
-            try:
-                engine(submission.engine).fetch(submission)
-            except FleetError as error:
-                # What is here can be taken all the same.
-                troubles.append(str(error))
-        take_answers(dataset, submission, taken)
+    taken: list[Kept | str] = []
+    troubles, dataset = [], Dataset(arguments.dataset)
     with tempfile.TemporaryDirectory() as work:
+        for submission in asked:
+            if submission.answered() != set(submission.hosts):
+                try:
+                    engine(submission.engine).fetch(submission)
+                except FleetError as error:
+                    # What is here can be taken all the same.
+                    troubles.append(str(error))
+            taken += take(dataset, answers_of(submission, Path(work)))
         for path in arguments.path:
-            for _ in take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)), taken):
-                pass
-    runs = f"{counted(taken.added, 'run')} of {counted(len(taken.hosts), 'host')} collected"
-    print(f"{runs}, {taken.already} there already, {len(taken.aside)} set aside")
+            taken += take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)))
+    aside = [one for one in taken if isinstance(one, str)]
+    new = [one for one in taken if isinstance(one, Kept) and one.is_new]
+    runs = f"{counted(len(new), 'run')} of {counted(len({one.host for one in new}), 'host')} collected"
+    print(f"{runs}, {len(taken) - len(aside) - len(new)} there already, {len(aside)} set aside")
     if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
         of = counted(len(asked[-1].hosts), "host")
         print(f"{missing} of {of} not yet: `switchcost fleet status` says which and why")
-    for line in [*taken.aside, *troubles]:
+    for line in [*aside, *troubles]:
         print(line, file=sys.stderr)
-    return 1 if taken.aside or troubles else 0
+    return 1 if aside or troubles else 0
 
 
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-@dataclass
-class Answer:
-    """A file of runs that is to be taken; `parts` are the runs."""
+def take(dataset: Dataset, answers: Iterator[Answer]) -> Iterator[Kept | str]:
+    """Takes answers, many at a time; gives each run, or why something was set aside.
 
-    path: Path
-    parts: list[Path]
-    host: str | None = None
-    submission: Submission | None = None
-    broken: str = ""
-
-
-def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> Iterator[tuple[Answer, list[str]]]:
-    """Takes answers, many at a time. Gives each with what was set aside of it; its host has answered if not all was."""
+    A host has answered if not all of what it sent was set aside.
+    """
     while batch := list(islice(answers, AT_ONCE)):
         results = iter(dataset.add_all([(part, answer.host) for answer in batch for part in answer.parts]))
         for answer in batch:
-            aside = [f"{printable(str(answer.path))}: {answer.broken}"] if answer.broken else []
-            good = False
-            for part in answer.parts:
-                part.unlink()
-                result = next(results)
-                if isinstance(result, SetAside):
-                    aside.append(f"{printable(str(answer.path))}: {result.reason}")
-                    continue
-                good = True
-                taken.hosts |= {result.host} if isinstance(result, Added) else set()
-                taken.added += isinstance(result, Added)
-                taken.already += isinstance(result, Already)
-            taken.aside += aside
-            if good and answer.submission and answer.host in answer.submission.hosts:
-                (answer.submission.folder / f"{answer.host}.collected").touch()
-                yield answer, []
-            else:
-                yield answer, aside
+            of = list(islice(results, len(answer.parts)))
+            kept = [one for one in of if isinstance(one, Kept)]
+            reasons = [one.reason for one in of if isinstance(one, SetAside)]
+            aside = [f"{printable(str(answer.path))}: {why}" for why in [*filter(None, [answer.broken]), *reasons]]
+            yield from kept
+            yield from aside
+            if answer.submission and answer.host in answer.submission.hosts:
+                settle(answer.submission, answer.host, answer.path, bool(kept), aside)
 
 
-def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None:
-    with tempfile.TemporaryDirectory() as work:
-        for answer, aside in take(dataset, answers_of(submission, Path(work)), taken):
-            if not aside:
-                # Missing: another collection runs, too.
-                answer.path.unlink(missing_ok=True)
-                continue
-            # Not answered: so it is asked again. The dataset keeps what it has set aside.
-            try:
-                answer.path.replace(answer.path.with_suffix(".bad"))
-                submission.note(str(answer.host), aside)
-            except OSError as error:
-                print(f"{answer.path}: {error.strerror}: move it away", file=sys.stderr)
+def settle(submission: Submission, host: str, path: Path, has_answered: bool, aside: list[str]) -> None:
+    """Notes that a host has answered. What it sent to the submission's folder goes, or else it is asked again."""
+    if has_answered:
+        (submission.folder / f"{host}.collected").touch()
+    if path != submission.result(host):
+        return
+    try:
+        if has_answered or not aside:
+            # Missing: another collection runs, too.
+            path.unlink(missing_ok=True)
+        else:
+            # The dataset keeps what it has set aside.
+            path.replace(path.with_suffix(".bad"))
+            submission.note(host, aside)
+    except OSError as error:
+        print(f"{path}: {error.strerror}: move it away", file=sys.stderr)
 
 
 def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
@@ -131,9 +120,9 @@ def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
             with opened(path) as file:
                 parts, answer = split(file, work, host)
             if answer is None:
-                raise Incomplete("it ends before its last line")
+                raise Unreadable("it ends before its last line")
             yield Answer(path, parts, host, submission)
-        except Incomplete as error:
+        except Unreadable as error:
             yield Answer(path, [], host, submission, f"{error}; the same `submit` asks {host} again")
 
 
@@ -148,7 +137,7 @@ def in_files(path: Path, asked: dict[str, Submission], work: Path) -> Iterator[A
                     parts, answer = split(file, work, f"{next(numbers)}")
                     of = answer or {}
                     yield Answer(file_path, parts, of.get("host"), asked.get(of.get("submission", "")))
-        except Incomplete as error:
+        except Unreadable as error:
             yield Answer(file_path, [], broken=str(error))
 
 
@@ -160,23 +149,19 @@ def split(file: IO[bytes], work: Path, name: str) -> tuple[list[Path], dict[str,
     """
     parts: list[Path] = []
     out: IO[bytes] | None = None
-    try:
+    with ExitStack() as open_part:
         while line := file.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
-                raise Incomplete(f"a line of over {LONGEST_LINE} bytes")
+                raise Unreadable(f"a line of over {LONGEST_LINE} bytes")
             if line.startswith(b'{"answer":'):
                 return parts, answer_of(line)
             if line.startswith(b'{"header":') or (out is None and line.startswith(b"{")):
-                if out:
-                    out.close()
+                open_part.close()
                 parts.append(work / f"{name}-{len(parts) + 1}.jsonl")
-                out = open(parts[-1], "wb")  # noqa: SIM115
+                out = open_part.enter_context(open(parts[-1], "wb"))
             if out and line.startswith(b"{"):
                 out.write(line)
-        return parts, None
-    finally:
-        if out:
-            out.close()
+    return parts, None
 
 
 def answer_of(line: bytes) -> dict[str, str]:
@@ -186,16 +171,13 @@ def answer_of(line: bytes) -> dict[str, str]:
             return {"host": answer["host"], "submission": answer["submission"]}
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise Incomplete("its last line is not an answer's")
+    raise Unreadable("its last line is not an answer's")
 
 
 def run_files(path: Path) -> Iterator[Path]:
     """The file itself, or all *.jsonl below a folder; links are not followed."""
+    if not path.exists():
+        raise FleetError(f"{path}: no such file or folder", 2)
     if not path.is_dir():
-        if not path.exists():
-            raise FleetError(f"{path}: no such file or folder", 2)
         yield path
-        return
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        yield from (Path(folder) / name for name in sorted(names) if name.endswith(".jsonl"))
+    yield from (file for file in sorted(path.rglob("*.jsonl")) if not file.is_dir())

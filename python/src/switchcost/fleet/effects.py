@@ -19,13 +19,15 @@ COMMON = 0.1
 Facts = dict[str, Any]
 
 
-def effects(fleet: Fleet, level: Level, limit: float, false_alarms: float) -> tuple[list[Effect], Floats]:
+def effects(fleet: Fleet, level: Level, limit: float, false_alarms: float, clock: bool) -> tuple[list[Effect], Floats]:
     """Values of facts whose hosts are slower as a whole; and all values with these, and the groups, taken out."""
     passes: list[tuple[int, Mask, Facts]] = [(g, fleet.group == g, fleet.facts_of) for g in range(len(fleet.keys))]
     passes.append((ALL, fleet.group >= 0, fleet.labels_of))
     tests = max(1, sum(len(set(v[of])) for _, of, facts in passes for v in facts.values()))
     search = _Search(fleet, level, limit, false_alarms / tests / (1 + bool(fleet.clocks)))
     found = [effect for one in passes for effect in search.effects(*one)]
+    for effect in found:
+        effect.clock = clock
     return sorted(found, key=lambda e: -e.ratio), search.rest
 
 

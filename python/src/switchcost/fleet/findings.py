@@ -82,21 +82,26 @@ class Effect:
 class Analysis:
     groups: list[dict[str, Any]]
     hosts: list[Host]
-    slow: list[Host]
-    suspects: list[Host]
-    drifting: list[Host]
-    faster: list[Host]
-    noisy: list[Host]
     effects: list[Effect]
     drifts: list[Effect]
     never_answered: list[str]
     days: int
     limit: float
     false_alarms: float
-    labels: list[str] = field(default_factory=list, repr=False)
-    heat: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict, repr=False)
-    varied: list[dict[str, Any]] = field(default_factory=list)
+    varied: list[dict[str, Any]]
+    labels: list[str] = field(default_factory=list)
+    heat: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        #: Odd hosts by verdict, those that are furthest from the others first.
+        self.odd = {verdict: self._having(verdict) for verdict in ("slow", "looks slow", "becomes slower", "faster")}
+        self.odd["faster"].reverse()
+        self.slow, self.suspects, self.drifting, self.faster = self.odd.values()
+        self.noisy = self._having("too noisy to say")
+
+    def _having(self, verdict: str) -> list[Host]:
+        return sorted((h for h in self.hosts if h.verdict == verdict), key=lambda h: -h.slowness())
 
     def answer(self) -> str:
         """The first line."""
@@ -122,12 +127,7 @@ class Analysis:
         lines = [self.answer(), ""]
         for i, group in enumerate(self.groups):
             lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
-        for title, hosts in (
-            ("slow", self.slow),
-            ("looks slow", self.suspects),
-            ("becomes slower", self.drifting),
-            ("faster", self.faster),
-        ):
+        for title, hosts in self.odd.items():
             for h in hosts[:rows]:
                 lines.append(f"{title}: {h} ({number(h.days, 'day')}, group {h.group + 1})")
             if len(hosts) > rows:
@@ -143,29 +143,19 @@ class Analysis:
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        share = (
-            f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
-        )
-        told = sum(h.clock is not None for h in self.hosts)
-        clocks = (
-            f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}." if told else ""
-        )
-        return f"{share}; below {self.limit:.0%} none is.{clocks}"
+        said = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
+        said += f"; below {self.limit:.0%} none is."
+        if told := sum(h.clock is not None for h in self.hosts):
+            said += f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}."
+        return said
 
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
         for effect in [*lists["effects"], *lists["drifts"]]:
             effect["members"] = effect["members"][:1000]
-        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days}
-        return {
-            "schema": 2,
-            "in_words": self.answer(),
-            **terms,
-            "groups": self.groups,
-            **lists,
-            "never_answered": self.never_answered,
-        }
+        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days, "groups": self.groups}
+        return {"schema": 2, "in_words": self.answer(), **terms, **lists, "never_answered": self.never_answered}
 
 
 def merged(effects: list[Effect]) -> list[Effect]:
@@ -179,9 +169,8 @@ def merged(effects: list[Effect]) -> list[Effect]:
 
 def power(group: dict[str, Any]) -> str:
     """What would be found in a group."""
-    return (
-        f"slower by {group['would_be_found'] - 1:.0%} would be found" if group["judged"] else "too few hosts to judge"
-    )
+    by = group["would_be_found"]
+    return f"slower by {by - 1:.0%} would be found" if by else "too few hosts to judge"
 
 
 def percent(ratio: float | None) -> str:

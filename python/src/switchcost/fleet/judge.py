@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import pictures
 from .dataset import Dataset
 from .effects import effects
 from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
@@ -37,7 +36,7 @@ def analyse(
     of the whole fleet are called slow or becoming slower.
     """
     with dataset.connect() as connection:
-        fleet = Fleet(dataset, connection, labels or {}, group_by or GROUP, since, until)
+        fleet = Fleet(dataset, connection, labels or {}, group_by or GROUP, (since, until))
         return _Judge(fleet, log(1 + limit), false_alarms).analysis()
 
 
@@ -45,106 +44,98 @@ class _Judge:
     def __init__(self, fleet: Fleet, limit: float, false_alarms: float) -> None:
         self.fleet, self.limit, self.false_alarms = fleet, limit, false_alarms
         self.level, self.clock = fleet.levels(fleet.series[""]), fleet.levels(fleet.clocks)
+        self.change, self.clock_change = fleet.trends(fleet.series[""]), fleet.trends(fleet.clocks)
         several = fleet.experiments if len(fleet.experiments) > 1 else []
         self.by_experiment = {e: fleet.levels(fleet.series[e]) for e in several}
         # All experiments together and each, the trend and faster hosts; of clocks the first, the trend and faster ones.
         self.tests = len(fleet.names) * (1 + len(several) + 2 + 3 * bool(fleet.clocks))
-        self.hosts = [Host(n, int(fleet.group[i]), 0, noise=fleet.noise[i]) for i, n in enumerate(fleet.names)]
+        self.hosts = [Host(n, int(fleet.group[i]), int(self.level.days[i])) for i, n in enumerate(fleet.names)]
         for i, host in enumerate(self.hosts):
-            host.days = int(self.level.days[i])
-            host.ratio, host.clock = _ratio(self.level.value[i]), _ratio(-self.clock.value[i])
+            host.noise = fleet.noise[i]
+            host.ratio, host.change = _ratio(self.level.value[i]), _ratio(self.change.value[i])
+            host.clock, host.clock_change = _ratio(-self.clock.value[i]), _ratio(-self.clock_change.value[i])
 
     def analysis(self) -> Analysis:
-        slow_parts, drifts = self._judge_costs()
-        of_clocks, clock_drifts = self._judge_clocks()
-        drifts += clock_drifts
-        drifting, (cases, heat) = self._with("becomes slower"), pictures.heat_map(self.fleet)
-        return Analysis(
+        parts, drifts = self._judge(self.level, self.change, False)
+        of_clocks, clock_drifts = self._judge(self.clock, self.clock_change, True)
+        found = Analysis(
             groups=self._groups(),
             hosts=self.hosts,
-            slow=self._with("slow"),
-            suspects=self._with("looks slow"),
-            drifting=drifting,
-            faster=self._with("faster")[::-1],
-            noisy=self._with("too noisy to say"),
-            effects=sorted(slow_parts + of_clocks, key=lambda e: -e.ratio),
-            drifts=drifts,
+            effects=sorted(parts + of_clocks, key=lambda e: -e.ratio),
+            drifts=drifts + clock_drifts,
             never_answered=self.fleet.dataset.never_answered(),
             days=len({d for course in self.fleet.series[""].values() for d in course.days}),
             limit=exp(self.limit) - 1,
             false_alarms=self.false_alarms,
-            labels=cases,
-            heat=heat,
-            daily=pictures.daily(self.fleet, drifts, drifting),
-            varied=pictures.varied(self.fleet, self.level, self.clock),
+            varied=self.fleet.varied(self.level, self.clock),
         )
+        found.labels, found.heat = self.fleet.by_case()
+        of_what = {False: "", True: ", period of the clock"}
+        courses = [("all hosts (median)", self.fleet.names, False)]
+        for e in found.drifts[:6]:
+            courses.append((f"{words(e.fact, e.value)}{of_what[e.clock]} (median)", e.members, e.clock))
+        courses += [(h.name + of_what[h.by_clock], [h.name], h.by_clock) for h in found.drifting[:6]]
+        found.daily = {name: self.fleet.daily(members, clock) for name, members, clock in courses}
+        return found
 
-    def _with(self, verdict: str) -> list[Host]:
-        return sorted((h for h in self.hosts if h.verdict == verdict), key=lambda h: -h.slowness())
-
-    def _effects(self, level: Level, clock: bool = False) -> tuple[list[Effect], Floats]:
-        found, rest = effects(self.fleet, level, self.limit, self.false_alarms)
-        for effect in found:
-            effect.clock = clock
-        return found, rest
-
-    def _judge_costs(self) -> tuple[list[Effect], list[Effect]]:
-        """What is slow as a whole, and what becomes slower as a whole."""
+    def _judge(self, level: Level, change: Level, clock: bool) -> tuple[list[Effect], list[Effect]]:
+        """Of costs, or of clocks by their period, what is slow as a whole, and what becomes slower as a whole."""
         # A group's slow part is told of as a whole; its hosts are held against each other.
-        found, self.adjusted = self._effects(self.level)
-        change = self.fleet.trends(self.fleet.series[""])
-        drifts, steady = self._effects(change)
-        self._judge_levels({m for e in drifts for m in e.members})
-        for host, by in zip(self.hosts, change.value):
-            host.change = _ratio(by)
-        self._judge_trends(change, steady, drifts)
-        return _without(found, drifts), drifts
+        found, adjusted = effects(self.fleet, level, self.limit, self.false_alarms, clock)
+        drifts, steady = effects(self.fleet, change, self.limit, self.false_alarms, clock)
+        in_drift = {m for e in drifts for m in e.members}
+        judges = self._judge_clocks if clock else self._judge_levels
+        judges(adjusted, in_drift)
+        self._judge_trends(change, steady, drifts, clock)
+        for effect in found:
+            effect.per_cycle_as_others = clock and self._is_alike(effect)
+        known = {(e.fact, e.value) for e in drifts}
+        return [e for e in found if (e.fact, e.value) not in known], drifts
 
-    def _judge_levels(self, in_drift: set[str]) -> None:
+    def _judge_levels(self, adjusted: Floats, in_drift: set[str]) -> None:
         """The verdict of each host: over all experiments together, and in each alone where there are several."""
+        self.adjusted = adjusted
         for experiment, level in {"": self.level, **self.by_experiment}.items():
-            value = level.value - (self.level.value - self.adjusted)
-            for of in self.fleet.known(value):
-                # Far below its group is odd, too, but only of all experiments together.
-                seen, below = excess(value[of], level.error[of]), excess(-value[of], level.error[of])
-                if seen is None or below is None:
-                    continue
-                if not experiment:
-                    self._judge_together(of, seen, below)
-                for i, above, chance in self._odd(of, seen):
-                    host = self.hosts[i]
-                    if host.name not in in_drift and host.verdict not in SLOW:
-                        host.verdict = "slow" if self.level.days[i] >= FEWEST_DAYS else "looks slow"
-                        host.chance, host.ratio = chance, exp(above)
-                        host.experiment, host.reason = experiment or None, self._reason(i)
+            value = level.value - (self.level.value - adjusted)
+            if not experiment:
+                self._judge_together(value, level.error)
+            for i, above, chance in self._found(value, level.error):
+                host = self.hosts[i]
+                if host.name not in in_drift and host.verdict not in SLOW:
+                    host.verdict = "slow" if self.level.days[i] >= FEWEST_DAYS else "looks slow"
+                    host.chance, host.ratio = chance, exp(above)
+                    host.experiment, host.reason = experiment or None, self._reason(i)
         for host in self.hosts:
             if host.verdict == "not judged" and (self.fleet.group == host.group).sum() >= FEWEST_HOSTS:
                 host.verdict, host.reason = "too noisy to say", "no figure at full speed"
             elif host.verdict == "as the others" and host.noise == "unusable":
                 host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
 
-    def _judge_together(self, of: NDArray[np.int64], seen: Excess, below: Excess) -> None:
-        """Of hosts of a group: which could not be found if they were slow, and which are faster."""
-        needed = seen.tail.threshold(self.false_alarms / self.tests) * seen.scale
-        for i, by in zip(of, needed):
-            self.hosts[i].would_be_found = exp(max(by, self.limit))
-            self.hosts[i].verdict = "too noisy to say" if by > TOO_NOISY else "as the others"
-        for i, under, chance in self._odd(of, below):
+    def _judge_together(self, values: Floats, errors: Floats) -> None:
+        """Over all experiments: which hosts could not be found if they were slow, and which are faster."""
+        for of, seen in self._seen(values, errors):
+            needed = seen.tail.threshold(self.false_alarms / self.tests) * seen.scale
+            for i, by in zip(of, needed):
+                self.hosts[i].would_be_found = exp(max(by, self.limit))
+                self.hosts[i].verdict = "too noisy to say" if by > TOO_NOISY else "as the others"
+        for i, under, chance in self._found(-values, errors):
             host = self.hosts[i]
             host.verdict, host.chance = "faster", chance
             host.ratio, host.reason = exp(-under), self._reason(i, -1)
 
-    def _odd(self, of: NDArray[np.int64], seen: Excess) -> Iterator[tuple[int, float, float]]:
-        """Hosts that are above their group beyond chance and the limit: which, by how much, how probable that is."""
-        odd = (seen.value >= self.limit) & (seen.probability * self.tests <= self.false_alarms)
-        for at in np.flatnonzero(odd):
-            yield int(of[at]), float(seen.value[at]), float(seen.probability[at])
+    def _seen(self, values: Floats, errors: Floats) -> Iterator[tuple[NDArray[np.int64], Excess]]:
+        """Of each group that is large enough the hosts that have a value, and how far above the group they are."""
+        for group in range(len(self.fleet.keys)):
+            of = np.flatnonzero((self.fleet.group == group) & ~np.isnan(values))
+            if seen := excess(values[of], errors[of]):
+                yield of, seen
 
     def _found(self, values: Floats, errors: Floats) -> Iterator[tuple[int, float, float]]:
-        for of in self.fleet.known(values):
-            seen = excess(values[of], errors[of])
-            if seen is not None:
-                yield from self._odd(of, seen)
+        """Hosts that are above their group beyond chance and the limit: which, by how much, how probable that is."""
+        for of, seen in self._seen(values, errors):
+            odd = (seen.value >= self.limit) & (seen.probability * self.tests <= self.false_alarms)
+            for at in np.flatnonzero(odd):
+                yield int(of[at]), float(seen.value[at]), float(seen.probability[at])
 
     def _reason(self, i: int, sign: int = 1) -> str:
         """In what alone the host is slow, and what it has that others have not; `sign` is -1 of faster."""
@@ -152,22 +143,12 @@ class _Judge:
         found = [f"in {slow[0]} alone"] if len(slow) == 1 else []
         return "; ".join([*found, *self.fleet.unlike(i)][:3])
 
-    def _judge_clocks(self) -> tuple[list[Effect], list[Effect]]:
-        """The clock by its period, as costs are; a host that is slow per cycle remains so."""
-        found, adjusted = self._effects(self.clock, clock=True)
-        for effect in found:
-            effect.per_cycle_as_others = self._is_alike(effect)
-        change = self.fleet.trends(self.fleet.clocks)
-        drifts, steady = self._effects(change, clock=True)
-        in_drift = {m for e in drifts for m in e.members}
-        for host, by in zip(self.hosts, change.value):
-            host.clock_change = _ratio(-by)
+    def _judge_clocks(self, adjusted: Floats, in_drift: set[str]) -> None:
+        """As costs are judged; a host that is slow per cycle remains so."""
         for sign, verdict in ((1, "slow"), (-1, "faster")):
             for i, above, chance in self._found(sign * adjusted, self.clock.error):
                 if self.hosts[i].name not in in_drift:
                     self._judge_clock(i, sign * above, verdict, chance)
-        self._judge_trends(change, steady, drifts, clock=True)
-        return _without(found, drifts), drifts
 
     def _judge_clock(self, i: int, period: float, verdict: str, chance: float) -> None:
         host = self.hosts[i]
@@ -195,7 +176,7 @@ class _Judge:
         of = f"{percent(exp(value))}, {percent(exp(value - error))} to {percent(exp(value + error))}"
         return f"per cycle {how} ({of})"
 
-    def _judge_trends(self, change: Level, steady: Floats, drifts: list[Effect], clock: bool = False) -> None:
+    def _judge_trends(self, change: Level, steady: Floats, drifts: list[Effect], clock: bool) -> None:
         for effect in drifts:
             for name in effect.members:
                 host = self.hosts[self.fleet.index[name]]
@@ -221,9 +202,3 @@ class _Judge:
 
 def _ratio(logarithm: float) -> float | None:
     return None if np.isnan(logarithm) else exp(logarithm)
-
-
-def _without(effects: list[Effect], drifts: list[Effect]) -> list[Effect]:
-    """Without those that are told as becoming slower."""
-    known = {(e.fact, e.value) for e in drifts}
-    return [e for e in effects if (e.fact, e.value) not in known]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .analyse import analysed, common, write
 from .dataset import Dataset
-from .findings import ALL, Analysis
+from .findings import ALL, Analysis, Host
 
 # The label is `fleet_host`, as Prometheus itself labels the machine that a file was collected on.
 HOST = "fleet_host"
@@ -23,26 +23,24 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     lines = gauge("switchcost_fleet_hosts", "Hosts by verdict", [({"verdict": v}, n) for v, n in counts.items()])
     # In words: a number would belong to another group once there are others.
     groups = {ALL: "all", **{i: g["in_words"] for i, g in enumerate(analysis.groups)}}
-    of = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
-    for name, meaning, values in (
-        ("host_ratio", "Cost of a switch, at one clock, to that of the host's group", [(k, h.ratio) for k, h in of]),
-        ("host_clock_ratio", "Clock of its core to that of the host's group", [(k, h.clock) for k, h in of]),
-        ("host_change_ratio", "Change of it over all days, by its trend", [(k, h.change) for k, h in of]),
-        ("host_slow", "1 where the host is called slow", [(k, float(h.verdict == "slow")) for k, h in of]),
-        ("host_drifts", "1 where it becomes slower", [(k, float(h.verdict.startswith("becomes"))) for k, h in of]),
-        ("host_last_run_timestamp_seconds", "Start of its last run", [(k, last.get(h.name)) for k, h in of]),
-    ):
-        lines += gauge(f"switchcost_fleet_{name}", meaning, values)
+    hosts = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
+    gauges: tuple[tuple[str, str, Callable[[Host], float | None]], ...] = (
+        ("host_ratio", "Cost of a switch, at one clock, to that of the host's group", lambda h: h.ratio),
+        ("host_clock_ratio", "Clock of its core to that of the host's group", lambda h: h.clock),
+        ("host_change_ratio", "Change of it over all days, by its trend", lambda h: h.change),
+        ("host_slow", "1 where the host is called slow", lambda h: h.verdict == "slow"),
+        ("host_drifts", "1 where it becomes slower", lambda h: h.verdict.startswith("becomes")),
+        ("host_last_run_timestamp_seconds", "Start of its last run", lambda h: last.get(h.name)),
+    )
+    for name, meaning, value in gauges:
+        lines += gauge(f"switchcost_fleet_{name}", meaning, [(labels, value(h)) for labels, h in hosts])
+    meaning = "Hosts with this in common, to the others of their group: costs at one clock, or the clock's period"
     for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
-        meaning = "Hosts with this in common, to the others of their group: costs at one clock, or the clock's period"
-        labels = [
-            (
-                {"fact": e.fact, "value": e.value[:100], "group": groups[e.group], "of": ["cost", "clock"][e.clock]},
-                e.ratio,
-            )
-            for e in effects
-        ]
-        lines += gauge(f"switchcost_fleet_{name}", meaning, labels)
+        values = []
+        for e in effects:
+            of = {"fact": e.fact, "value": e.value[:100], "group": groups[e.group], "of": ["cost", "clock"][e.clock]}
+            values.append((of, e.ratio))
+        lines += gauge(f"switchcost_fleet_{name}", meaning, values)
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
@@ -60,19 +58,13 @@ def escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def last_runs(dataset: Dataset) -> dict[str, float]:
-    with dataset.connect() as connection:
-        return dict(connection.execute("SELECT host, epoch(max(started)) FROM machines GROUP BY host").fetchall())
-
-
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     said = "write what was found as OpenMetrics, for Prometheus"
-    parser = subparsers.add_parser("metrics", help=said, description=f"{said[0].upper()}{said[1:]}.")
-    common(parser)
+    parser = common(subparsers.add_parser("metrics", help=said, description=f"W{said[1:]}."))
     said = "where to, whole or not at all; - is standard output [default: -]"
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help=said)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    write(arguments.output, text(analysed(arguments), last_runs(Dataset(arguments.dataset))))
+    write(arguments.output, text(analysed(arguments), Dataset(arguments.dataset).last_runs()))
     return 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from html import escape
 from math import exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,16 +46,18 @@ ol { columns: 2; column-gap: 3em; font-size: 13px; color: var(--faint); padding-
 
 def page(analysis: Analysis, title: str) -> str:
     """The whole file. Whatever comes from a run file is escaped."""
+    whole = [(e, "slow") for e in merged(analysis.effects)]
+    whole += [(e, "becoming slower") for e in merged(analysis.drifts)]
     parts = [
         f"<h1>{escape(analysis.answer())}</h1>",
         f"<p>{escape(title)}; {analysis.days} days. A ratio is to the median of the host's group. "
         f"{analysis.terms()}</p>",
-        ranked(analysis),
-        whole(analysis),
+        table("Odd hosts", ODD, [host for hosts in analysis.odd.values() for host in hosts]),
+        table("Slow as a whole", WHOLE, whole),
         distributions(analysis),
         heat_map(analysis),
         courses(analysis),
-        facts(analysis),
+        table("What differs within a group", VARIED, analysis.varied, f"<p>{VARIED_SAID}</p>"),
         names("Too noisy to say", [h.name + (f" ({h.reason})" if h.reason else "") for h in analysis.noisy]),
         names("Never answered", analysis.never_answered),
     ]
@@ -66,48 +69,51 @@ def page(analysis: Analysis, title: str) -> str:
     )
 
 
-def table(columns: list[str], rows: list[list[str]], numeric: set[int], total: int) -> str:
-    """Rows of text; of those beyond ROWS it is said how many they are."""
-    kind = [' class="n"' if i in numeric else "" for i in range(len(columns))]
-    head = "".join(f"<th{k}>{escape(c)}</th>" for k, c in zip(kind, columns))
-    body = "".join(
-        "<tr>" + "".join(f"<td{k}>{escape(c)}</td>" for k, c in zip(kind, row)) + "</tr>" for row in rows[:ROWS]
-    )
-    left = (
-        f"<p>{total - ROWS:,} more; <code>switchcost fleet analyse --json</code> has all.</p>" if total > ROWS else ""
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{left}"
+class Column(NamedTuple):
+    title: str
+    is_number: bool
+    text: Callable[[Any], str]
 
 
-def ranked(analysis: Analysis) -> str:
-    odd = [*analysis.slow, *analysis.suspects, *analysis.drifting, *analysis.faster]
-    if not odd:
+ODD = (
+    Column("host", False, lambda h: h.name),
+    Column("by", True, lambda h: percent(h.change if h.verdict == "becomes slower" else h.ratio)),
+    Column("clock", True, lambda h: percent(h.clock) if h.clock else ""),
+    Column("verdict", False, lambda h: h.verdict),
+    Column("what goes with it", False, lambda h: h.reason),
+    Column("group", True, lambda h: f"{h.group + 1}"),
+    Column("days", True, lambda h: f"{h.days}"),
+    Column("noise", False, lambda h: h.noise or ""),
+)
+# Of an effect with its verdict.
+WHOLE = (
+    Column("what the hosts have in common", False, lambda e: words(e[0].fact, e[0].value)),
+    Column("verdict", False, lambda e: e[1]),
+    Column("by", True, lambda e: e[0].by()),
+    Column("hosts", True, lambda e: f"{e[0].hosts:,}"),
+    Column("the same hosts have", False, lambda e: "; ".join(e[0].together_with)),
+)
+VARIED_SAID = "Ratio and clock are those of the median host, all other differences included."
+VARIED = (
+    Column("group", True, lambda v: f"{v['group'] + 1}"),
+    Column("value", False, lambda v: words(v["fact"], v["value"] or "unknown")),
+    Column("hosts", True, lambda v: f"{v['hosts']:,}"),
+    Column("ratio", True, lambda v: percent(v["ratio"])),
+    Column("clock", True, lambda v: percent(v["clock"]) if v["clock"] else ""),
+)
+
+
+def table(title: str, columns: Sequence[Column], rows: Sequence[object], said: str = "") -> str:
+    """Nothing without rows; of those beyond ROWS it is said how many they are."""
+    if not rows:
         return ""
-    rows = [
-        [
-            h.name,
-            percent(h.change if h.verdict == "becomes slower" else h.ratio),
-            percent(h.clock) if h.clock else "",
-            h.verdict,
-            h.reason,
-            str(h.group + 1),
-            str(h.days),
-            h.noise or "",
-        ]
-        for h in odd
-    ]
-    columns = ["host", "by", "clock", "verdict", "what goes with it", "group", "days", "noise"]
-    return "<h2>Odd hosts</h2>" + table(columns, rows, {1, 2, 5, 6}, len(rows))
-
-
-def whole(analysis: Analysis) -> str:
-    rows = [
-        [words(e.fact, e.value), verdict, e.by(), f"{e.hosts:,}", "; ".join(e.together_with)]
-        for verdict, effects in (("slow", analysis.effects), ("becoming slower", analysis.drifts))
-        for e in merged(effects)
-    ]
-    columns = ["what the hosts have in common", "verdict", "by", "hosts", "the same hosts have"]
-    return "<h2>Slow as a whole</h2>" + table(columns, rows, {2, 3}, len(rows)) if rows else ""
+    kind = [' class="n"' if column.is_number else "" for column in columns]
+    lines = [[escape(column.text(row)) for column in columns] for row in rows[:ROWS]]
+    head = "".join(f"<th{k}>{column.title}</th>" for k, column in zip(kind, columns))
+    body = "".join("<tr>" + "".join(f"<td{k}>{c}</td>" for k, c in zip(kind, line)) + "</tr>" for line in lines)
+    left = len(rows) - ROWS
+    more = f"<p>{left:,} more; <code>switchcost fleet analyse --json</code> has all.</p>" if left > 0 else ""
+    return f"<h2>{title}</h2>{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def distributions(analysis: Analysis) -> str:
@@ -116,24 +122,18 @@ def distributions(analysis: Analysis) -> str:
     values = [log(h.ratio) for h in analysis.hosts if h.ratio]
     if not values:
         return text + "<p>No host has a figure at full speed.</p>"
-    low, high = min(-0.05, *np.quantile(values, [0.001])), max(0.1, *np.quantile(values, [0.999]), *_marked(analysis))
+    slow = [log(h.ratio) for h in analysis.slow[:ROWS] if h.ratio]
+    low, high = min(-0.05, np.quantile(values, 0.001)), max(0.1, np.quantile(values, 0.999), *slow)
     edges = np.linspace(low * 1.1, high * 1.1, 91)
-    of_group: dict[int, list[Host]] = {}
-    for host in analysis.hosts:
-        of_group.setdefault(host.group, []).append(host)
-    largest = sorted(of_group, key=lambda g: -len(of_group[g]))
-    for g in largest[:GROUPS]:
-        group = analysis.groups[g]
-        counts, _ = np.histogram(np.clip([log(h.ratio) for h in of_group[g] if h.ratio], low, high), edges)
+    largest = sorted(enumerate(analysis.groups), key=lambda group: -group[1]["hosts"])
+    for g, group in largest[:GROUPS]:
+        hosts = [h for h in analysis.hosts if h.group == g]
+        counts, _ = np.histogram(np.clip([log(h.ratio) for h in hosts if h.ratio], low, high), edges)
         caption = f"Group {g + 1}: {group['hosts']:,} hosts, {group['in_words']}; {power(group)}"
-        text += f"<figure><figcaption>{escape(caption)}</figcaption>{_histogram(counts, edges, of_group[g])}</figure>"
+        text += f"<figure><figcaption>{escape(caption)}</figcaption>{_histogram(counts, edges, hosts)}</figure>"
     if len(largest) > GROUPS:
         text += f"<p>{len(largest) - GROUPS} smaller groups are not drawn.</p>"
     return text
-
-
-def _marked(analysis: Analysis) -> list[float]:
-    return [log(h.ratio) for h in analysis.slow[:ROWS] if h.ratio]
 
 
 def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
@@ -144,11 +144,10 @@ def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
 
     # By the square root, so that one host is seen beside ten thousand.
     tall = height * np.sqrt(counts / max(1, counts.max()))
-    drawn = [
-        _rect(i * step, height - tall[i], step - 1, tall[i], "var(--bar)", f"{percent(exp(edges[i]))}: {c:,} hosts")
-        for i, c in enumerate(counts)
-        if c
-    ]
+    drawn = []
+    for i in np.flatnonzero(counts):
+        title = f"{percent(exp(edges[i]))}: {counts[i]:,} hosts"
+        drawn.append(_rect(i * step, height - tall[i], step - 1, tall[i], "var(--bar)", title))
     for h in [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio and not h.by_clock][:ROWS]:
         mark = f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
         drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
@@ -259,24 +258,6 @@ def courses(analysis: Analysis) -> str:
     return f"<h2>Drift</h2><figure>{_svg(height + 28, drawn)}</figure>"
 
 
-def facts(analysis: Analysis) -> str:
-    if not analysis.varied:
-        return ""
-    rows = [
-        [
-            str(v["group"] + 1),
-            words(v["fact"], str(v["value"] or "unknown")),
-            f"{v['hosts']:,}",
-            percent(v["ratio"]),
-            percent(v["clock"]) if v["clock"] else "",
-        ]
-        for v in analysis.varied
-    ]
-    said = "Ratio and clock are those of the median host, all other differences included."
-    head = f"<h2>What differs within a group</h2><p>{said}</p>"
-    return head + table(["group", "value", "hosts", "ratio", "clock"], rows, {0, 2, 3, 4}, len(rows))
-
-
 def names(title: str, of: list[str]) -> str:
     if not of:
         return ""
@@ -285,17 +266,10 @@ def names(title: str, of: list[str]) -> str:
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "report", help="draw what was found in one HTML file", description="Draw what was found in one HTML file."
-    )
-    common(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        default="fleet.html",
-        metavar="FILE",
-        help="where to; - is standard output [default: %(default)s]",
-    )
+    said = "draw what was found in one HTML file"
+    parser = common(subparsers.add_parser("report", help=said, description=f"D{said[1:]}."))
+    said = "where to; - is standard output [default: %(default)s]"
+    parser.add_argument("-o", "--output", default="fleet.html", metavar="FILE", help=said)
 
 
 def run(arguments: argparse.Namespace) -> int:

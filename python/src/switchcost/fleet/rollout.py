@@ -19,7 +19,15 @@ CONFIDENCE = 0.95
 LIMIT = 0.03
 # A clock that differs by less is not told of.
 TOLD = 0.01
+# Of each host and case that both have: by how much the figure, what is open, and the period grew.
+_SIDE = "SELECT host, label, median(y) AS y, median(open) AS open, median(period) AS period FROM {} GROUP BY ALL"
+PAIRS = f"""CREATE TEMP TABLE pairs AS
+    SELECT host, label, a.y - b.y AS change, a.open - b.open AS open, a.period - b.period AS period
+    FROM ({_SIDE.format("before")}) b JOIN ({_SIDE.format("after")}) a USING (host, label)"""
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
+
+#: Hosts by name, the slowest first.
+Ratios = list[tuple[str, float]]
 
 
 @dataclass
@@ -33,6 +41,9 @@ class Change:
     high: float
     answer: str
 
+    def interval(self) -> str:
+        return f"({self.low - 1:+.1%} to {self.high - 1:+.1%})"
+
 
 @dataclass
 class Rollout:
@@ -40,42 +51,37 @@ class Rollout:
     hosts: int
     only_before: list[str]
     lost_cases: list[str]
-    odd: list[tuple[str, float]]
+    odd: Ratios
     verdict: str
     limit: float
     clock: Change | None
-    odd_clocks: list[tuple[str, float]]
+    odd_clocks: Ratios
 
     def answer(self) -> str:
-        worst = max(self.changes, key=lambda c: c.ratio)
+        worst, clock = max(self.changes, key=lambda c: c.ratio), self.clock
+        slower, undecided = (sum(c.answer == a for c in self.changes) for a in ("slower", "inconclusive"))
         said = f"{self.verdict}: {self.hosts:,} hosts before and after, {len(self.changes)} cases"
-        slower, undecided = ([c for c in self.changes if c.answer == a] for a in ("slower", "inconclusive"))
-        said += f": {len(slower)} slower by more than {self.limit:.0%}, {len(undecided)} inconclusive"
-        said += f"; at most {worst.ratio - 1:+.1%} ({worst.low - 1:+.1%} to {worst.high - 1:+.1%}) in {worst.label}"
-        if (c := self.clock) and abs(c.ratio - 1) >= TOLD and not c.low <= 1 <= c.high:
-            said += f"; the clock was {_apart(c.ratio)} after ({c.low - 1:+.1%} to {c.high - 1:+.1%})"
-            said += ": cases are compared at one clock"
-        if self.odd_clocks:
-            low = [f"{name}: {_apart(1 / ratio)}" for name, ratio in self.odd_clocks]
-            said += f"; {len(low)} with a clock that fell against the others' ({_first(low)})"
-        if self.odd:
-            slow = [f"{name}: {ratio - 1:+.0%}" for name, ratio in self.odd]
-            said += f"; {len(slow)} perhaps slower than the others ({_first(slow)})"
-        if self.only_before:
-            said += f"; {len(self.only_before)} not measured after ({_first(self.only_before)})"
+        said += f": {slower} slower by more than {self.limit:.0%}, {undecided} inconclusive"
+        said += f"; at most {worst.ratio - 1:+.1%} {worst.interval()} in {worst.label}"
+        if clock and abs(clock.ratio - 1) >= TOLD and not clock.low <= 1 <= clock.high:
+            said += f"; the clock was {_apart(clock.ratio)} after {clock.interval()}: cases are compared at one clock"
+        slow = [f"{name}: {ratio - 1:+.0%}" for name, ratio in self.odd]
+        low = [f"{name}: {_apart(1 / ratio)}" for name, ratio in self.odd_clocks]
+        for what, names in (
+            ("with a clock that fell against the others'", low),
+            ("perhaps slower than the others", slow),
+            ("not measured after", self.only_before),
+        ):
+            if names:
+                said += f"; {len(names)} {what} ({', '.join(names[:3])}{', ...' * (len(names) > 3)})"
         return said + "."
 
     def text(self) -> str:
         lines = [self.answer(), ""]
         for c in sorted(self.changes, key=lambda c: -c.ratio)[:40]:
-            interval = f"({c.low - 1:+.1%} to {c.high - 1:+.1%})"
-            lines.append(f"{c.ratio - 1:+7.1%}  {interval:20}  {c.answer:12}  {c.label}, {c.hosts} hosts")
+            lines.append(f"{c.ratio - 1:+7.1%}  {c.interval():20}  {c.answer:12}  {c.label}, {c.hosts} hosts")
         lines += [f"not measured after: {label}" for label in self.lost_cases]
         return "\n".join(lines) + "\n"
-
-
-def _first(names: list[str]) -> str:
-    return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
 
 
 def _apart(clock: float) -> str:
@@ -99,40 +105,37 @@ def selection(text: str) -> tuple[str, list[Any]]:
 def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> Rollout:
     """Paired by host and case. Raises FleetError, with code 2 where no host was measured in both."""
     with dataset.connect() as connection:
+
+        def rows(query: str) -> list[Any]:
+            return connection.execute(query).fetchall()
+
         _select(connection, "before", before)
         _select(connection, "after", after)
-        rows = _pairs(connection)
-        errors, clock_errors = (
-            [_errors(connection, name, of) for name in ("before", "after")] for of in ("y", "period")
-        )
-    both: dict[str, list[tuple[float, float]]] = {}
-    by_host: dict[str, list[tuple[float, float]]] = {}
-    clocks: dict[str, list[tuple[float, float]]] = {}
-    old_hosts = {host for host, _, is_new, *_ in rows if not is_new}
-    old_cases = {label for _, label, is_new, *_ in rows if not is_new}
-    for host, label, is_new, is_gone, change, left, period in rows:
-        if not is_new and not is_gone:
-            both.setdefault(label, []).append((change, left))
-            by_host.setdefault(host, []).append((change, left))
-            if period is not None:
-                clocks.setdefault(host, []).append((period, 0.0))
-    if not both:
+        connection.execute(PAIRS)
+        cases = rows("SELECT label, list(change), list(open) FROM pairs GROUP BY label ORDER BY label")
+        hosts = rows("SELECT host, median(change), median(open), median(period) FROM pairs GROUP BY host ORDER BY host")
+        lost = "SELECT DISTINCT {0} FROM before ANTI JOIN pairs USING ({0}) ORDER BY {0}"
+        only_before, lost_cases = ([name for (name,) in rows(lost.format(of))] for of in ("host", "label"))
+        sides = ("before", "after")
+        errors, clock_errors = ([_errors(connection, side, of) for side in sides] for of in ("y", "period"))
+    if not cases:
         raise FleetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
-    changes = [_change(label, np.array(values), len(both), limit) for label, values in both.items()]
+    changes = [_change(label, np.array(by), np.array(left), len(cases), limit) for label, by, left in cases]
     answers = {c.answer for c in changes}
-    clock = _clock(clocks)
+    periods = {host: period for host, *_, period in hosts if period is not None}
+    nothing = np.zeros(len(periods))
+    clock = _change("clock", -np.array([*periods.values()]), nothing, 1, TOLD) if periods else None
     usual = log(clock.ratio) if clock else 0.0
-    against_others = {host: [(period + usual, left) for period, left in of] for host, of in clocks.items()}
     return Rollout(
         changes,
-        hosts=len(by_host),
-        only_before=sorted(old_hosts - by_host.keys()),
-        lost_cases=sorted(old_cases - both.keys()),
-        odd=_odd(by_host, errors, limit),
+        hosts=len(hosts),
+        only_before=only_before,
+        lost_cases=lost_cases,
+        odd=_odd({host: (by, left) for host, by, left, _ in hosts}, errors, limit),
         verdict="FAIL" if "slower" in answers else "UNDECIDED" if "inconclusive" in answers else "PASS",
         limit=limit,
         clock=clock,
-        odd_clocks=_odd(against_others, clock_errors, limit),
+        odd_clocks=_odd({host: (period + usual, 0.0) for host, period in periods.items()}, clock_errors, limit),
     )
 
 
@@ -149,33 +152,13 @@ def _select(connection: duckdb.DuckDBPyConnection, side: str, runs: str) -> None
     )
 
 
-def _pairs(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    """Of each host and case whether it is new or gone, and by how much the figure, what is open and the period grew."""
-    columns = "median(y) AS y, median(open) AS open, median(period) AS period"
-    side = f"SELECT host, label, {columns} FROM {{}} GROUP BY ALL"
-    return connection.execute(
-        f"""SELECT host, label, b.y IS NULL AS is_new, a.y IS NULL AS is_gone,
-        a.y - b.y, a.open - b.open, a.period - b.period
-        FROM ({side.format("before")}) b FULL JOIN ({side.format("after")}) a USING (host, label)
-        ORDER BY label, host"""
-    ).fetchall()
-
-
-def _change(label: str, values: Floats, cases: int, limit: float) -> Change:
+def _change(label: str, ratios: Floats, open_: Floats, cases: int, limit: float) -> Change:
     """Of each host the change, and what bringing both sides to one clock leaves open."""
-    ratios, left = values[:, 0], abs(float(np.median(values[:, 1])))
     low, high = median_interval(ratios, 1 - (1 - CONFIDENCE) / cases)
+    left = abs(float(np.median(open_)))
     low, high = low - left, high + left
     answer = "slower" if low > log(1 + limit) else "not slower" if high <= log(1 + limit) else "inconclusive"
-    return Change(label, len(values), exp(float(np.median(ratios))), exp(low), exp(high), answer)
-
-
-def _clock(clocks: dict[str, list[tuple[float, float]]]) -> Change | None:
-    """The clock after to that before; None where no host tells it."""
-    if not clocks:
-        return None
-    hosts = -np.array([np.median(np.array(v)[:, 0]) for v in clocks.values()])
-    return _change("clock", np.column_stack([hosts, np.zeros(len(hosts))]), 1, TOLD)
+    return Change(label, len(ratios), exp(float(np.median(ratios))), exp(low), exp(high), answer)
 
 
 def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[str, float]:
@@ -185,19 +168,16 @@ def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[s
         days AS (
             SELECT host, date, median({of} - level) AS day FROM {side} JOIN levels USING (host, label) GROUP BY ALL
         )
-        SELECT host, {MAD_TO_SD} * mad(day), count(*) FROM days WHERE day IS NOT NULL GROUP BY host"""
-    ).fetchall()
-    spreads, counts = (np.array([row[i] for row in rows], dtype=np.float64) for i in (1, 2))
-    return dict(zip([row[0] for row in rows], median_errors(spreads, counts, np.zeros(len(rows)))))
+        SELECT host, {MAD_TO_SD} * mad(day) AS spread, count(*) AS days FROM days WHERE day IS NOT NULL GROUP BY host"""
+    ).fetchnumpy()
+    return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"], np.zeros(len(rows["host"])))))
 
 
-def _odd(
-    by_host: dict[str, list[tuple[float, float]]], errors: list[dict[str, float]], limit: float
-) -> list[tuple[str, float]]:
+def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]], limit: float) -> Ratios:
     """Hosts that became slower than the others did, which a median over all hides. They decide nothing."""
     if len(by_host) < FEWEST_HOSTS:
         return []
-    names, (values, left) = list(by_host), np.array([np.median(v, axis=0) for v in by_host.values()]).T
+    names, (values, left) = list(by_host), np.array([*by_host.values()]).T
     before, after = (np.array([side[name] for name in names]) for side in errors)
     seen = excess(values, np.sqrt(before**2 + after**2 + ((left - np.median(left)) / 1.96) ** 2))
     assert seen is not None

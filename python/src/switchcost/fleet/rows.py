@@ -9,8 +9,6 @@ import hashlib
 import io
 import json
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +17,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from .._program import find, printable
+from .._program import printable
+from .._program import run as run_program
 from ..machine import FACTS, facts_of
-from ..tables import Table, arrow_type, of_csv
-from .submission import HOST, moment
+from ..tables import Table, arrow_type, of_csv, parse_time
+from .submission import HOST, Unreadable
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
+MAX_EXPORT_BYTES = 1 << 30
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
 
 _KEY = "host run started"
@@ -41,58 +41,56 @@ _COLUMNS = {
 SCHEMAS = {table: pa.schema([(name, arrow_type(name)) for name in names.split()]) for table, names in _COLUMNS.items()}
 
 
-class Unreadable(Exception):
-    """Why a file cannot be a run of the dataset."""
-
-
 @dataclass(frozen=True)
 class Rows:
     """A run's rows by table; `day` is that of its start, in UTC."""
 
+    host: str
+    run: str
     day: str
     tables: dict[str, pa.Table]
 
 
-def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
-    """Raises Unreadable, with the program's message where it cannot read the file or has more than 4 `max_bytes`."""
+def rows_of(host: str, run: str, path: Path) -> Rows:
+    """Raises Unreadable, with the program's message where it cannot read it or has too much to say."""
     header = header_of(path)
     try:
-        started = moment(header.get("started"))
+        started = parse_time(header.get("started"))
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
-    record, summary, samples = _exports(path, max_bytes)
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    record, summary, samples = exports(path)
     recorded_host = printable(str(record["header"].get("host") or "")) or None
     machine = {**key, **facts_of(record), "recorded_host": recorded_host, **of_file}
-    tables = {
-        "samples": _samples(samples, key),
-        "cases": _rows("cases", [{**row, **key} for row in _cases(summary, record)]),
-        "machines": _rows("machines", [machine]),
-    }
-    return Rows(started.date().isoformat(), tables)
+    cases = [{**row, **key} for row in _cases(summary, record)]
+    try:
+        tables = {
+            "samples": _samples(samples, key),
+            "cases": pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]),
+            "machines": pa.Table.from_pylist([machine], schema=SCHEMAS["machines"]),
+        }
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise Unreadable(f"its rows cannot be a table: {error}") from error
+    return Rows(host, run, started.date().isoformat(), tables)
 
 
-def _exports(path: Path, max_bytes: int) -> tuple[dict[str, Any], Table, bytes]:
+def exports(path: Path) -> tuple[dict[str, Any], Table, bytes]:
     """What the program says of a run file: the record, its summary, and its samples as CSV."""
-    record, summary, samples = (_export(path, form, max_bytes) for form in ("json", "summary-csv", "csv"))
+    record, summary, samples = (_export(path, form) for form in ("json", "summary-csv", "csv"))
     return json.loads(record), of_csv(summary.decode()), samples
 
 
-def _export(path: Path, form: str, max_bytes: int) -> bytes:
-    with tempfile.TemporaryFile() as errors:
-        command = [find(), "runs", "export", "--format", form, str(path.absolute())]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
-            assert process.stdout
-            output = process.stdout.read(4 * max_bytes)
-            if process.stdout.read(1):
-                process.kill()
-                raise Unreadable(f"more than {4 * max_bytes} bytes when exported")
-        if process.returncode:
-            errors.seek(0)
-            said = errors.read(4096).decode(errors="replace").replace(str(path), "the file")
-            raise Unreadable(printable(said) or f"switchcost ended with {process.returncode}")
-    return output
+def _export(path: Path, form: str) -> bytes:
+    done = run_program(
+        ["runs", "export", f"--format={form}", "--", str(path.absolute())], most_bytes=MAX_EXPORT_BYTES + 1
+    )
+    if len(done.output) > MAX_EXPORT_BYTES:
+        raise Unreadable(f"more than {MAX_EXPORT_BYTES} bytes when exported")
+    if done.exit_code:
+        said = done.errors.replace(str(path), "the file")
+        raise Unreadable(printable(said) or f"switchcost ended with {done.exit_code}")
+    return done.output
 
 
 def first_line(path: Path) -> bytes:
@@ -102,59 +100,35 @@ def first_line(path: Path) -> bytes:
 
 def header_of(path: Path) -> dict[str, Any]:
     try:
-        header = json.loads(first_line(path))["header"]
+        return {**json.loads(first_line(path))["header"]}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unreadable("its first line is no header of a run file") from error
-    if not isinstance(header, dict):
-        raise Unreadable("its first line is no header of a run file")
-    return header
 
 
-def run_of(header: dict[str, Any]) -> str:
-    run = header.get("run")
-    if not isinstance(run, str) or not RUN.fullmatch(run):
-        raise Unreadable(f"not a run id: {printable(str(run), 60)!r}")
-    return run
-
-
-def host_of(host: str | None, header: dict[str, Any]) -> str:
+def names_of(host: str | None, header: dict[str, Any]) -> tuple[str, str]:
+    """The names of the host, which is the one that sent the file if that is known, and of the run."""
     host = header.get("host") if host is None else host
     if host is None:
         raise Unreadable("it does not say of which host it is (--anonymous); name the host when it is collected")
-    if not isinstance(host, str) or not HOST.fullmatch(host):
-        raise Unreadable(f"not a host name: {printable(str(host), 60)!r}")
-    return host
+    return _matching(HOST, host, "host name"), _matching(RUN, header.get("run"), "run id")
+
+
+def _matching(pattern: re.Pattern[str], name: object, what: str) -> str:
+    if not isinstance(name, str) or not pattern.fullmatch(name):
+        raise Unreadable(f"not a {what}: {printable(str(name), 60)!r}")
+    return name
 
 
 def _samples(text: bytes, key: dict[str, Any]) -> pa.Table:
     schema = SCHEMAS["samples"]
-    names = [name for name in schema.names if name not in key]
+    types = {name: schema.field(name).type for name in schema.names if name not in key}
     options = pa.csv.ConvertOptions(
-        include_columns=names,
-        include_missing_columns=True,
-        column_types={name: schema.field(name).type for name in names},
-        strings_can_be_null=True,
+        include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=True
     )
-    try:
-        read = pa.csv.read_csv(
-            io.BytesIO(text),
-            read_options=pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, min(len(text), 1 << 30))),
-            convert_options=options,
-        )
-    except pa.ArrowInvalid as error:
-        raise Unreadable(f"its samples cannot be a table: {error}") from error
-    for i, name in enumerate(key):
-        read = read.add_column(
-            i, schema.field(name), pa.repeat(pa.scalar(key[name], schema.field(name).type), len(read))
-        )
-    return read.select(schema.names).cast(schema)
-
-
-def _rows(table: str, rows: list[dict[str, Any]]) -> pa.Table:
-    try:
-        return pa.Table.from_pylist(rows, schema=SCHEMAS[table])
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise Unreadable(f"its {table} cannot be a table: {error}") from error
+    block = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, min(len(text), 1 << 30)))
+    read = pa.csv.read_csv(io.BytesIO(text), block, convert_options=options)
+    same = {name: pa.repeat(pa.scalar(value, schema.field(name).type), len(read)) for name, value in key.items()}
+    return pa.table({**same, **{name: read[name] for name in types}}, schema=schema)
 
 
 _ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}

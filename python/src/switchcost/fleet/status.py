@@ -25,27 +25,22 @@ def add(subparsers: Any) -> None:
 
 
 def missing_states(submission: Submission) -> dict[str, State]:
-    """Of each host that has not answered, what is known."""
+    """Of each host that has not answered, what is known; its answer may be brought by that."""
+    engine(submission.engine).fetch(submission)
     answered = submission.answered()
     missing = [host for host in submission.hosts if host not in answered]
     known = engine(submission.engine).states(submission) if missing and submission.jobs else {}
-    nothing = State(False, submission_ended(submission))
+    printed = "its command was printed; no answer has come back"
+    nothing = State(False, f"job {submission.jobs[-1]} is over and forgotten" if submission.jobs else printed)
     found = {host: known.get(host, nothing) for host in missing}
     # An answer may have come, and its job ended, between the two looks.
     answered = submission.answered()
     return {host: state for host, state in found.items() if host not in answered}
 
 
-def submission_ended(submission: Submission) -> str:
-    if not submission.jobs:
-        return "its command was printed; no answer has come back"
-    return f"job {submission.jobs[-1]} is over and forgotten"
-
-
 def answer(submission: Submission, states: dict[str, State], most: int) -> str:
     hosts = len(submission.hosts)
-    first = f"{hosts - len(states)} of {hosts} hosts have answered (submission {submission.id})"
-    parts = [first]
+    parts = [f"{hosts - len(states)} of {hosts} hosts have answered (submission {submission.id})"]
     for waiting, words in ((False, "never did"), (True, "has not yet")):
         names = sorted(host for host, state in states.items() if state.waiting == waiting)
         named = [f"{host} ({words_of(submission, host, states[host])})" for host in names[:most]]
@@ -70,12 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise FleetError(f"no such submission in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
     submission = found[-1]
     try:
-        engine(submission.engine).fetch(submission)
         states = missing_states(submission)
     except FleetError as error:
         count = f"{len(submission.answered())} of {len(submission.hosts)} hosts have answered"
         raise FleetError(f"{count} (submission {submission.id}); nothing is known of the others: {error}") from None
     print(answer(submission, states, len(states) if arguments.verbose else NAMED))
-    if any(state.waiting for state in states.values()):
-        return 3
-    return 1 if states else 0
+    return 3 if any(state.waiting for state in states.values()) else 1 if states else 0

@@ -20,10 +20,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
 from .._program import printable
+from ..tables import parse_time
 
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
@@ -53,26 +55,15 @@ mv "$part" "$result"
 
 
 class FleetError(Exception):
-    """What a person can act on; `code` is the program's exit code."""
+    """What a person can act on; `exit_code` is the program's."""
 
-    def __init__(self, message: str, code: int = 1) -> None:
+    def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
-        self.code = code
+        self.exit_code = exit_code
 
 
-class Incomplete(Exception):
-    """Why a file is no answer."""
-
-
-def moment(text: object) -> datetime:
-    """A time such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
-    try:
-        time = datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(timezone.utc)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
-    if not 2000 <= time.year < 2100:
-        raise ValueError(f"in the year {time.year}")
-    return time
+class Unreadable(Exception):
+    """Why a file is no answer, or cannot be a run of the dataset."""
 
 
 @contextmanager
@@ -81,12 +72,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
-        raise Incomplete("a link" if error.errno == errno.ELOOP else f"not opened: {error.strerror}") from None
+        raise Unreadable("a link" if error.errno == errno.ELOOP else f"not opened: {error.strerror}") from None
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ANSWER:
         os.close(handle)
         regular = f"{found.st_size} bytes, at most {LARGEST_ANSWER} are taken"
-        raise Incomplete(regular if stat.S_ISREG(found.st_mode) else "not a regular file")
+        raise Unreadable(regular if stat.S_ISREG(found.st_mode) else "not a regular file")
     with open(handle, "rb") as file:
         yield file
 
@@ -114,15 +105,15 @@ class Submission:
     def new(cls, dataset: Path, engine: str, command: list[str], program: str) -> Submission:
         """One of no hosts yet, with a folder of its own."""
         now = datetime.now(timezone.utc)
-        second = now.strftime("%Y%m%d-%H%M%S")
-        for id in (second, *(f"{second}-{number}" for number in range(2, 1000))):
-            one = cls(dataset, id, now.strftime("%Y-%m-%dT%H:%M:%SZ"), engine, [], command, program)
+        one = cls(dataset, f"{now:%Y%m%d-%H%M%S}", f"{now:%Y-%m-%dT%H:%M:%SZ}", engine, [], command, program)
+        second = one.id
+        for number in count(2):
             try:
                 one.folder.mkdir(parents=True)
-                return one
+                break
             except FileExistsError:
-                continue
-        raise FleetError(f"{dataset / 'submissions'}: 999 submissions in one second")
+                one.id = f"{second}-{number}"
+        return one
 
     @property
     def folder(self) -> Path:
@@ -134,8 +125,7 @@ class Submission:
         return self.folder / "job.sh"
 
     def job_text(self) -> str:
-        command = " ".join(shlex.quote(word) for word in [self.program, *self.command, "--quiet"])
-        return JOB.format(command=command, id=self.id)
+        return JOB.format(command=shlex.join([self.program, *self.command, "--quiet"]), id=self.id)
 
     def result(self, host: str) -> Path:
         return self.folder / f"{host}.jsonl"
@@ -166,7 +156,7 @@ class Submission:
             with opened(self.folder / f"{host}.log") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
                 lines = log.read(4096).decode(errors="replace").split("\n")
-        except Incomplete:
+        except Unreadable:
             return ""
         return next((said for line in reversed(lines) if (said := printable(line, 200))), "")
 
@@ -192,7 +182,7 @@ def load(path: Path) -> Submission:
         whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
         if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
             raise ValueError("not as `submit` writes it")
-        moment(one.time)
+        parse_time(one.time)
         checked_hosts(one.hosts)
     except (ValueError, TypeError, FleetError) as error:
         raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .._program import find
 from .engines import ENGINES
 from .status import missing_states
 from .submission import FleetError, Submission, checked_hosts, submissions
@@ -41,19 +42,18 @@ def add(subparsers: Any) -> None:
         help="ask hosts to measure themselves; again, only those that have not answered",
         epilog="After --: what each host runs, `measure` by default: -- ring --members 2,64",
     )
-    parser.add_argument("--engine", choices=ENGINES, required=True, help="what runs it")
-    parser.add_argument("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
-    parser.add_argument("--budget", metavar="TIME", type=duration, help="time of a measurement, such as 60s")
-    parser.add_argument("--limit", metavar="N", type=at_least_one, help="at most so many hosts at a time")
-    parser.add_argument("--staggered", metavar="TIME", type=seconds, default=0.0, help="time from a start to the next")
-    parser.add_argument(
-        "--program", metavar="PATH", help="switchcost on the hosts [the one here; in an image: its own]"
-    )
-    parser.add_argument("--print", action="store_true", help="print it instead of running it")
-    parser.add_argument("--again", action="store_true", help="ask all hosts anew, also where all have answered")
+    option = parser.add_argument
+    option("--engine", choices=ENGINES, required=True, help="what runs it")
+    option("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
+    option("--budget", metavar="TIME", type=duration, help="time of a measurement, such as 60s")
+    option("--limit", metavar="N", type=at_least_one, help="at most so many hosts at a time")
+    said = "time from a start to the next"
+    option("--staggered", metavar="TIME", dest="staggered_s", type=seconds, default=0.0, help=said)
+    option("--program", metavar="PATH", help="switchcost on the hosts [the one here; in an image: its own]")
+    option("--print", action="store_true", help="print it instead of running it")
+    option("--again", action="store_true", help="ask all hosts anew, also where all have answered")
     for name, engine in ENGINES.items():
-        title = "ssh, kubernetes" if name == "ssh" else name
-        engine.add(parser.add_argument_group(title))
+        engine.add(parser.add_argument_group("ssh, kubernetes" if name == "ssh" else name))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         if "--budget" in command:
             raise FleetError("--budget is there twice: before and after --", 2)
         command += ["--budget", arguments.budget]
-    arguments.staggered_s = arguments.staggered
     arguments.budget_s = seconds(command[command.index("--budget") + 1]) if "--budget" in command[:-1] else 60.0
     hosts = checked_hosts(chosen.hosts(arguments))
     if not hosts:
@@ -72,13 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     known = None if arguments.again else last_like(arguments.dataset, arguments.engine, command)
     submission, answered, waiting = known, set[str](), set[str]()
     if submission:
-        chosen.fetch(submission)
         waiting = {host for host, state in missing_states(submission).items() if state.waiting} & set(hosts)
         answered = submission.answered() & set(hosts)
         submission.program = arguments.program or submission.program
     else:
         submission = Submission.new(arguments.dataset.resolve(), arguments.engine, command, program(arguments))
-    asked = [host for host in hosts if host not in answered and host not in waiting]
+    asked = [host for host in hosts if host not in answered | waiting]
     submission.hosts = checked_hosts([*submission.hosts, *asked])
     if asked:
         try:
@@ -92,16 +90,16 @@ def run(arguments: argparse.Namespace) -> int:
                 shutil.rmtree(submission.folder)
             raise
         submission.save()
-    parts = [f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"] if asked else []
-    parts += [f"{len(answered)} of {len(hosts)} have answered already"] if answered else []
-    parts += [f"{len(waiting)} are still at it"] if waiting else []
     if asked and arguments.print and arguments.limit and arguments.engine == "ssh":
-        print(
-            f"at most {arguments.limit} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.limit} sh -c",
-            file=sys.stderr,
-        )
+        how = f"at most {arguments.limit} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.limit} sh -c"
+        print(how, file=sys.stderr)
+    counts = (
+        (len(asked), f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"),
+        (len(answered), f"{len(answered)} of {len(hosts)} have answered already"),
+        (len(waiting), f"{len(waiting)} are still at it"),
+    )
     again = "; --again asks all anew" if len(answered) == len(hosts) else ""
-    print(f"{', '.join(parts)} (submission {submission.id}){again}", file=sys.stderr)
+    print(f"{', '.join(said for n, said in counts if n)} (submission {submission.id}){again}", file=sys.stderr)
     return 0
 
 
@@ -113,8 +111,4 @@ def last_like(dataset: Path, engine: str, command: list[str]) -> Submission | No
 def program(arguments: argparse.Namespace) -> str:
     if arguments.program:
         return str(arguments.program)
-    if arguments.engine != "slurm":
-        return "switchcost"
-    from .._program import find
-
-    return os.path.abspath(find())
+    return os.path.abspath(find()) if arguments.engine == "slurm" else "switchcost"

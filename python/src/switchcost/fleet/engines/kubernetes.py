@@ -18,6 +18,7 @@ from ..submission import LARGEST_ANSWER, FleetError, Submission, checked_hosts
 from . import ssh
 
 LABEL = "switchcost/submission"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def add(group: argparse._ArgumentGroup) -> None:
@@ -51,6 +52,7 @@ def manifest(submission: Submission, hosts: list[str], arguments: argparse.Names
     # All pods take their node at once, else a second one could come to a node that is done; they wait in it.
     turn_s = max(arguments.staggered_s, 1.5 * arguments.budget_s / arguments.limit if arguments.limit else 0)
     name = {"app.kubernetes.io/name": "switchcost", LABEL: submission.id}
+    lost = [{"type": "DisruptionTarget", "status": "True"}]
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -62,9 +64,7 @@ def manifest(submission: Submission, hosts: list[str], arguments: argparse.Names
             "backoffLimitPerIndex": 2,
             "activeDeadlineSeconds": math.ceil(600 + 4 * arguments.budget_s + len(hosts) * turn_s),
             "ttlSecondsAfterFinished": 86400,
-            "podFailurePolicy": {
-                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-            },
+            "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": lost}]},
             "template": {"metadata": {"labels": name}, "spec": pod(submission, hosts, arguments, turn_s)},
         },
     }
@@ -80,10 +80,7 @@ def pod(submission: Submission, hosts: list[str], arguments: argparse.Namespace,
         **({} if arguments.unprivileged else {"hostPID": True}),
         "tolerations": [{"operator": "Exists"}],
         "terminationGracePeriodSeconds": 5,
-        "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart},
-        },
+        "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}, "podAntiAffinity": {REQUIRED: apart}},
         "containers": [container(submission, arguments, turn_s)],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
@@ -128,14 +125,12 @@ def pods(submission: Submission) -> list[Any]:
 def states(submission: Submission) -> dict[str, State]:
     found, unplaced = {}, None
     for pod in pods(submission):
-        status, host, name = pod.get("status", {}), pod["spec"].get("nodeName"), pod["metadata"]["name"]
+        status, host = pod.get("status", {}), pod["spec"].get("nodeName")
         phase = status.get("phase", "Unknown")
         reasons = [status.get("reason"), status.get("message")]
         reasons += [condition.get("message") for condition in status.get("conditions", []) if phase == "Pending"]
-        why = printable(f"pod {name} {phase.lower()}: " + ", ".join(reason for reason in reasons if reason)).rstrip(
-            ": "
-        )
-        one = State(phase in ("Pending", "Running", "Unknown"), why)
+        why = f"pod {pod['metadata']['name']} {phase.lower()}: {', '.join(filter(None, reasons))}"
+        one = State(phase in ("Pending", "Running", "Unknown"), printable(why).rstrip(": "))
         if not host:
             unplaced = one
         elif host not in found or one.waiting:

@@ -69,9 +69,8 @@ def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespa
     size = size if arguments.limit else min(size, ELEMENTS)
     arrays = [hosts[first : first + size] for first in range(0, len(hosts), size)]
     if arguments.limit and arguments.limit < len(arrays):
-        raise FleetError(
-            f"--limit {arguments.limit}: Slurm's arrays have {size} elements here: at least {len(arrays)}", 2
-        )
+        least = f"Slurm's arrays have {size} elements here: at least {len(arrays)}"
+        raise FleetError(f"--limit {arguments.limit}: {least}", 2)
     limit = arguments.limit // len(arrays) if arguments.limit else None
     done: list[str] = []
     try:

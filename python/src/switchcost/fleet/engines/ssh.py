@@ -35,9 +35,8 @@ def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace
 
 
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
-    raise FleetError(
-        "ssh: --print prints the command line for each host; run them as you run commands on many hosts", 2
-    )
+    how = "--print prints the command line for each host; run them as you run commands on many hosts"
+    raise FleetError(f"ssh: {how}", 2)
 
 
 def states(submission: Submission) -> dict[str, State]:

@@ -18,7 +18,7 @@ use crate::LauncherError;
 use crate::used::Run;
 
 /// Runs of one command, or of several in turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The commands, in words. The launcher has them in a file: on its heap they would be charged
     /// to every command.
@@ -44,16 +44,7 @@ pub struct Series {
 impl Series {
     /// One run of a command that is watched from outside meanwhile.
     pub fn watched(words: &[OsString]) -> Self {
-        Self {
-            commands: vec![words.to_vec()],
-            warmup: 0,
-            runs: 1,
-            seed: 0,
-            tree: false,
-            announce: true,
-            discard: false,
-            discard_first: false,
-        }
+        Self { commands: vec![words.to_vec()], runs: 1, announce: true, ..Self::default() }
     }
 }
 

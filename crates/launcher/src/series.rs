@@ -18,7 +18,7 @@ use crate::LauncherError;
 use crate::used::Run;
 
 /// Runs of one command, or of several in turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// The commands, in words. The launcher has them in a file: on its heap they would be charged
     /// to every command.
@@ -44,16 +44,7 @@ pub struct Series {
 impl Series {
     /// One run of a command that is watched from outside meanwhile.
     pub fn watched(words: &[OsString]) -> Self {
-        Self {
-            commands: vec![words.to_vec()],
-            warmup: 0,
-            runs: 1,
-            seed: 0,
-            tree: false,
-            announce: true,
-            discard: false,
-            discard_first: false,
-        }
+        Self { commands: vec![words.to_vec()], runs: 1, announce: true, ..Self::default() }
     }
 }
 
@@ -96,20 +87,25 @@ impl Series {
     /// Writes the commands to a file in memory; programs are looked for by the PATH of this
     /// process. EINVAL where a word has a byte of zero.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
-        let path = std::env::var_os("PATH");
         let texts = |words: &Vec<OsString>| -> Result<Texts, Errno> {
+            let paths = in_path(words.first().ok_or(Errno::INVAL)?).into_iter();
             let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-            let name = words.first().ok_or(Errno::INVAL)?;
             if words.iter().any(|word| word.contains(&0)) {
                 return Err(Errno::INVAL);
             }
-            Ok(Texts { candidates: candidates(name, path.as_deref()), words })
+            let candidates = paths.map(|path| path.into_os_string().into_vec()).collect();
+            Ok(Texts { candidates, words })
         };
         write_words(&self.commands.iter().map(texts).collect::<Result<Vec<_>, _>>()?)
     }
 }
 
 /// The paths that execvp(3) tries for a name, in their order.
+fn in_path(name: &OsStr) -> Vec<PathBuf> {
+    let paths = candidates(name.as_bytes(), std::env::var_os("PATH").as_deref());
+    paths.into_iter().map(|path| OsString::from_vec(path).into()).collect()
+}
+
 fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
     if name.is_empty() || name.contains(&b'/') || name.len() > NAME_MAX {
         // The kernel says what is wrong with it.
@@ -127,12 +123,9 @@ fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
 /// Looks for the programs of all commands as execvp(3) would, without running any: why the first
 /// that cannot be run cannot.
 pub fn look_up(commands: &[Vec<OsString>]) -> Result<(), LauncherError> {
-    let path = std::env::var_os("PATH");
     for words in commands {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
-        let all = candidates(name.as_bytes(), path.as_deref()).into_iter();
-        let failure = executable(all.map(|path| PathBuf::from(OsString::from_vec(path))));
-        if let Err(errno) = failure {
+        if let Err(errno) = executable(in_path(name).into_iter()) {
             let (message, exit_code) = NotStarted::at(EXEC, errno).explain(words);
             return Err(LauncherError { message, exit_code });
         }
@@ -198,12 +191,8 @@ impl NotStarted {
         if step != EXEC {
             return (format!("cannot run '{shown}': {step}: {errno}{}", limit(errno)), 1);
         }
-        let path = std::env::var_os("PATH");
-        let candidates = candidates(name.as_bytes(), path.as_deref()).into_iter();
         // The file that was meant, if there is any.
-        let found = candidates
-            .map(|path| PathBuf::from(OsString::from_vec(path)))
-            .find(|path| path.exists());
+        let found = in_path(name).into_iter().find(|path| path.exists());
         let (why, code) = match (errno, &found) {
             (_, Some(path)) if path.is_dir() => ("it is a directory", 126),
             (Errno::NOENT, Some(_)) => {

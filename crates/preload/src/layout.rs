@@ -4,6 +4,7 @@
 //! A slot has one writer, so that counting needs no locked instruction. All words are
 //! native-endian.
 
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use crate::bins::{BUCKETS, CLASSES};
@@ -23,17 +24,17 @@ pub const PAGE_BYTES: usize = 4096;
 /// The calls of an allocator that are counted, in the order of their cells.
 pub const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "aligned_alloc", "free"];
 
-/// The symbols by which a program calls them.
-pub const SYMBOLS: [&str; 9] = [
-    "malloc",
-    "calloc",
-    "realloc",
-    "free",
-    "memalign",
-    "aligned_alloc",
-    "posix_memalign",
-    "valloc",
-    "pvalloc",
+/// The symbols by which a program calls them, whose place the library takes.
+pub const SYMBOLS: [&CStr; 9] = [
+    c"malloc",
+    c"calloc",
+    c"realloc",
+    c"free",
+    c"memalign",
+    c"aligned_alloc",
+    c"posix_memalign",
+    c"valloc",
+    c"pvalloc",
 ];
 
 /// Functions that may be named.

@@ -213,9 +213,8 @@ pub fn name(library: &mut [u8], functions: &[&str], allocator: bool) -> Result<(
     library[personality] = b'.';
     // A name that no program asks for. Names may share their ends, not their beginnings.
     for function in SYMBOLS.iter().filter(|_| !allocator) {
-        let at = tables.symbol(library, function.as_bytes());
         // `valloc` may be the end of `pvalloc`, and hidden with it.
-        if let Ok((_, at)) = at {
+        if let Ok((_, at)) = tables.symbol(library, function.to_bytes()) {
             library[at] = b'.';
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::ring::Halts;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::machine::{self, Throttle};
+use crate::machine::{self, Count};
 use crate::sys;
 
 /// Shorter differences of the two clocks are those of two readings.
@@ -16,8 +16,8 @@ const LEAST_SUSPENDED: Duration = Duration::from_millis(1);
 
 /// Where the kernel counts it for this process.
 pub struct Watch {
-    quotas: Vec<Throttle>,
-    frozen: Option<String>,
+    quotas: Vec<Count>,
+    frozen: Option<Count>,
 }
 
 /// What was counted up to a moment.
@@ -58,20 +58,16 @@ impl Watch {
     }
 
     fn now(&self) -> Moment {
-        let number = |(path, item, ns): &(&str, &str, u64)| {
-            let text = fs::read_to_string(path).ok()?;
-            let line = text.lines().find_map(|line| line.strip_prefix(item)?.strip_prefix(' '))?;
-            line.trim().parse::<u64>().ok()?.checked_mul(*ns)
+        let ns = |of: &Count| {
+            let text = fs::read_to_string(&of.path).ok()?;
+            let line =
+                text.lines().find_map(|line| line.strip_prefix(of.item)?.strip_prefix(' '))?;
+            line.trim().parse::<u64>().ok()?.checked_mul(of.unit_ns)
         };
-        let quotas = self.quotas.iter().map(|of| (&*of.path, of.item, of.unit_ns));
         let clock = |id| Duration::try_from(clock_gettime(id)).unwrap_or_default();
         Moment {
-            throttled_ns: quotas.filter_map(|of| number(&of)).sum(),
-            frozen_ns: self
-                .frozen
-                .iter()
-                .filter_map(|path| number(&(path, "frozen_usec", 1000)))
-                .sum(),
+            throttled_ns: self.quotas.iter().filter_map(ns).sum(),
+            frozen_ns: self.frozen.iter().filter_map(ns).sum(),
             suspended: clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic)),
         }
     }
@@ -91,11 +87,10 @@ mod tests {
             fs::write(&second, format!("nr_throttled 9\nthrottled_time {two}\n")).unwrap();
             fs::write(&frozen, format!("frozen_usec {three}\n")).unwrap();
         };
-        let throttle =
-            |path: &str, item, unit_ns| Throttle { path: path.to_string(), item, unit_ns };
+        let count = |path: &str, item, unit_ns| Count { path: path.to_string(), item, unit_ns };
         let quotas =
-            vec![throttle(&first, "throttled_usec", 1000), throttle(&second, "throttled_time", 1)];
-        let watch = Watch { quotas, frozen: Some(frozen.clone()) };
+            vec![count(&first, "throttled_usec", 1000), count(&second, "throttled_time", 1)];
+        let watch = Watch { quotas, frozen: Some(count(&frozen, "frozen_usec", 1000)) };
         put(5, 7, 1);
         let before = watch.now();
         assert_eq!(watch.since(&before), None);

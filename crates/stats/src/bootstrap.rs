@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::location::{Center, Interval, Summary, sorted_quantile, student_quantile};
+use crate::location::{Center, Interval, Summary, quantile, student_quantile};
 
 /// Resamples behind every interval: the quantiles in use are then stable to about a tenth of the
 /// interval's half-width.
@@ -33,8 +33,7 @@ pub fn bootstrap(
     let mut middles = resampled_middles(figures, center, seed)?;
     middles.sort_by(f64::total_cmp);
     let tail = expanded_tail(figures.len(), center, confidence)?;
-    let low = sorted_quantile(&middles, tail)?;
-    let high = sorted_quantile(&middles, 1.0 - tail)?;
+    let (low, high) = (quantile(&middles, tail)?, quantile(&middles, 1.0 - tail)?);
     let standard_error = Summary::of(&middles)?.deviation;
     Some(Bootstrapped { interval: Interval { low, high, confidence }, standard_error })
 }

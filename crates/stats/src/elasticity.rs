@@ -92,43 +92,32 @@ pub fn elasticity_of(rounds: &[Vec<AtLevel>]) -> Option<Elasticity> {
 /// on two rounds is known much worse than these say.
 const LEAST_LEFT: f64 = 0.6;
 
-/// Weighted sums of logarithms: all that a slope needs.
+/// Weighted sums of logarithms, all that a slope needs: of 1, x, y, x x and x y.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    weight: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-}
+struct Sums([f64; 5]);
 
 impl Sums {
     fn of(round: &[AtLevel]) -> Self {
         let add = |sums: Self, of: &AtLevel| {
             let (x, y) = (of.level.ln() - MIDDLE, of.figure.ln());
-            let one = Self { weight: 1.0, x, y, xx: x * x, xy: x * y };
-            sums.plus(&one, of.weight)
+            sums.plus(&Self([1.0, x, y, x * x, x * y]), of.weight)
         };
         round.iter().fold(Self::default(), add)
     }
 
     fn plus(self, other: &Self, times: f64) -> Self {
-        Self {
-            weight: self.weight + times * other.weight,
-            x: self.x + times * other.x,
-            y: self.y + times * other.y,
-            xx: self.xx + times * other.xx,
-            xy: self.xy + times * other.xy,
-        }
+        Self(std::array::from_fn(|of| self.0[of] + times * other.0[of]))
     }
 
     /// Of the levels' logarithms.
     fn variance(&self) -> f64 {
-        self.xx / self.weight - (self.x / self.weight).powi(2)
+        let [weight, x, _, xx, _] = self.0;
+        xx / weight - (x / weight).powi(2)
     }
 
     fn slope(&self) -> Option<f64> {
-        let products = self.xy / self.weight - self.x * self.y / (self.weight * self.weight);
+        let [weight, x, y, _, xy] = self.0;
+        let products = xy / weight - x * y / (weight * weight);
         Some(products / self.variance()).filter(|slope| slope.is_finite())
     }
 }

@@ -97,27 +97,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Quantile `p` (0 to 1) by linear interpolation between order statistics: type 7 of Hyndman and
 /// Fan (1996), the default of R and NumPy. Absent for an empty list.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    let (below, beyond) = place(last, p);
+    let place = p.clamp(0.0, 1.0) * values.len().checked_sub(1)? as f64;
+    let below = place.floor() as usize;
     // In linear time: resampling asks thousands of times.
     let mut values = values.to_vec();
     let (_, low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
     let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(*low);
-    Some(*low + beyond * (high - *low))
-}
-
-/// Where quantile `p` lies in a sorted list: after which place, and by how much of the distance to
-/// the next.
-fn place(last: usize, p: f64) -> (usize, f64) {
-    let place = p.clamp(0.0, 1.0) * last as f64;
-    (place.floor() as usize, place - place.floor())
-}
-
-pub(crate) fn sorted_quantile(sorted: &[f64], p: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let (below, beyond) = place(last, p);
-    let above = (below + 1).min(last);
-    Some(sorted[below] + beyond * (sorted[above] - sorted[below]))
+    Some(*low + (place - place.floor()) * (high - *low))
 }
 
 /// Spread as the median absolute deviation times 1.4826, which estimates the standard deviation of
@@ -303,7 +289,10 @@ mod tests {
             let mut values: Vec<f64> = values.into_iter().map(f64::from).collect();
             let found = quantile(&values, p);
             values.sort_by(f64::total_cmp);
-            prop_assert_eq!(found, sorted_quantile(&values, p));
+            let (last, place) = (values.len() - 1, p * (values.len() - 1) as f64);
+            let below = place.floor() as usize;
+            let step = values[last.min(below + 1)] - values[below];
+            prop_assert_eq!(found, Some(values[below] + (place - place.floor()) * step));
         }
     }
 

@@ -1,5 +1,8 @@
 //! What differs between processors: the time stamp, the thread pointer, the rseq signature.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use core::arch::asm;
+
 pub(crate) use processor::*;
 
 /// Whether this processor has a counter that user space can read.
@@ -18,10 +21,69 @@ pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
     0
 }
 
+/// The text for this processor.
+#[cfg(target_arch = "x86_64")]
+macro_rules! either {
+    ($x86_64:literal, $aarch64:literal) => {
+        $x86_64
+    };
+}
+/// The same.
+#[cfg(target_arch = "aarch64")]
+macro_rules! either {
+    ($x86_64:literal, $aarch64:literal) => {
+        $aarch64
+    };
+}
+
+/// The address that thread-local offsets count from.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: the x86-64 ABI keeps the thread control block's own address at fs:0; TPIDR_EL0 is
+    // that of AArch64 and readable at EL0.
+    unsafe {
+        asm!(either!("mov {}, fs:0", "mrs {}, tpidr_el0"), out(reg) pointer,
+             options(nostack, readonly, preserves_flags));
+    }
+    pointer
+}
+
+/// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
+#[cfg(all(target_feature = "crt-static", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
+    let (offset, size): (*const isize, *const u32);
+    // SAFETY: takes two addresses from the table that the linker made.
+    unsafe {
+        asm!(".weak __rseq_offset", ".weak __rseq_size",
+             either!("mov {0}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+                     "adrp {0}, :got:__rseq_offset\nldr {0}, [{0}, :got_lo12:__rseq_offset]"),
+             either!("mov {1}, qword ptr [rip + __rseq_size@GOTPCREL]",
+                     "adrp {1}, :got:__rseq_size\nldr {1}, [{1}, :got_lo12:__rseq_size]"),
+             out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
+    }
+    (offset, size)
+}
+
+/// Unused: rseq is refused before it is asked for.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn thread_pointer() -> usize {
+    0
+}
+
+/// As `thread_pointer`.
+#[cfg(all(
+    target_feature = "crt-static",
+    not(any(target_arch = "x86_64", target_arch = "aarch64"))
+))]
+pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
+    (core::ptr::null(), core::ptr::null())
+}
+
 /// x86-64: RDTSC. Intel SDM vol. 2B "RDTSC", vol. 3B 19.17; AMD APM vol. 2, 13.2.
 #[cfg(target_arch = "x86_64")]
 mod processor {
-    use core::arch::asm;
+    use super::asm;
     use core::arch::x86_64::__cpuid;
 
     /// `RSEQ_SIG` of glibc and librseq: the kernel wants it in the four bytes before `abort_ip`.
@@ -61,30 +123,6 @@ mod processor {
         leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & 1 << 8 != 0
     }
 
-    /// The address that thread-local offsets count from.
-    pub(crate) fn thread_pointer() -> usize {
-        let pointer: usize;
-        // SAFETY: the x86-64 ABI keeps the thread control block's own address at fs:0.
-        unsafe {
-            asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
-        };
-        pointer
-    }
-
-    /// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
-    #[cfg(target_feature = "crt-static")]
-    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
-        let (offset, size): (*const isize, *const u32);
-        // SAFETY: takes two addresses from the table that the linker made.
-        unsafe {
-            asm!(".weak __rseq_offset", ".weak __rseq_size",
-                 "mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]",
-                 "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]",
-                 out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
-        }
-        (offset, size)
-    }
-
     /// Reads hardware counter `index`.
     ///
     /// # Safety
@@ -103,7 +141,7 @@ mod processor {
 /// AArch64: CNTVCT_EL0, the virtual counter. Arm ARM D12; Linux enables it for EL0.
 #[cfg(target_arch = "aarch64")]
 mod processor {
-    use core::arch::asm;
+    use super::asm;
 
     /// `RSEQ_SIG` of glibc and librseq (a BRK instruction): the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0xd428_bc00;
@@ -134,30 +172,6 @@ mod processor {
     pub(crate) fn counter_is_invariant() -> bool {
         true
     }
-
-    /// The address that thread-local offsets count from.
-    pub(crate) fn thread_pointer() -> usize {
-        let pointer: usize;
-        // SAFETY: TPIDR_EL0 is the ABI's thread pointer and readable at EL0.
-        unsafe {
-            asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags))
-        };
-        pointer
-    }
-
-    /// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
-    #[cfg(target_feature = "crt-static")]
-    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
-        let (offset, size): (*const isize, *const u32);
-        // SAFETY: takes two addresses from the table that the linker made.
-        unsafe {
-            asm!(".weak __rseq_offset", ".weak __rseq_size",
-                 "adrp {0}, :got:__rseq_offset", "ldr {0}, [{0}, :got_lo12:__rseq_offset]",
-                 "adrp {1}, :got:__rseq_size", "ldr {1}, [{1}, :got_lo12:__rseq_size]",
-                 out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
-        }
-        (offset, size)
-    }
 }
 
 /// Any other processor: no counter, so every tier but the kernel clock is refused.
@@ -181,15 +195,5 @@ mod processor {
     /// There is none.
     pub(crate) fn counter_is_invariant() -> bool {
         false
-    }
-
-    /// Unused: rseq is refused before it is asked for.
-    pub(crate) fn thread_pointer() -> usize {
-        0
-    }
-
-    #[cfg(target_feature = "crt-static")]
-    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
-        (core::ptr::null(), core::ptr::null())
     }
 }

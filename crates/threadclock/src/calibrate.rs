@@ -23,8 +23,8 @@ static KERNEL_EXCESS_PPB: AtomicI64 = AtomicI64::new(0);
 
 /// 40 ns at both ends of this make 800 ppm: 40 ns over the default period of 48 us.
 const FIRST_AGE_NS: u64 = 100_000;
-/// 10 GHz and 1 MHz: what lies outside is a broken clock.
-const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;
+/// Nanoseconds a tick, times 2^32: 10 GHz to 1 MHz. What lies outside is a broken clock.
+pub(crate) const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;
 
 /// Nanoseconds per tick, times 2^32, with the correction: what readers use. 0: not known yet.
 static RATE: AtomicU64 = AtomicU64::new(0);
@@ -133,13 +133,22 @@ fn write_anchor() {
 
 /// A stamp and CLOCK_MONOTONIC_RAW, the tightest of a few.
 fn pair() -> (u64, u64) {
+    tightest(5, arch::stamp, sys::monotonic_raw_ns)
+}
+
+/// A stamp and what a clock of the kernel's said around it, the tightest of so many such pairs.
+pub(crate) fn tightest(
+    pairs: u32,
+    stamp: impl Fn() -> u64,
+    clock_ns: impl Fn() -> u64,
+) -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
-    for _ in 0..5 {
-        let first = arch::stamp();
-        let raw_ns = sys::monotonic_raw_ns();
-        let width = arch::stamp().wrapping_sub(first);
+    for _ in 0..pairs {
+        let first = stamp();
+        let ns = clock_ns();
+        let width = stamp().wrapping_sub(first);
         if width < best.0 {
-            best = (width, first.wrapping_add(width / 2), raw_ns);
+            best = (width, first.wrapping_add(width / 2), ns);
         }
     }
     (best.1, best.2)

@@ -1,20 +1,21 @@
 //! The C interface: include/threadclock.h says what each does.
 
 use crate::clock::{self, ThreadClock};
-use crate::others::Others;
+use crate::others::{Others, OthersError};
 use crate::sys;
 use crate::types::{CpuTime, Error};
 use core::ffi::CStr;
 use core::ptr;
 use libc::{c_char, c_int, pid_t};
 
-fn answer(time: Result<CpuTime, Error>, out: *mut CpuTime) -> c_int {
-    let errno = match time {
+/// Hands over what was read, or its errno.
+fn answer<T>(read: Result<T, c_int>, out: *mut T) -> c_int {
+    let errno = match read {
         _ if out.is_null() => libc::EINVAL,
-        Err(error) => error.errno(),
-        Ok(time) => {
+        Err(errno) => errno,
+        Ok(read) => {
             // SAFETY: not null, and the header asks for a valid pointer.
-            unsafe { out.write(time) };
+            unsafe { out.write(read) };
             return 0;
         }
     };
@@ -28,7 +29,7 @@ fn answer(time: Result<CpuTime, Error>, out: *mut CpuTime) -> c_int {
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
-    answer(crate::getpinfo::getpinfo(id), out)
+    answer(crate::getpinfo::getpinfo(id).map_err(Error::errno), out)
 }
 
 /// [`getpinfo_process`](crate::getpinfo_process()) for C.
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut CpuTime) -> c_int {
-    answer(crate::getpinfo::getpinfo_process(pid), out)
+    answer(crate::getpinfo::getpinfo_process(pid).map_err(Error::errno), out)
 }
 
 /// The calling thread's CPU time in nanoseconds.
@@ -99,20 +100,10 @@ pub unsafe extern "C" fn threadclock_others_ns(
 ) -> c_int {
     // SAFETY: as the caller promises.
     let read = match (unsafe { others.as_ref() }, u32::try_from(id)) {
-        (Some(others), Ok(tid)) if !ns.is_null() => others.cpu_ns(tid).map_err(|e| e.errno()),
+        (Some(others), Ok(tid)) => others.cpu_ns(tid).map_err(OthersError::errno),
         _ => Err(libc::EINVAL),
     };
-    match read {
-        Ok(read) => {
-            // SAFETY: not null, and the caller's.
-            unsafe { ns.write(read) };
-            0
-        }
-        Err(errno) => {
-            sys::set_errno(errno);
-            -1
-        }
-    }
+    answer(read, ns)
 }
 
 /// Frees it.

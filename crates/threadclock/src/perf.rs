@@ -3,7 +3,6 @@
 
 use crate::types::{CoreCycles, Error, WhyNot};
 use crate::{arch, sys};
-use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
 const TYPE_HARDWARE: u32 = 0;
@@ -79,15 +78,7 @@ fn open(kind: u32, config: u64) -> Result<(*const Page, i32), i32> {
     if file < 0 {
         return Err(sys::errno());
     }
-    let (read_only, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-    // SAFETY: a new mapping overlaps nothing.
-    let page =
-        unsafe { libc::mmap(ptr::null_mut(), sys::page_bytes(), read_only, shared, file, 0) };
-    if page == libc::MAP_FAILED {
-        let errno = sys::errno();
-        sys::close(file);
-        return Err(errno);
-    }
+    let page = sys::map_file(file, sys::page_bytes()).inspect_err(|_| sys::close(file))?;
     Ok((page.cast(), file))
 }
 

@@ -50,27 +50,33 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Voluntary switches of this thread.
-pub(crate) fn voluntary_switches() -> libc::c_long {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
-    unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init().ru_nvcsw
-    }
+/// The calling thread's id.
+pub(crate) fn own_tid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// The calling thread's id, and how often the kernel has switched it out.
-pub(crate) fn own_switches() -> (u32, u64) {
+/// Switches of this thread: voluntary and involuntary ones.
+pub(crate) fn own_switches() -> [u64; 2] {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
-    // SAFETY: no arguments.
-    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-    (tid as u32, usage.ru_nvcsw.wrapping_add(usage.ru_nivcsw) as u64)
+    [usage.ru_nvcsw as u64, usage.ru_nivcsw as u64]
+}
+
+/// A new mapping of the first bytes of a file, or errno.
+fn map(bytes: usize, protection: c_int, flags: c_int, file: c_int) -> Result<*mut c_void, i32> {
+    // SAFETY: a new mapping overlaps nothing.
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, file, 0) };
+    if start == libc::MAP_FAILED { Err(errno()) } else { Ok(start) }
+}
+
+/// The first bytes of a file, shared and read-only, or errno.
+pub(crate) fn map_file(file: c_int, bytes: usize) -> Result<*const c_void, i32> {
+    map(bytes, libc::PROT_READ, libc::MAP_SHARED, file).map(<*mut c_void>::cast_const)
 }
 
 /// A private, zeroed mapping of `pages`, of which a fork's child finds the last zeroed again (Linux
@@ -79,11 +85,7 @@ pub(crate) fn map_pages(pages: usize) -> Result<*mut u8, WhyNot> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let bytes = pages * page_bytes();
-    // SAFETY: a new anonymous mapping overlaps nothing.
-    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return Err(WhyNot::NoMemory(errno()));
-    }
+    let start = map(bytes, protection, flags, -1).map_err(WhyNot::NoMemory)?;
     let last = start.wrapping_byte_add(bytes - page_bytes());
     // SAFETY: changes what fork does with the page, not its contents.
     if unsafe { libc::madvise(last, page_bytes(), libc::MADV_WIPEONFORK) } == 0 {

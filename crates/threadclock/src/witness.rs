@@ -169,13 +169,13 @@ fn shows_switches(arm: impl Fn() -> u64, look: impl Fn() -> u64) -> Result<(), W
     let mut seen = 0;
     for attempt in 0..10 {
         let before = arm();
-        let switches = sys::voluntary_switches();
+        let [switches, _] = sys::own_switches();
         if look() != before {
             continue;
         }
         // On a slow machine a short sleep is over before it has begun, without a switch.
         sys::sleep_ns(20_000 << attempt);
-        if sys::voluntary_switches() == switches {
+        if sys::own_switches()[0] == switches {
             continue;
         }
         if look() == before {

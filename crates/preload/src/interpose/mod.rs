@@ -18,6 +18,7 @@ use core::hint::black_box;
 use core::sync::atomic::Ordering::Relaxed;
 
 use thread::Thread;
+use threadclock::Elapsed;
 
 use crate::layout::{EMPTY, KNOWN, KNOWN_CALLS, KNOWN_CHAINED, KNOWN_IN_A_ROW};
 
@@ -57,6 +58,23 @@ extern "C" fn known_call(value: u64) -> u64 {
     (0..8).fold(value, |value, _| value.wrapping_mul(value))
 }
 
+/// Makes the call between two readings and counts them, unless it returns in another process than
+/// the one it began in, whose clock that was.
+#[inline(always)]
+fn between<R>(
+    thread: &Thread,
+    process: libc::pid_t,
+    call: impl FnOnce() -> R,
+    count: impl FnOnce(&Elapsed),
+) -> R {
+    let watch = thread.clock().stopwatch_ordered();
+    let result = call();
+    if thread.process() == process {
+        count(&watch.elapsed_by_both());
+    }
+    result
+}
+
 /// Makes the call and counts its CPU time in the cell that `cell` gives.
 #[inline(always)]
 fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
@@ -65,16 +83,10 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
     if number % SAMPLED == 0 {
         return timed_twice(thread, number, cell, call);
     }
-    let process = thread.process();
-    let watch = thread.clock().stopwatch_ordered();
-    let result = call();
-    if thread.process() != process {
-        return result;
-    }
-    let elapsed = watch.elapsed_by_both();
-    thread.record(cell, &elapsed);
-    thread.leave();
-    result
+    between(thread, thread.process(), call, |elapsed| {
+        thread.record(cell, elapsed);
+        thread.leave();
+    })
 }
 
 /// The same, and what it takes: the time around less the time within, and an interval with nothing
@@ -84,18 +96,13 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
 fn timed_twice<R>(thread: &Thread, number: u32, cell: usize, call: impl FnOnce() -> R) -> R {
     let process = thread.process();
     let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
-    let watch = thread.clock().stopwatch_ordered();
-    let result = call();
-    if thread.process() != process {
-        return result;
-    }
-    let elapsed = watch.elapsed_by_both();
-    thread.record(cell, &elapsed);
-    let own = thread.clock().now_ordered() - started - elapsed.cpu;
-    thread.note_own(own, before);
-    note_known(thread, number);
-    thread.leave();
-    result
+    between(thread, process, call, |elapsed| {
+        thread.record(cell, elapsed);
+        let own = thread.clock().now_ordered() - started - elapsed.cpu;
+        thread.note_own(own, before);
+        note_known(thread, number);
+        thread.leave();
+    })
 }
 
 /// What is known, timed as calls are: nothing, and after call `number` now and then a call whose
@@ -127,14 +134,9 @@ fn done(value: u64) {
 /// Counts an interval with this in it, unless the thread was switched out meanwhile.
 #[inline(always)]
 fn note(thread: &Thread, cell: usize, act: impl FnOnce()) {
-    let process = thread.process();
-    let watch = thread.clock().stopwatch_ordered();
-    act();
-    if thread.process() != process {
-        return;
-    }
-    let elapsed = watch.elapsed_by_both();
-    if !elapsed.switched {
-        thread.record(cell, &elapsed);
-    }
+    between(thread, thread.process(), act, |elapsed| {
+        if !elapsed.switched {
+            thread.record(cell, elapsed);
+        }
+    });
 }

@@ -3,27 +3,16 @@
 //! Finding them may allocate (dlsym(3) does in some C libraries). Until they are found, that comes
 //! from a small arena that is never given back.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::shared::next_symbol;
+use crate::layout::SYMBOLS;
 
-/// The functions whose place is taken.
-const NAMES: [&CStr; 9] = [
-    c"malloc",
-    c"calloc",
-    c"realloc",
-    c"free",
-    c"memalign",
-    c"aligned_alloc",
-    c"posix_memalign",
-    c"valloc",
-    c"pvalloc",
-];
-
-static FOUND: [AtomicPtr<c_void>; NAMES.len()] =
-    [const { AtomicPtr::new(null_mut()) }; NAMES.len()];
+/// Those of [`SYMBOLS`].
+static FOUND: [AtomicPtr<c_void>; SYMBOLS.len()] =
+    [const { AtomicPtr::new(null_mut()) }; SYMBOLS.len()];
 
 /// Looks for all of them.
 #[cold]
@@ -33,14 +22,14 @@ pub(super) fn find_all() {
     if SEARCHING.swap(true, AcqRel) {
         return;
     }
-    for (name, found) in NAMES.iter().zip(&FOUND) {
+    for (name, found) in SYMBOLS.iter().zip(&FOUND) {
         // SAFETY: a C string.
         found.store(unsafe { next_symbol(name.as_ptr()) }, Release);
     }
     SEARCHING.store(false, Release);
 }
 
-/// The next function of a place in `NAMES`; null while they are looked for, and where there is
+/// The next function of a place in `SYMBOLS`; null while they are looked for, and where there is
 /// none.
 #[inline(always)]
 fn found(place: usize) -> *mut c_void {

@@ -15,6 +15,11 @@ const MOST_STEPS: usize = 96;
 const RAX: usize = 0;
 const RSP: usize = 4;
 
+const READS: [OpAccess; 4] =
+    [OpAccess::Read, OpAccess::CondRead, OpAccess::ReadWrite, OpAccess::ReadCondWrite];
+const WRITES: [OpAccess; 4] =
+    [OpAccess::Write, OpAccess::CondWrite, OpAccess::ReadWrite, OpAccess::ReadCondWrite];
+
 /// The registers as they are numbered in instructions.
 fn numbered(moment: &Moment) -> [u64; 16] {
     let [ax, bx, cx, dx, si, di, bp, sp, rest @ ..] = moment.registers;
@@ -52,26 +57,11 @@ impl Followed {
 
     fn execute(&mut self, factory: &mut InstructionInfoFactory, instruction: &Instruction) {
         let info = factory.info(instruction);
-        let reads = |access: OpAccess| {
-            matches!(
-                access,
-                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-            )
-        };
-        let writes = |access: OpAccess| {
-            matches!(
-                access,
-                OpAccess::Write
-                    | OpAccess::CondWrite
-                    | OpAccess::ReadWrite
-                    | OpAccess::ReadCondWrite
-            )
-        };
         let used = info.used_registers();
-        let mut sources = used.iter().filter(|of| reads(of.access()));
-        let from_memory = info.used_memory().iter().any(|of| reads(of.access()))
+        let mut sources = used.iter().filter(|of| READS.contains(&of.access()));
+        let from_memory = info.used_memory().iter().any(|of| READS.contains(&of.access()))
             || sources.any(|of| number(of.register()).is_some_and(|at| self.from_memory[at]));
-        for written in used.iter().filter(|of| writes(of.access())) {
+        for written in used.iter().filter(|of| WRITES.contains(&of.access())) {
             if let Some(at) = number(written.register()) {
                 self.known[at] = false;
                 // What returns from a call or is taken from the stack moves the stack by a
@@ -92,6 +82,7 @@ pub(super) fn next(
     let values = numbered(moment);
     let mut state = Followed { values, known: [true; 16], from_memory: [false; 16] };
     let mut found: Option<(u64, [Option<usize>; 2])> = None;
+    let independent = |(address, _)| Next::Access { address, dependent: false };
     let mut ip = moment.ip;
     for _ in 0..MOST_STEPS {
         let Some(bytes) = code(ip) else { break };
@@ -110,19 +101,16 @@ pub(super) fn next(
             }
         }
         state.execute(&mut factory, &instruction);
-        let dependent =
-            |parts: &[Option<usize>; 2]| parts.iter().flatten().any(|at| state.from_memory[*at]);
-        if let Some((address, parts)) = &found {
-            if dependent(parts) {
-                return Next::Access { address: *address, dependent: true };
+        if let Some((address, parts)) = found {
+            if parts.into_iter().flatten().any(|at| state.from_memory[at]) {
+                return Next::Access { address, dependent: true };
             }
         }
         ip = match instruction.flow_control() {
             FlowControl::Next => instruction.next_ip(),
             // It goes on behind a system call, whose result is in RAX.
             FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => {
-                state.known[RAX] = false;
-                state.from_memory[RAX] = false;
+                (state.known[RAX], state.from_memory[RAX]) = (false, false);
                 instruction.next_ip()
             }
             FlowControl::UnconditionalBranch => instruction.near_branch_target(),
@@ -133,11 +121,10 @@ pub(super) fn next(
             _ => break,
         };
         if ip == moment.ip {
-            return found
-                .map_or(Next::Compute, |(address, _)| Next::Access { address, dependent: false });
+            return found.map_or(Next::Compute, independent);
         }
     }
-    found.map_or(Next::Unknown, |(address, _)| Next::Access { address, dependent: false })
+    found.map_or(Next::Unknown, independent)
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ pub(super) fn read(tree: &Tree) -> Cgroup {
     }
 }
 
-/// Where the kernel counts how long a control group was without CPU time for its quota.
-pub struct Throttle {
-    /// A cpu.stat.
+/// Where the kernel counts for how long a control group did not run.
+pub struct Count {
+    /// A file of the group.
     pub path: String,
     /// Its line.
     pub item: &'static str,
@@ -35,23 +35,19 @@ pub struct Throttle {
     pub unit_ns: u64,
 }
 
-/// Of each level above this process that has a quota; and the file that says how long its group was
-/// frozen (Linux 6.18).
-pub(super) fn halts(tree: &Tree) -> (Vec<Throttle>, Option<String>) {
-    let Ok(groups) = Groups::read(tree) else { return (Vec::new(), None) };
-    let place = groups.place("cpu").ok();
-    let quotas = place.iter().flat_map(|place| {
-        let (item, unit_ns) =
-            if place.is_v2 { ("throttled_usec", 1000) } else { ("throttled_time", 1) };
-        let limited = move |folder: &&str| matches!(quota_at(tree, place, folder), Ok(Some(_)));
-        let throttle = move |folder| Throttle { path: format!("{folder}/cpu.stat"), item, unit_ns };
-        place.levels().filter(limited).map(throttle)
-    });
-    let quotas = quotas.collect();
-    let frozen = place
-        .filter(|place| place.is_v2)
-        .map(|place| format!("{}/cgroup.stat.local", place.folder));
-    (quotas, frozen.filter(|path| tree.text(path).is_ok()))
+/// Of each level above this process that has a quota, how long it was throttled; and how long its
+/// group was frozen (Linux 6.18).
+pub(super) fn halts(tree: &Tree) -> (Vec<Count>, Option<Count>) {
+    let place = Groups::read(tree).and_then(|groups| groups.place("cpu"));
+    let Ok(place) = place else { return (Vec::new(), None) };
+    let (item, unit_ns) =
+        if place.is_v2 { ("throttled_usec", 1000) } else { ("throttled_time", 1) };
+    let limited = |folder: &&str| matches!(quota_at(tree, &place, folder), Ok(Some(_)));
+    let count = |folder| Count { path: format!("{folder}/cpu.stat"), item, unit_ns };
+    let quotas = place.levels().filter(limited).map(count).collect();
+    let path = format!("{}/cgroup.stat.local", place.folder);
+    let has_frozen = place.is_v2 && tree.text(&path).is_ok();
+    (quotas, has_frozen.then_some(Count { path, item: "frozen_usec", unit_ns: 1000 }))
 }
 
 /// What is read in the folder of this process for a controller.

@@ -17,8 +17,9 @@ use model::competing::Interrupts;
 use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
-pub(crate) use self::cgroup::Throttle;
+pub(crate) use self::cgroup::Count;
 use self::kernel::Config;
+use self::system::{INTERRUPTS, devices_by_cpu};
 use self::tree::{Tree, reading};
 
 /// How often each source has interrupted, by its name in the first column and what it is called.
@@ -27,12 +28,12 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 /// All sources over several CPUs since the start of the machine, below a root folder; absent where
 /// they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
-    system::by_source(&Tree::new(root), cpus).ok()
+    system::of_cpus(&Tree::new(root).word(INTERRUPTS).ok()?, cpus).ok()
 }
 
 /// Where the kernel counts how long this process's control groups were throttled, and for how long
 /// frozen, below a root folder.
-pub(crate) fn halts(root: &Path) -> (Vec<Throttle>, Option<String>) {
+pub(crate) fn halts(root: &Path) -> (Vec<Count>, Option<Count>) {
     cgroup::halts(&Tree::new(root))
 }
 
@@ -66,7 +67,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
         cgroup: cgroup::read(tree),
         limits: system::limits(tree),
         load: system::load(tree),
-        interrupts: reading(system::interrupts(tree)),
+        interrupts: reading(tree.word(INTERRUPTS).and_then(|text| devices_by_cpu(&text))),
     };
     (machine, kernel::accounting(tree, config))
 }

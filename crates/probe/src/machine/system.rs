@@ -156,16 +156,7 @@ pub(super) fn mitigations(tree: &Tree) -> Result<Mitigations> {
 
 // Which CPU serves which interrupts (proc_interrupts(5)).
 
-const INTERRUPTS: &str = "/proc/interrupts";
-
-pub(super) fn interrupts(tree: &Tree) -> Result<Vec<CpuInterrupts>> {
-    devices_by_cpu(&tree.word(INTERRUPTS)?)
-}
-
-/// Every source's count over some CPUs.
-pub(super) fn by_source(tree: &Tree, cpus: &[u32]) -> Result<Sources> {
-    of_cpus(&tree.word(INTERRUPTS)?, cpus)
-}
+pub(super) const INTERRUPTS: &str = "/proc/interrupts";
 
 /// The header names the online CPUs, whose numbers may have gaps.
 fn columns(text: &str) -> Result<Vec<u32>> {
@@ -182,7 +173,8 @@ fn rows(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     rows.map(|(source, fields)| (source.trim(), fields.split_whitespace().collect()))
 }
 
-fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
+/// Every source's count over some CPUs.
+pub(super) fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
     let all = columns(text)?;
     let column = |cpu: &u32| {
         let column = all.iter().position(|of| of == cpu);
@@ -219,7 +211,8 @@ fn called(source: &str, words: &[&str]) -> String {
     handlers.join(" ")
 }
 
-fn devices_by_cpu(text: &str) -> Result<Vec<CpuInterrupts>> {
+/// The counts of devices, by CPU.
+pub(super) fn devices_by_cpu(text: &str) -> Result<Vec<CpuInterrupts>> {
     let cpus = columns(text)?.into_iter();
     let mut cpus: Vec<_> = cpus.map(|cpu| CpuInterrupts { cpu, devices: 0 }).collect();
     if cpus.is_empty() {

@@ -100,7 +100,7 @@ impl<M: Make> WithRegisters for WithState<'_, M> {
 }
 
 fn unsuited(state: State, why: &str) -> RingError {
-    RingError::Unsuited(format!("--state {state}: {why}"))
+    RingError::Other(format!("--state {state}: {why}"))
 }
 
 /// Whether this CPU has the registers of `state`; if not, which feature it lacks.
@@ -111,8 +111,7 @@ pub fn check_state(state: State) -> Result<(), RingError> {
 /// What the members of a ring share, the caller being the leader; with room for notes where their
 /// walks may be cut.
 pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, RingError> {
-    let new = if has_notes { SharedArea::with_notes } else { SharedArea::new };
-    let area = new(members as usize).map_err(|errno| {
+    let area = SharedArea::new(members as usize, has_notes).map_err(|errno| {
         RingError::Memory(format!("cannot map memory shared by {members} members: {errno}"))
     })?;
     area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);

@@ -58,15 +58,13 @@ impl Place {
 /// Why a ring could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
-    /// No ring of this case can be made anywhere: why, and what to do.
+    /// No ring of this case can be made, the machine does not let the link, a policy or a CPU be
+    /// used, or a member ended too early or did not make its hops: why, and what to do.
     #[error("{0}")]
-    Unsuited(String),
+    Other(String),
     /// A call that the link cannot do without was refused, whatever the ring's size.
     #[error("{}: {}", .0.0, .0.1)]
     Call(CallError),
-    /// The machine does not let the link be used, or the kernel did not grant a policy or a CPU.
-    #[error("{0}")]
-    Denied(String),
     /// The machine ran out of something while the ring was set up.
     #[error(
         "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. \
@@ -89,9 +87,6 @@ pub enum RingError {
     /// The token was lost.
     #[error("the token was lost: {0}")]
     Lost(#[from] LinkError),
-    /// A member ended too early, or did not make its hops.
-    #[error("{0}")]
-    Broken(String),
     /// A counter could not be read.
     #[error(transparent)]
     Count(#[from] Unreadable),

@@ -305,7 +305,7 @@ impl<'a> Leader<'a> {
                 .unwrap_or(Err(LinkError::Closed))?,
         };
         if found != expected {
-            return Err(RingError::Broken(format!(
+            return Err(RingError::Other(format!(
                 "the token came back as {found} instead of {expected}: not every member passed \
                  it on"
             )));
@@ -325,7 +325,7 @@ impl<'a> Leader<'a> {
             let found = cell.hops.load(Ordering::Acquire);
             if found != self.hops {
                 let expected = self.hops;
-                return Err(RingError::Broken(format!(
+                return Err(RingError::Other(format!(
                     "member {member} made {found} hops instead of {expected}"
                 )));
             }
@@ -448,7 +448,7 @@ mod tests {
     use std::thread;
 
     fn channel() -> (OwnedFd, OwnedFd) {
-        let area = Arc::new(SharedArea::new(1).unwrap());
+        let area = Arc::new(SharedArea::new(1, false).unwrap());
         Pipe::channel(&Place { area, kind: Kind::Thread, to: 0 }).unwrap()
     }
 
@@ -465,7 +465,7 @@ mod tests {
         work: impl Fn() -> W + Sync,
         lead: impl FnOnce(&mut Leader) -> T,
     ) -> T {
-        let area = SharedArea::new(members).unwrap();
+        let area = SharedArea::new(members, false).unwrap();
         let channels: Vec<_> = (0..members).map(|_| channel()).collect();
         let (mut senders, mut receivers): (Vec<_>, Vec<_>) =
             channels.into_iter().map(|(s, r)| (Some(s), Some(r))).unzip();
@@ -671,7 +671,7 @@ mod tests {
 
     #[test]
     fn a_ring_whose_member_is_gone_is_closed() {
-        let area = SharedArea::new(2).unwrap();
+        let area = SharedArea::new(2, false).unwrap();
         let (sender, _) = channel();
         let (_, receiver) = channel();
         let seat = Seat { sender, receiver, work: NoWork, own: None };

@@ -160,7 +160,7 @@ impl End {
 }
 
 fn ended_early(member: u32, how: &str) -> RingError {
-    RingError::Broken(format!("member {member} ended early: {how}"))
+    RingError::Other(format!("member {member} ended early: {how}"))
 }
 
 /// Who of those that have ended, or were refused something and are about to, did so first: by what
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn blamed(ends: &[(u32, End)], refused: &[(u32, Errno)]) -> Option<String> {
-        let area = SharedArea::new(5).ok()?;
+        let area = SharedArea::new(5, false).ok()?;
         for (member, errno) in refused {
             let code = errno.raw_os_error() as u32;
             area.cells()[*member as usize].errno.store(code, Ordering::Relaxed);
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panicked_is_found_among_those_that_wait() {
-        let area = SharedArea::new(3).unwrap();
+        let area = SharedArea::new(3, false).unwrap();
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let waits = std::thread::spawn(move || held.recv().map_or(STATUS_LOST, |()| 0));
         let panics =

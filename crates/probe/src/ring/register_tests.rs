@@ -90,7 +90,7 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
 
     fn with<K: RegisterKind>(self, registers: K) {
         const LAPS: u64 = 200;
-        let area = Arc::new(SharedArea::new(2).expect("memory"));
+        let area = Arc::new(SharedArea::new(2, false).expect("memory"));
         let channel =
             |to| Pipe::channel(&Place { area: Arc::clone(&area), kind: Kind::Thread, to });
         let (to_follower, from_leader) = channel(1).expect("a pipe");

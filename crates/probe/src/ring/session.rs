@@ -91,7 +91,7 @@ pub fn run_by_clock(
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
     let name = &assignment.case.link;
-    let unknown = || RingError::Unsuited(format!("no link is called '{name}'"));
+    let unknown = || RingError::Other(format!("no link is called '{name}'"));
     let link = links::link(name).ok_or_else(unknown)?;
     link.suits(&assignment.case)?;
     // Before there is a member: what it notes is inherited.
@@ -103,7 +103,7 @@ pub fn run_by_clock(
     deadline(slow_lap_ns);
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| {
-        RingError::Denied(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
+        RingError::Other(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
     })?;
     take_policy(case, link.sleeps)?;
     raise_open_files();
@@ -445,12 +445,12 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     let taken = policy::take_at(case.policy, case.priority());
-    taken.map_err(|errno| RingError::Denied(policy::refused(case.policy, errno)))
+    taken.map_err(|errno| RingError::Other(policy::refused(case.policy, errno)))
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    policy::check(policy).map_err(|errno| RingError::Denied(policy::refused(policy, errno)))
+    policy::check(policy).map_err(|errno| RingError::Other(policy::refused(policy, errno)))
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

@@ -13,7 +13,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::page::{Shared, Slot, Stack};
 use super::signal::{member_lost, no_timeout};
-use super::{check, last_errno};
+use super::{check, done};
 use crate::end::{By, CallError, End, LinkError};
 
 /// Moves the calling process into a namespace of its own, which the kernel takes away with all that
@@ -57,10 +57,7 @@ impl SysvSemaphore {
     fn change(&self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         // SAFETY: the kernel reads one operation from a valid address.
-        match unsafe { libc::semop(self.id, &mut operation, 1) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        done(unsafe { libc::semop(self.id, &mut operation, 1) }.into())
     }
 }
 
@@ -106,10 +103,7 @@ impl End for SysvQueue {
         let (id, message) = (self.id, &raw const message);
         // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
-        match unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) } {
-            -1 => Err(last_errno().into()),
-            _ => Ok(()),
-        }
+        Ok(done(unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) })?)
     }
 
     #[inline(always)]
@@ -117,10 +111,8 @@ impl End for SysvQueue {
         let mut message = Message { kind: 0, text: [0] };
         let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
-        match unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) } {
-            -1 => Err(last_errno().into()),
-            _ => Ok(message.text[0]),
-        }
+        done(unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) })?;
+        Ok(message.text[0])
     }
 }
 
@@ -158,12 +150,9 @@ impl End for PosixQueue {
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         let (queue, byte, forever) = (self.0.as_raw_fd(), &raw const token, no_timeout());
         // The C library's call is a point of cancellation: two locked operations more for threads.
+        let call = libc::SYS_mq_timedsend;
         // SAFETY: the kernel reads one byte from a valid address.
-        match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) }
-        {
-            -1 => Err(last_errno().into()),
-            _ => Ok(()),
-        }
+        Ok(done(unsafe { libc::syscall(call, queue, byte, 1_usize, 0_u32, forever) })?)
     }
 
     #[inline(always)]
@@ -171,13 +160,10 @@ impl End for PosixQueue {
         let mut byte = 0_u8;
         let (queue, room, forever) = (self.0.as_raw_fd(), &raw mut byte, no_timeout());
         let no_priority = std::ptr::null_mut::<libc::c_uint>();
+        let call = libc::SYS_mq_timedreceive;
         // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
-        match unsafe {
-            libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
-        } {
-            -1 => Err(last_errno().into()),
-            _ => Ok(byte),
-        }
+        done(unsafe { libc::syscall(call, queue, room, 1_usize, no_priority, forever) })?;
+        Ok(byte)
     }
 }
 

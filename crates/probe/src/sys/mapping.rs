@@ -35,13 +35,15 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    /// The first bytes of a file that is sealed against changes, readable. Private: kernels before
-    /// 6.7 map no such file shared.
-    pub(super) fn of_file(bytes: usize, file: impl AsFd) -> Result<Self, Errno> {
+    /// The first bytes of a file.
+    pub(super) fn of_file(
+        file: impl AsFd,
+        bytes: usize,
+        protection: ProtFlags,
+        flags: MapFlags,
+    ) -> Result<Self, Errno> {
         // SAFETY: a new mapping aliases nothing of this process.
-        let base = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, file, 0)?
-        };
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0)? };
         Ok(Self { base, bytes })
     }
 

@@ -22,6 +22,8 @@ mod veth;
 mod walk;
 mod words;
 
+use std::ffi::c_long;
+
 use rustix::io::Errno;
 
 pub use clock::*;
@@ -52,6 +54,15 @@ pub fn begin_line() {
 /// Why the last call of the C library failed.
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// Whether a call that gives nothing else succeeded. For those that a ring times.
+#[inline(always)]
+fn done(status: c_long) -> Result<(), Errno> {
+    match status {
+        -1 => Err(last_errno()),
+        _ => Ok(()),
+    }
 }
 
 /// The result of a call of the C library that gives -1 with errno when it fails. Not for calls that

@@ -162,15 +162,13 @@ pub struct SharedArea {
 }
 
 impl SharedArea {
-    /// An area for `members` members, all cells zero.
-    pub fn new(members: usize) -> Result<Self, Errno> {
+    /// An area for `members` members, all cells zero; with room for what each member notes of the
+    /// pieces of its walk, if it is to have some.
+    pub fn new(members: usize, has_notes: bool) -> Result<Self, Errno> {
         let bytes = size_of::<Header>() + members * size_of::<Cell>();
-        Ok(Self { mapping: Mapping::new(bytes, MapFlags::SHARED)?, members, notes: None })
-    }
-
-    /// The same with room for what each member notes of the pieces of its walk.
-    pub fn with_notes(members: usize) -> Result<Self, Errno> {
-        Ok(Self { notes: Some(NoteBook::new(members)?), ..Self::new(members)? })
+        let mapping = Mapping::new(bytes, MapFlags::SHARED)?;
+        let notes = has_notes.then(|| NoteBook::new(members)).transpose()?;
+        Ok(Self { mapping, members, notes })
     }
 
     /// The notes of one member, where there is room for any.
@@ -311,9 +309,7 @@ const MOST_BASE_PAGES: u64 = 1024;
 /// which lines share a cache set would be constant within a launch. A different number of held
 /// pages in each worker makes it vary between workers, of which there are many (as Curtsinger and
 /// Berger 2013 do with a program's own layout).
-pub struct Ballast {
-    _mapping: Mapping,
-}
+pub struct Ballast(#[allow(dead_code, reason = "held")] Mapping);
 
 impl Ballast {
     /// Holds a number of pages that the seed decides. None where the memory is not available: then
@@ -334,7 +330,7 @@ impl Ballast {
             // SAFETY: within the mapping, which is writable and not shared.
             unsafe { start.wrapping_byte_add(at).cast::<u8>().write_volatile(1) };
         }
-        Some(Self { _mapping: mapping })
+        Some(Self(mapping))
     }
 }
 
@@ -366,7 +362,7 @@ mod tests {
 
     #[test]
     fn cells_are_apart_and_start_at_zero() {
-        let area = SharedArea::new(1000).unwrap();
+        let area = SharedArea::new(1000, false).unwrap();
         assert_eq!(area.cells().len(), 1000);
         assert!(area.cells().iter().all(|cell| cell.hops.load(Ordering::Relaxed) == 0));
         area.cells()[999].hops.store(7, Ordering::Relaxed);
@@ -381,8 +377,8 @@ mod tests {
     /// Resident bytes of what members do not inherit (`dc`) in the mappings that a ballast is in
     /// (proc_pid_smaps(5)).
     fn held(ballast: &Ballast) -> u64 {
-        let base = ballast._mapping.base as usize;
-        let ends = (base, base + ballast._mapping.bytes);
+        let base = ballast.0.base as usize;
+        let ends = (base, base + ballast.0.bytes);
         let (mut bytes, mut of_one, mut within) = (0, 0, false);
         for line in std::fs::read_to_string("/proc/self/smaps").expect("smaps").lines() {
             let (first, rest) = line.split_once(' ').unwrap_or((line, ""));

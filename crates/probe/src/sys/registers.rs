@@ -2,8 +2,10 @@
 
 use model::ring::State;
 
+#[cfg(all(test, target_arch = "x86_64"))]
+pub use arch::seen::in_use;
 #[cfg(test)]
-pub use arch::seen::{in_use, last_register};
+pub use arch::seen::last_register;
 
 /// A kind of vector registers; a value exists only where the CPU and the kernel have them
 /// ([`with_registers`]).
@@ -13,6 +15,7 @@ pub trait RegisterKind: Copy + Send + Sync + 'static {
 
     /// Puts all vector registers into their initial configuration, where the architecture has one.
     fn clear(self) {
+        #[cfg(target_arch = "x86_64")]
         arch::clear();
     }
 }
@@ -305,16 +308,9 @@ mod arch {
         }
     }
 
-    pub(super) fn clear() {}
-
     #[cfg(test)]
     pub mod seen {
         use super::*;
-
-        /// Not readable on this architecture.
-        pub fn in_use() -> Option<u32> {
-            None
-        }
 
         /// The lower half of V31, which compiled code hardly ever reaches.
         pub fn last_register() -> u64 {
@@ -340,18 +336,17 @@ mod arch {
         }
     }
 
-    pub(super) fn clear() {}
-
     #[cfg(test)]
     pub mod seen {
-        /// Not read here.
-        pub fn in_use() -> Option<u32> {
-            None
-        }
-
         /// Not read here.
         pub fn last_register() -> u64 {
             0
         }
     }
+}
+
+/// Not readable on these architectures.
+#[cfg(all(test, not(target_arch = "x86_64")))]
+pub fn in_use() -> Option<u32> {
+    None
 }

@@ -5,7 +5,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{MapFlags, ProtFlags};
 use rustix::param::page_size;
 
 use super::check;
@@ -82,28 +82,18 @@ impl CpuSamples {
             sample_regs_user: REGISTERS,
             ..Attributes::default()
         };
-        let number = libc::SYS_perf_event_open;
-        let any_process: libc::pid_t = -1;
-        let no_group: libc::c_int = -1;
+        let (call, attributes) = (libc::SYS_perf_event_open, &raw const attributes);
+        let (any_process, no_group): (libc::pid_t, libc::c_int) = (-1, -1);
         // SAFETY: the kernel reads the attributes, which are whole; the call returns a new
         // descriptor.
         let event = unsafe {
-            let fd = libc::syscall(
-                number,
-                &raw const attributes,
-                any_process,
-                cpu,
-                no_group,
-                FD_CLOEXEC,
-            );
+            let fd = libc::syscall(call, attributes, any_process, cpu, no_group, FD_CLOEXEC);
             OwnedFd::from_raw_fd(check(fd)? as i32)
         };
         let bytes = (1 + RING_PAGES) * page_size();
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping aliases nothing of this process.
-        let base =
-            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, &event, 0)? };
-        Ok(Self { ring: Mapping { base, bytes }, _event: event })
+        let ring = Mapping::of_file(&event, bytes, protection, MapFlags::SHARED)?;
+        Ok(Self { ring, _event: event })
     }
 
     fn place(&self, offset: usize) -> &AtomicU64 {

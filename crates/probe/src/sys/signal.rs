@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::{check, last_errno};
+use super::{check, done};
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {
@@ -82,10 +82,7 @@ impl QueuedSignal {
         let (Task { pid, tid }, signal) = (self.aim, self.info.signo);
         let info = &raw const self.info;
         // SAFETY: the kernel reads a siginfo from a valid address.
-        match unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        done(unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) })
     }
 
     /// Waits for the next one and gives its value (sigwaitinfo(2)).
@@ -97,10 +94,8 @@ impl QueuedSignal {
         // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
         // one that was queued has a value.
         unsafe {
-            match libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES) {
-                -1 => Err(last_errno()),
-                _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
-            }
+            done(libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES))?;
+            Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8)
         }
     }
 }
@@ -229,10 +224,7 @@ impl CaughtSignal {
     #[inline(always)]
     pub fn send(self, aim: Task) -> Result<(), Errno> {
         // SAFETY: touches no memory.
-        match unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        done(unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) })
     }
 
     /// Lets the signal in and waits until some handler has run: pause(2) without its race

@@ -124,7 +124,7 @@ fn counted_yields() {
 
 fn unsuited() {
     let why = |case: &Case| match link(&case.link).unwrap().suits(case) {
-        Err(error @ RingError::Unsuited { .. }) => error.to_string(),
+        Err(error @ RingError::Other { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
     let of_processes = case("coroutine", Kind::Process, 2);

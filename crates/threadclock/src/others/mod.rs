@@ -127,7 +127,8 @@ impl Others {
     /// The kernel's count of this thread's own switches is in the table, or nobody writes there.
     #[cold]
     fn check_traced(&self) -> Result<(), OthersError> {
-        let (tid, switches) = sys::own_switches();
+        let tid = sys::own_tid();
+        let switches: u64 = sys::own_switches().into_iter().sum();
         let record = self.table.record(tid).ok_or(OthersError::NotTraced)?;
         let known = record.voluntary.load(Relaxed).wrapping_add(record.involuntary.load(Relaxed));
         let is_own = record.tid.load(Relaxed) == tid;

@@ -1,17 +1,16 @@
 //! `CLOCK_MONOTONIC` for the price of a time stamp: the line through two pairs of stamp and kernel
 //! clock, the later one at most a millisecond old.
 
+use crate::calibrate::{PLAUSIBLE, tightest};
 use crate::{arch, sys, witness};
 use core::cell::Cell;
 
 /// Age at which a pair is renewed. A rate taken over as long is wrong by some 20 ppm: 20 ns at its
 /// end.
 const RENEW_NS: u64 = 1_000_000;
-/// Nanoseconds a tick, times 2^32: 10 GHz to 1 MHz.
-const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;
 
 /// Not shared between threads: its pair changes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Monotonic {
     stamp: Cell<u64>,
     ns: Cell<u64>,
@@ -25,8 +24,7 @@ impl Monotonic {
     /// Takes a millisecond, to know the rate.
     pub(crate) fn new() -> Self {
         let (stamp, ns) = pair();
-        let cells = (Cell::new(stamp), Cell::new(ns), Cell::new(0), Cell::new(0));
-        let clock = Self { stamp: cells.0, ns: cells.1, rate: cells.2, good_ticks: cells.3 };
+        let clock = Self { stamp: stamp.into(), ns: ns.into(), ..Self::default() };
         if arch::HAS_COUNTER && witness::counter_is_good().is_ok() {
             sys::sleep_ns(RENEW_NS as i64);
             clock.renew();
@@ -67,16 +65,7 @@ impl Monotonic {
     }
 }
 
-/// A stamp and `CLOCK_MONOTONIC`, the tightest of three.
+/// A stamp and `CLOCK_MONOTONIC`.
 fn pair() -> (u64, u64) {
-    let mut best = (u64::MAX, 0, 0);
-    for _ in 0..3 {
-        let first = arch::stamp_ordered();
-        let ns = sys::clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0);
-        let width = arch::stamp_ordered().wrapping_sub(first);
-        if width < best.0 {
-            best = (width, first.wrapping_add(width / 2), ns);
-        }
-    }
-    (best.1, best.2)
+    tightest(3, arch::stamp_ordered, || sys::clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0))
 }

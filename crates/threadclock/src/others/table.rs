@@ -5,7 +5,6 @@ use super::layout::{Header, MAGIC, Record, VERSION};
 use super::types::OthersError;
 use crate::sys;
 use core::ffi::CStr;
-use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use libc::{c_int, c_void};
 
@@ -106,13 +105,7 @@ impl Table {
         if bytes < size_of::<Header>() {
             return Err(OthersError::NoTable);
         }
-        let (protection, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-        // SAFETY: a new mapping overlaps nothing.
-        let start =
-            unsafe { libc::mmap(ptr::null_mut(), bytes, protection, shared, descriptor, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(failed("mmap", sys::errno()));
-        }
+        let start = sys::map_file(descriptor, bytes).map_err(|errno| failed("mmap", errno))?;
         let start = start.cast();
         let mut table =
             Self { start, bytes, record_bytes, tids: 0, index_at: 0, records_at: 0, records: 0 };

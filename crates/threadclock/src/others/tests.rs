@@ -80,7 +80,7 @@ impl Page {
 
     /// A reader, whose thread is traced as far as it can see.
     fn reader(&self) -> Others {
-        let (tid, _) = sys::own_switches();
+        let tid = sys::own_tid();
         self.thread(RECORDS - 1, tid, 0).voluntary.store(1 << 60, Relaxed);
         Others::new(self.table().unwrap()).unwrap()
     }

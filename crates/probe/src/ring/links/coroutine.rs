@@ -15,8 +15,7 @@ use rustix::io::Errno;
 use rustix::thread::gettid;
 
 use crate::ring::build::{Make, Ring, STACK_BYTES, shared_area};
-use crate::ring::link::RingError;
-use crate::ring::link::{End, LinkError};
+use crate::ring::link::{End, LinkError, RingError};
 use crate::ring::member::{Seat, Work, follow};
 use crate::ring::others::Others;
 use crate::sys::SharedArea;
@@ -62,14 +61,14 @@ struct MemberEnd<'a> {
 
 impl End for MemberEnd<'_> {
     #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        self.sent.set(token);
-        Ok(())
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        Ok(self.yielder.suspend(self.sent.get()))
     }
 
     #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(self.yielder.suspend(self.sent.get()))
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.sent.set(token);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ mod descriptors;
 mod shared_memory;
 mod signal;
 
-use model::ring::{Case, Kind, Placement, Policy};
+use model::ring::{Case, Kind, Placement};
 use rustix::io::Errno;
 
 use super::build::{Make, Ring, make};
@@ -100,7 +100,7 @@ const DEADLINE_S: u32 = 5;
 impl Registered {
     /// Whether it can carry the token of such a ring.
     pub fn suits(&self, case: &Case) -> Result<(), RingError> {
-        let unsuited = |why| RingError::Unsuited(format!("--link {}: {why}", self.name));
+        let unsuited = |why| RingError::Other(format!("--link {}: {why}", self.name));
         (self.suits)(case).map_err(unsuited)
     }
 
@@ -110,7 +110,7 @@ impl Registered {
         (self.make)(case, seed, alone).map_err(|error| match error {
             RingError::Call(call) => {
                 let (name, why) = (self.name, self.unavailable(call));
-                RingError::Denied(format!("--link {name} cannot be used here: {why}"))
+                RingError::Other(format!("--link {name} cannot be used here: {why}"))
             }
             other => other,
         })
@@ -142,15 +142,10 @@ impl Registered {
 
     fn pass_a_token(&self) -> Result<(), String> {
         let case = Case {
-            members: 1,
             // The kind that every link can serve.
             kind: Kind::Thread,
             link: self.name.to_string(),
-            work: None,
-            placement: Placement::Free { cpus: Vec::new() },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
+            ..Case::of_processes(1, Placement::Free { cpus: Vec::new() })
         };
         let ring = (self.make)(&case, 0, false).map_err(|error| match error {
             RingError::Call(call) | RingError::Refused { call, .. } => self.unavailable(call),

@@ -117,7 +117,7 @@ impl ProfileArgs {
             if self.calls[..number].contains(name) {
                 return refuse("it is there twice".to_string());
             }
-            if layout::SYMBOLS.contains(&name.as_str()) {
+            if layout::SYMBOLS.iter().any(|of| of.to_bytes() == name.as_bytes()) {
                 return refuse("--malloc times it, by size".to_string());
             }
         }

@@ -1,7 +1,7 @@
 //! `switchcost compare` on the terminal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use model::comparison::{Answer, Change, Comparison, Member, Several, Side, Unpaired, Verdict};
@@ -23,7 +23,7 @@ const MOST_DIFFERENCES: usize = 12;
 const MOST_WARNINGS: usize = 2;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
-pub(crate) fn write(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> Result<()> {
+pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     let text = match args.markdown {
         true => markdown(found, args),
         false => text(found, paths, args),
@@ -67,7 +67,7 @@ fn several(found: &Several) -> String {
 }
 
 /// The answer, the table, the warnings that matter and the verdict, ending with a newline.
-fn text(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> String {
+fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![terminal::wrapped(&headline(found))];
     if !found.changes.is_empty() {

@@ -145,15 +145,11 @@ fn notes(found: &Trend) -> Vec<String> {
     lines
 }
 
-fn left_out(found: &Trend) -> Option<String> {
+/// Runs that do not count, and why; none where all do.
+pub(super) fn left_out(found: &Trend) -> Option<String> {
     let of = |LeftOut { why, runs }: &LeftOut| format!("{} ({why})", runs.len());
     let all: Vec<String> = found.left_out.iter().map(of).collect();
     let runs: usize = found.left_out.iter().map(|of| of.runs.len()).sum();
     let words = || format!("left out: {}: {}", counted(runs, "run"), all.join(", "));
     (runs > 0).then(words)
-}
-
-/// Why there is no series: ` (left out: ...)`; nothing where nothing was left out.
-pub(super) fn reasons(found: &Trend) -> String {
-    left_out(found).map_or(String::new(), |words| format!(" ({words})"))
 }

@@ -35,6 +35,20 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     }
 }
 
+/// Exit code where there is nothing to answer a question by: 1 means no (as in diff(1), grep(1)).
+const TROUBLE: u8 = 2;
+
+/// Exit code of a gate that could not decide.
+pub(crate) const UNDECIDED: u8 = 3;
+
+/// The exit code of a command that answers a question; an error is told.
+pub(crate) fn or_trouble(answered: anyhow::Result<ExitCode>) -> ExitCode {
+    answered.unwrap_or_else(|error| {
+        let code = tell(&error);
+        if error.is::<Interrupted>() { code } else { TROUBLE.into() }
+    })
+}
+
 /// A line on standard error. Nobody there to read it is no reason to fail.
 pub(crate) fn say(line: &str) {
     // In one write: another process may be writing to the same place.

@@ -56,7 +56,6 @@ pub(crate) struct OtherNames {
 /// laps.
 const CASE: Duration = Duration::from_millis(80);
 
-/// How the note begins that a budget is too short, which is printed by default.
 impl<const BUDGET: u64> Effort<BUDGET> {
     /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the
     /// last among them; and a note if some were left out. Each size has so many cases, and there

@@ -48,14 +48,33 @@ impl About {
         Self { name: output.name.clone(), anonymous: output.files.anonymous }
     }
 
-    /// The header with it.
-    pub(crate) fn mark(self, header: Header) -> Header {
-        let named = Header { name: self.name, ..header };
-        if !self.anonymous {
-            return Header { host: Some(host()), ..named };
+    /// The header of a run of its own.
+    pub(crate) fn header(
+        self,
+        run: String,
+        started: SystemTime,
+        plan: Plan,
+        machine: &Machine,
+        notices: Vec<String>,
+    ) -> Header {
+        let (host, machine, invocation) = match self.anonymous {
+            true => (None, anonymous(machine.clone()), Vec::new()),
+            false => (Some(host()), machine.clone(), invocation()),
+        };
+        Header {
+            schema: SCHEMA,
+            run,
+            started: humantime::format_rfc3339_seconds(started).to_string(),
+            invocation,
+            name: self.name,
+            host,
+            build: build_info(),
+            plan,
+            machine,
+            notices,
+            session: None,
+            launch: None,
         }
-        let machine = anonymous(named.machine);
-        Header { machine, invocation: Vec::new(), host: None, ..named }
     }
 }
 
@@ -88,33 +107,8 @@ pub(crate) fn take(
         Some(launch) => format!("{}-{}", launch.set, launch.number),
     };
     let notices = [notices, move_controller(&plan, &here)].concat();
-    let header = about.mark(header(name, started, plan, &here.machine, notices));
-    let header = Header { launch, ..header };
-    finish(Stored::create(header), &here, interrupt, progress)
-}
-
-/// The header of a run of its own.
-pub(crate) fn header(
-    run: String,
-    started: SystemTime,
-    plan: Plan,
-    machine: &Machine,
-    notices: Vec<String>,
-) -> Header {
-    Header {
-        schema: SCHEMA,
-        run,
-        started: humantime::format_rfc3339_seconds(started).to_string(),
-        invocation: invocation(),
-        name: None,
-        host: None,
-        build: build_info(),
-        plan,
-        machine: machine.clone(),
-        notices,
-        session: None,
-        launch: None,
-    }
+    let header = about.header(name, started, plan, &here.machine, notices);
+    finish(Taken::begin(Header { launch, ..header }, interrupt), &here, progress)
 }
 
 /// The command line, without secrets.
@@ -123,16 +117,29 @@ pub(crate) fn invocation() -> Vec<String> {
     masked(&words.collect::<Vec<String>>())
 }
 
-/// A run that has come to its end.
+/// A run that is measured, and its file.
 pub(crate) struct Taken {
     pub(crate) run: Run,
-    /// Where all of it is stored.
-    pub(crate) path: Option<PathBuf>,
+    /// None where it is not stored, or not as a whole.
     file: Option<RunFile>,
-    interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl Taken {
+    /// Makes the file; without one measuring continues.
+    pub(crate) fn begin(header: Header, interrupt: &Interrupt) -> Self {
+        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
+        let file = file.inspect_err(|error| {
+            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
+        });
+        Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone() }
+    }
+
+    /// Where all of it is stored.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        Some(self.file.as_ref()?.path.clone())
+    }
+
     /// By it a script knows whether all was measured and stored, or who asked to stop.
     pub(crate) fn exit_code(&self) -> ExitCode {
         self.interrupt.exit_code().unwrap_or(u8::from(!self.is_whole())).into()
@@ -149,7 +156,7 @@ impl Taken {
     /// Whether all cases were measured and all samples are stored.
     pub(crate) fn is_whole(&self) -> bool {
         let failed = self.run.end.as_ref().is_none_or(|end| end.reason == StopReason::Failed);
-        self.path.is_some() && self.run.failures.is_empty() && !failed
+        self.file.is_some() && self.run.failures.is_empty() && !failed
     }
 }
 
@@ -196,8 +203,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     file.write(&resumed)?;
     run.push(resumed);
     let progress = Progress::new(&run.header.plan, quiet);
-    let interrupt = Interrupt::watch()?;
-    Ok(finish(Stored { run, file: Some(file) }, &here, &interrupt, progress))
+    let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()? };
+    Ok(finish(taken, &here, progress))
 }
 
 /// What a resumed run may have beyond its own plan.
@@ -289,28 +296,11 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     notices
 }
 
-/// A run that is measured, and its file: none where it is not stored, or not as a whole.
-pub(crate) struct Stored {
-    pub(crate) run: Run,
-    file: Option<RunFile>,
-}
-
-impl Stored {
-    /// Makes the file; without one measuring continues.
-    pub(crate) fn create(header: Header) -> Self {
-        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
-        let file = file.inspect_err(|error| {
-            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
-        });
-        Self { run: Run::new(header), file: file.ok() }
-    }
-}
-
 /// Measures one run from where it is.
-fn finish(stored: Stored, here: &Here, interrupt: &Interrupt, progress: Progress) -> Taken {
-    let plan = stored.run.header.plan.clone();
-    let workers = [Workers::new(interrupt.clone())];
-    let [taken] = measure([stored], workers, &plan, Course::of(&plan), here, progress, interrupt);
+fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
+    let plan = taken.run.header.plan.clone();
+    let workers = [Workers::new(taken.interrupt.clone())];
+    let [taken] = measure([taken], workers, &plan, Course::of(&plan), here, progress);
     speed::learn(&taken.run);
     taken
 }
@@ -318,13 +308,12 @@ fn finish(stored: Stored, here: &Here, interrupt: &Interrupt, progress: Progress
 /// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all
 /// runs, one after the other, each of as many.
 pub(crate) fn measure<const N: usize>(
-    runs: [Stored; N],
+    runs: [Taken; N],
     workers: [Workers; N],
     plan: &Plan,
     course: Course<'_>,
     here: &Here,
     progress: Progress,
-    interrupt: &Interrupt,
 ) -> [Taken; N] {
     let cases = plan.cases.len() / N;
     let mut recorder = Recorder {
@@ -349,7 +338,7 @@ pub(crate) fn measure<const N: usize>(
     };
     let outcome =
         schedule::run(plan, course, earlier, &mut launch, &mut |event| recorder.note(event));
-    recorder.end(outcome, interrupt)
+    recorder.end(outcome)
 }
 
 /// Adds samples and failures to their runs, each numbered as in its own plan.
@@ -371,7 +360,7 @@ pub(crate) fn fill(
 
 /// Keeps every sample in the file of its run as it arrives, and shows how far they are.
 struct Recorder<'a, const N: usize> {
-    runs: [Stored; N],
+    runs: [Taken; N],
     plan: &'a Plan,
     progress: Progress,
     /// Who else runs on the CPUs that are measured.
@@ -384,8 +373,8 @@ impl<const N: usize> Recorder<'_, N> {
         match event {
             Event::Case(state) => self.progress.show(&state),
             Event::Sample(sample) => {
-                let own = sample.clone().of_case(sample.case() % cases);
-                self.keep(sample.case() / cases, &Line::Sample(own));
+                let (run, case) = (sample.case() / cases, sample.case() % cases);
+                self.keep(run, &Line::Sample(sample.clone().of_case(case)));
             }
             Event::Pause => {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));
@@ -417,10 +406,10 @@ impl<const N: usize> Recorder<'_, N> {
         }
     }
 
-    fn end(mut self, outcome: Outcome, interrupt: &Interrupt) -> [Taken; N] {
+    fn end(mut self, outcome: Outcome) -> [Taken; N] {
         let Outcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
-        fill(&mut self.runs.each_mut().map(|stored| &mut stored.run), samples, failures);
+        fill(&mut self.runs.each_mut().map(|taken| &mut taken.run), samples, failures);
         let finished = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let end = Line::End(End { reason, finished, spent_ns: nanoseconds(spent) });
         // All were measured in turn all the time: who ran beside one ran beside all.
@@ -432,12 +421,7 @@ impl<const N: usize> Recorder<'_, N> {
             }
             self.with_file(run, RunFile::sync);
         }
-        self.runs.map(|Stored { run, file }| Taken {
-            run,
-            path: file.as_ref().map(|file| file.path.clone()),
-            file,
-            interrupt: interrupt.clone(),
-        })
+        self.runs
     }
 }
 

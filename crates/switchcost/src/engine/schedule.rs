@@ -1,13 +1,12 @@
 //! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
 //! time is spent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use model::case::Sample;
 use model::estimate::Estimate;
-use model::looks;
-use model::looks::is_look;
+use model::looks::{self, is_look};
 use model::plan::Plan;
 use model::run::{Failure, StopReason};
 use model::speed::FEWEST_ROUNDS;
@@ -95,15 +94,22 @@ struct Schedule<'a> {
     started: Instant,
     precision: Option<f64>,
     figure: Option<Estimate>,
-    last_took: BTreeMap<usize, Duration>,
-    retired: BTreeSet<usize>,
+    cases: Vec<Tried>,
     /// Where the budget ends: later than the plan's while clean slices are missing.
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget.
     only: Option<BTreeSet<usize>>,
     /// The most rounds of each case, once the plan's budget is spent.
-    most_rounds: Option<BTreeMap<usize, usize>>,
-    failed_in_a_row: BTreeMap<usize, u32>,
+    most_rounds: Option<Vec<usize>>,
+}
+
+/// What is known of a case beside its samples.
+#[derive(Clone, Default)]
+struct Tried {
+    /// The last time.
+    took: Duration,
+    failed_in_a_row: u32,
+    is_given_up: bool,
 }
 
 /// A run that lacks clean slices takes at most so many times its budget, and each of its cases as
@@ -149,12 +155,10 @@ pub(crate) fn run<'a>(
         started: Instant::now(),
         precision: None,
         figure: None,
-        last_took: BTreeMap::new(),
-        retired: BTreeSet::new(),
+        cases: vec![Tried::default(); plan.cases.len()],
         limit: Duration::from_nanos(plan.stopping.budget_ns),
         only: None,
         most_rounds: None,
-        failed_in_a_row: BTreeMap::new(),
     };
     schedule.run()
 }
@@ -193,7 +197,7 @@ impl Schedule<'_> {
         for case in (self.course.order)(&self.samples, round) {
             tried |= self.case(case, round)?;
         }
-        match (0..self.plan.cases.len()).all(|case| self.retired.contains(&case)) {
+        match self.cases.iter().all(|case| case.is_given_up) {
             true => Err(StopReason::Failed),
             false if !tried => Err(StopReason::BudgetSpent),
             false => Ok(()),
@@ -205,18 +209,17 @@ impl Schedule<'_> {
     fn extend(&mut self) -> bool {
         let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
         self.limit = budget.saturating_mul(MOST_BUDGETS);
-        let measured: BTreeSet<_> =
-            self.samples.iter().map(|one| (one.case(), one.round())).collect();
-        let mut rounds: BTreeMap<usize, usize> = BTreeMap::new();
-        for (case, _) in measured {
-            *rounds.entry(case).or_default() += 1;
-        }
+        let measured = self.samples.iter().map(|one| (one.case(), one.round()));
+        let mut rounds = vec![0; self.cases.len()];
+        BTreeSet::from_iter(measured).into_iter().for_each(|(case, _)| rounds[case] += 1);
         let most = self.most_rounds.get_or_insert_with(|| {
-            let most = |count: usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
-            rounds.iter().map(|(case, count)| (*case, most(*count))).collect()
+            let most = |count: &usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
+            rounds.iter().map(most).collect()
         });
         let mut lacking = BTreeSet::from_iter((self.course.lacking)(&self.samples));
-        lacking.retain(|case| !self.retired.contains(case) && rounds.get(case) < most.get(case));
+        // One that never gave a sample would give none now.
+        let may_go_on = |case: usize| (1..most[case]).contains(&rounds[case]);
+        lacking.retain(|case| !self.cases[*case].is_given_up && may_go_on(*case));
         let extends = !lacking.is_empty() && self.spent() < self.limit;
         self.only = Some(lacking);
         extends
@@ -225,7 +228,7 @@ impl Schedule<'_> {
     /// Whether the case was tried: not where it was given up or does not fit into the budget.
     fn case(&mut self, case: usize, round: u32) -> Result<bool, StopReason> {
         let is_left_out = self.only.as_ref().is_some_and(|only| !only.contains(&case));
-        if is_left_out || self.retired.contains(&case) {
+        if is_left_out || self.cases[case].is_given_up {
             return Ok(false);
         }
         let spent = self.spent();
@@ -234,19 +237,16 @@ impl Schedule<'_> {
             return Err(StopReason::BudgetSpent);
         }
         // A large ring that no longer fits leaves the rest of the time to the small ones.
-        let took = self.last_took.get(&case).copied().unwrap_or_default();
-        if round > 0 && spent + took > self.limit {
+        if round > 0 && spent + self.cases[case].took > self.limit {
             return Ok(false);
         }
         let Self { precision, figure, .. } = *self;
         (self.watch)(Event::Case(State { case, round, spent, precision, figure }));
         let result = self.measure(case, round);
-        self.last_took.insert(case, self.spent().saturating_sub(spent));
+        self.cases[case].took = self.spent().saturating_sub(spent);
         (self.watch)(Event::Pause);
         match result {
-            Ok(()) => {
-                self.failed_in_a_row.remove(&case);
-            }
+            Ok(()) => self.cases[case].failed_in_a_row = 0,
             Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
             Err(LaunchError::Case(Unmeasured { message, exhausted })) => {
                 let failure = Failure { case, round, message };
@@ -261,16 +261,13 @@ impl Schedule<'_> {
     /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
     /// other failure costs its round; only a case that keeps failing is given up.
     fn count_failure(&mut self, case: usize, exhausted: bool) {
-        let cases = &self.plan.cases;
-        if exhausted {
-            let as_much = |other: &usize| cases[*other].needs_as_much(&cases[case]);
-            self.retired.extend((0..cases.len()).filter(as_much));
+        let failed = &self.plan.cases[case];
+        for (other, tried) in self.plan.cases.iter().zip(&mut self.cases) {
+            tried.is_given_up |= exhausted && other.needs_as_much(failed);
         }
-        let in_a_row = self.failed_in_a_row.entry(case).or_default();
-        *in_a_row += 1;
-        if *in_a_row >= MOST_FAILURES {
-            self.retired.insert(case);
-        }
+        let tried = &mut self.cases[case];
+        tried.failed_in_a_row += 1;
+        tried.is_given_up |= tried.failed_in_a_row >= MOST_FAILURES;
     }
 
     fn measure(&mut self, case: usize, round: u32) -> Result<(), LaunchError> {
@@ -303,8 +300,10 @@ mod tests {
     use super::*;
     use model::experiment::Experiment;
     use model::plan::{Batching, Stopping};
-    use model::ring::{self, Case, Counters, Placement};
+    use model::ring::{Case, Placement};
     use model::speed::Reference;
+
+    use crate::present::figures::tests::sample;
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
     struct Fake {
@@ -349,21 +348,8 @@ mod tests {
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
             let switches = if members == 1 { 0 } else { 1000 };
-            let sample = ring::Sample {
-                case: assignment.case_number,
-                round: assignment.round,
-                sample: 0,
-                laps: 1000,
-                hops: 1000,
-                elapsed_ns: 1000 * ns_per_hop,
-                counters: Counters { voluntary: switches, ..Counters::default() },
-                steal_ns: None,
-                setup_ns: 0,
-                slices: None,
-                triples: None,
-                huge_page_bytes: None,
-            };
-            sink(Sample::Ring(sample));
+            let place = (assignment.case_number, assignment.round);
+            sink(sample(place, 1000, 1000 * ns_per_hop, switches));
             Ok(())
         }
     }

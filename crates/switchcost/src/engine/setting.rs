@@ -9,6 +9,7 @@ use model::case::{Placement, Policy};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::ring::Case;
+use model::words;
 use probe::{placement, policy};
 use rustix::io::Errno;
 
@@ -111,7 +112,7 @@ impl Here {
         if self.allowed.contains(&cpu) {
             return Ok(());
         }
-        let have = self.allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let have = words::list(&self.allowed);
         let of = &self.machine.cpu;
         let present = of.present.known().filter(|list| !list.contains(cpu));
         let online = of.online.known().filter(|list| !list.contains(cpu));

@@ -15,6 +15,7 @@ use model::quote::{NotQuotable, Quoted};
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::words;
+pub(crate) use model::words::list as cpu_list;
 use textwrap::WordSplitter;
 
 /// `AMD EPYC, Linux 6.1`.
@@ -135,16 +136,6 @@ pub(crate) fn count(estimate: Option<Estimate>) -> Told {
 /// A sentence on a run: of one that did not end it begins with that.
 pub(crate) fn sentence(unfinished: Option<&str>, words: &str) -> String {
     unfinished.map_or(words.to_string(), |how| format!("{how}: {words}"))
-}
-
-/// CPUs as a list: `0,2`.
-pub(crate) fn cpu_list(cpus: &[u32]) -> String {
-    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
-}
-
-/// `1 round`, `7 rounds`.
-pub(crate) fn rounds_words(rounds: u32) -> String {
-    counted(rounds as usize, "round")
 }
 
 /// `1 case`, `7 cases`.
@@ -382,7 +373,7 @@ fn stop_words(run: &Run, common: &Common) -> String {
         true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
         false => String::new(),
     };
-    let rounds = rounds_words(run.rounds());
+    let rounds = counted(run.rounds() as usize, "round");
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
     format!("{} ({rounds} in {seconds:.1} s{precision})", reason_words(end.reason))
 }

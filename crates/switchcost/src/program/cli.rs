@@ -52,9 +52,7 @@ impl Cli {
     pub(crate) fn of_arguments() -> Self {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by
         // name, they would have to be declared twice.
-        let command =
-            Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
-        let command = signed(command);
+        let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 }

@@ -5,14 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use comfy_table::CellAlignment;
-use model::subject::{PREFIX, Published, Quantity, published};
+use model::subject::{PREFIX, Published, published};
 use model::words;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
+use crate::present::output::columns::Columns;
 use crate::present::output::{print, put_json};
-use crate::present::terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
@@ -68,22 +67,17 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
 
 /// All of them, a line each.
 fn list(all: &[Published]) -> String {
-    let row = |machine: &Published| {
-        [
-            machine.name.clone(),
-            machine.year.to_string(),
-            machine.machine.clone(),
-            machine.system.clone(),
-            machine.cases.len().to_string(),
-            costs(machine),
-        ]
-    };
-    let columns = ["name", "year", "machine", "system", "cases", "cost"];
-    let mut table = terminal::table(columns, all.iter().map(row));
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Left);
+    let columns = Columns::new()
+        .left("name", |of: &&Published| of.name.clone())
+        .left("year", |of| of.year)
+        .left("machine", |of| of.machine.clone())
+        .left("system", |of| of.system.clone())
+        .left("cases", |of| of.cases.len())
+        .left("cost", |of| costs(of));
+    let mut table = columns.table(all);
+    table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 2));
-    }
+    });
     format!("{table}\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n")
 }
 
@@ -101,13 +95,15 @@ fn costs(machine: &Published) -> String {
 /// One machine with all that is known of it.
 fn one(machine: &Published) -> String {
     let Published { machine: name, system, year, source, .. } = machine;
-    let of = |case: &str, (of, ns): (&Quantity, &f64)| {
-        [case.to_string(), of.in_words().to_string(), format!("{ns:.0}"), words::time(*ns)]
-    };
-    let cases = machine.cases.iter();
-    let rows =
-        cases.flat_map(|case| case.figures.iter().map(move |figure| of(&case.title, figure)));
-    let table = terminal::table(["case", "cost of", "ns", ""], rows);
+    let figures = machine.cases.iter().flat_map(|case| {
+        case.figures.iter().map(move |(of, ns)| (&case.title, of.in_words(), *ns))
+    });
+    let columns = Columns::<(&String, &str, f64)>::new()
+        .right("case", |(case, ..)| case.to_string())
+        .right("cost of", |(_, of, _)| of.to_string())
+        .right("ns", |(.., ns)| format!("{ns:.0}"))
+        .right("", |(.., ns)| words::time(*ns));
+    let table = columns.table(figures);
     let mut text = format!("{name}, {system} ({year})\n{source}\n\n{table}\n\n");
     // Writing to a String cannot fail.
     for range in &machine.ranges {

@@ -1,5 +1,6 @@
 //! `switchcost measure`: the main job in one command, and its summary on one screen.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -175,7 +176,7 @@ impl Course {
         self.is_whole &= taken.is_whole();
         let record = Record::of(&taken.run);
         record.result().into_iter().for_each(|result| taken.keep_result(result));
-        let (run, path) = (taken.run, taken.path);
+        let (path, run) = (taken.path(), taken.run);
         if let Some(drawn) = &mut self.drawn {
             drawn.push(Drawn::of_run(&run, &record, path.as_deref(), drawn.len()));
         }
@@ -248,35 +249,24 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
     match &of.record {
         Record::Rings(record) if record.found.cost.is_none() => {
             let switch = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
-            let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(switch).collect();
-            let ends =
-                [sizes.iter().min_by_key(|(of, _)| *of), sizes.iter().max_by_key(|(of, _)| *of)];
-            let all = each_once(ends.into_iter().flatten().copied());
-            all.into_iter().map(|(of, cost)| row(format!("switch, {of} processes"), cost)).collect()
+            let sizes: BTreeMap<u32, Estimate> = record.cases.iter().filter_map(switch).collect();
+            let ends = [sizes.first_key_value(), sizes.last_key_value()];
+            let ends = each_once(ends.into_iter().flatten()).into_iter();
+            ends.map(|(of, cost)| row(format!("switch, {of} processes"), *cost)).collect()
         }
         Record::Rings(record) => {
             let found = summary_line::with_work(record).into_iter();
-            found
-                .map(|(_, set, cost)| {
-                    row(format!("switch, working sets of {}", words::bytes(set)), cost)
-                })
-                .collect()
+            let what = |set| format!("switch, working sets of {}", words::bytes(set));
+            found.map(|(_, set, cost)| row(what(set), cost)).collect()
         }
         Record::Response(record) => {
-            let calls = record.found.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
-            let calls = calls.filter_map(|of| Some(row(of.call.clone(), of.ns?)));
-            let late = |found: &wakeup::Found| {
-                let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
-                let far = far.map_or(String::new(), |far| format!(", 99 % in {far}"));
-                let what = format!("wake-up, {}", sleeper_words(record, found.case));
-                Some((what, cost(&found.median_ns?) + &far))
-            };
-            calls.chain(record.found.wakeups.iter().filter_map(late)).collect()
+            let calls = calls(record).into_iter().map(|(name, cost)| row(name, cost));
+            let late = lateness(record, "in").map(|(who, late)| (format!("wake-up, {who}"), late));
+            calls.chain(late).collect()
         }
         Record::Trials(record) => {
-            let clocks = measures::costs(record).into_iter();
-            let told = clocks.filter(|(name, _)| CLOCKS.contains(&&**name));
-            told.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
+            let clocks = clocks(record).into_iter();
+            clocks.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
         }
     }
 }
@@ -289,7 +279,7 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
         let found = match record {
             Record::Rings(record) => of_rings(record),
             Record::Response(record) => of_response(record),
-            Record::Trials(record) => of_clocks(record).into_iter().collect(),
+            Record::Trials(record) => costs(&clocks(record)).into_iter().collect(),
         };
         lines.extend(found.into_iter().map(|line| (*name, line)));
         if let Some(end) = &run.end {
@@ -318,29 +308,40 @@ const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 
 /// What a signal and a system call cost, how late a sleeper is woken.
 fn of_response(record: &record::ResponseRecord) -> Vec<String> {
-    let late = |found: &wakeup::Found| {
-        let median = cost(found.median_ns.as_ref()?);
+    let late = lateness(record, "within").map(|(who, late)| format!("late by, {who}: {late}"));
+    costs(&calls(record)).into_iter().chain(late).collect()
+}
+
+fn calls(record: &record::ResponseRecord) -> Vec<(String, Estimate)> {
+    let named = record.found.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+    named.filter_map(|of| Some((of.call.clone(), of.ns?))).collect()
+}
+
+/// How late each sleeper is woken: the median, and below what nearly all are.
+fn lateness<'a>(
+    record: &'a record::ResponseRecord,
+    within: &'static str,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let late = move |found: &wakeup::Found| {
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
-        let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
-        Some(format!("late by, {}: {median}{far}", sleeper_words(record, found.case)))
+        let far = far.map_or(String::new(), |far| format!(", 99 % {within} {far}"));
+        Some((sleeper_words(record, found.case), cost(found.median_ns.as_ref()?) + &far))
     };
-    let calls = record.found.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
-    costs(calls, &LOOPS).into_iter().chain(record.found.wakeups.iter().filter_map(late)).collect()
+    record.found.wakeups.iter().filter_map(late)
 }
 
 /// Calls that stand for the others: what a program pays to know how long it has run.
 const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
-fn of_clocks(record: &record::TrialRecord) -> Option<String> {
-    let all = measures::costs(record);
-    costs(all.iter().map(|(call, ns)| (&**call, *ns)), &CLOCKS)
+fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
+    let all = measures::costs(record).into_iter();
+    all.filter(|(name, _)| CLOCKS.contains(&&**name)).collect()
 }
 
-/// What those of `names` cost, in one line.
-fn costs<'a>(all: impl Iterator<Item = (&'a str, Estimate)>, names: &[&str]) -> Option<String> {
-    let named = all.filter(|(name, _)| names.contains(name));
-    let named = named.map(|(name, of)| format!("{name}: {}", cost(&of))).collect::<Vec<_>>();
-    (!named.is_empty()).then(|| named.join(", "))
+/// What these cost, in one line.
+fn costs(all: &[(String, Estimate)]) -> Option<String> {
+    let words = all.iter().map(|(name, of)| format!("{name}: {}", cost(of))).collect::<Vec<_>>();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 #[cfg(test)]

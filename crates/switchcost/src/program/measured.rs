@@ -53,7 +53,7 @@ fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Res
 pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));
-    record.write(&taken.run, taken.path.as_deref(), output)?;
+    record.write(&taken.run, taken.path().as_deref(), output)?;
     // Asked for last: a report takes seconds, in which somebody may lose patience.
     Ok(taken.exit_code())
 }

@@ -14,7 +14,7 @@ use probe::policy::{self, Standing};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{masked, shown};
-use crate::engine::execute::{self, About, Stored, Taken, fill, move_controller, run_name};
+use crate::engine::execute::{self, About, Taken, fill, move_controller, run_name};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::Progress;
@@ -25,18 +25,13 @@ use crate::experiments::ring::{self, RingArgs};
 
 const ARMS: [Arm; 2] = [Arm::A, Arm::B];
 
-/// What a session gave.
-pub(crate) struct Measured {
-    /// B compared with A.
-    pub(crate) found: Comparison,
-    pub(crate) runs: [Taken; 2],
-    /// The exit code that says by which signal it was stopped.
-    pub(crate) interrupted: Option<u8>,
-}
-
-/// Measures the rings of `args` behind both prefixes, stores both runs, compares them.
+/// Measures the rings of `args` behind both prefixes, stores both runs, compares B with A.
 /// [`Interrupted`] where somebody asked to stop before the first round.
-pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Measured> {
+pub(crate) fn measure(
+    prefixes: &[String],
+    args: &RingArgs,
+    terms: Terms,
+) -> Result<(Comparison, [Taken; 2])> {
     let here = Here::detect()?;
     let interrupt = Interrupt::watch()?;
     let planned = plan(prefixes, &interrupt, args, &here);
@@ -69,10 +64,9 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
         .each_ref()
         .map(|half| Workers::behind(interrupt.clone(), half.words.clone(), here.allowed.clone()));
     let progress = Progress::new(&both, args.output.files.quiet);
-    let stored = headers.map(Stored::create);
-    let runs = execute::measure(stored, workers, &both, course, &here, progress, &interrupt);
-    let found = compare(runs.each_ref().map(|taken| &taken.run), terms);
-    Ok(Measured { found, runs, interrupted: interrupt.exit_code() })
+    let runs = headers.map(|header| Taken::begin(header, &interrupt));
+    let runs = execute::measure(runs, workers, &both, course, &here, progress);
+    Ok((compare(runs.each_ref().map(|taken| &taken.run), terms), runs))
 }
 
 fn compare(runs: [&Run; 2], terms: Terms) -> Comparison {
@@ -209,10 +203,10 @@ impl Half {
             other: named(other),
         };
         let notices = [&self.notices[..], notices].concat();
-        let (run, plan) = (named(self.arm), self.plan.clone());
-        let header = execute::header(run, started, plan, &here.machine, notices);
         let given = about.name.as_ref().map(|given| named_as(given, self.arm));
-        let header = About { name: given, ..about.clone() }.mark(header);
+        let about = About { name: given, ..about.clone() };
+        let (run, plan) = (named(self.arm), self.plan.clone());
+        let header = about.header(run, started, plan, &here.machine, notices);
         Header { session: Some(session), ..header }
     }
 }

@@ -98,32 +98,32 @@ impl Folder {
 
     /// All runs whose name begins so, its own or the one that it was given, oldest first.
     pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<Entry>> {
-        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
         let mut all = self.entries()?;
-        all.retain(|entry| begins(&entry.name) || entry.given_name().is_some_and(|of| begins(&of)));
+        let is_meant = |name: &str| begins(name, wanted);
+        all.retain(|entry| {
+            is_meant(&entry.name) || entry.given_name().is_some_and(|of| is_meant(&of))
+        });
         Ok(all)
     }
 
     /// The run whose name begins so, its own or the one that it was given. Of several runs that
     /// were given one name the newest is meant.
     fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {
-        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
         let mut found: Vec<(String, Entry)> = Vec::new();
         for (entry, given) in entries.into_iter().zip(given) {
-            let given = given.clone().filter(|given| begins(given));
-            let Some(name) = given.or_else(|| begins(&entry.name).then(|| entry.name.clone()))
-            else {
-                continue;
-            };
+            let names = [given.as_ref(), Some(&entry.name)].into_iter().flatten();
+            let meant = names.into_iter().find(|name| begins(name, wanted)).cloned();
+            let Some(name) = meant else { continue };
             found.retain(|(known, _)| *known != name);
             found.push((name, entry));
         }
         if found.len() > 1 {
-            let mut names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
-            let left = names.len().saturating_sub(MOST_NAMES);
-            names.truncate(MOST_NAMES);
-            let (names, more) = (names.join(", "), format!(" and {left} more"));
-            let more = if left > 0 { &*more } else { "" };
+            let names = found.iter().map(|(name, _)| &**name).take(MOST_NAMES);
+            let names = names.collect::<Vec<&str>>().join(", ");
+            let more = match found.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                left => format!(" and {left} more"),
+            };
             return Err(usage(format!("'{wanted}' is the start of several names: {names}{more}")));
         }
         found.pop().map(|(_, entry)| entry).ok_or_else(|| {
@@ -152,6 +152,10 @@ pub(crate) fn find(wanted: &str) -> Result<Entry> {
         };
     }
     Folder::of_user()?.named(wanted)
+}
+
+fn begins(name: &str, wanted: &str) -> bool {
+    !wanted.is_empty() && name.starts_with(wanted)
 }
 
 /// Names that an ambiguous one is told to stand for.
@@ -248,15 +252,12 @@ enum LastLine {
 const END_BYTES: u64 = 4096;
 
 fn last_lines(path: &Path) -> Result<String> {
-    let read = || {
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        std::io::Result::Ok(bytes)
-    };
-    let bytes = read().with_context(|| format!("cannot read {}", path.display()))?;
+    let cannot = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    let mut file = File::open(path).with_context(cannot)?;
+    let length = file.metadata().with_context(cannot)?.len();
+    let start = SeekFrom::Start(length.saturating_sub(END_BYTES));
+    file.seek(start).and_then(|_| file.read_to_end(&mut bytes)).with_context(cannot)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

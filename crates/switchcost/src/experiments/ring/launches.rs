@@ -44,7 +44,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         let taken =
             execute::take(planned, here.clone(), &interrupt, progress, launch, About::of(output));
         whole &= taken.is_whole();
-        runs.push((taken.run, taken.path));
+        let path = taken.path();
+        runs.push((taken.run, path));
         if interrupt.signal().is_some() {
             break;
         }

@@ -42,6 +42,30 @@ pub(crate) fn case(members: u32, work: Option<Work>) -> Case {
     Case { work, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
+/// A sample in which so many hops took so long, with so many switches.
+pub(crate) fn sample(
+    (case, round): (usize, u32),
+    hops: u64,
+    elapsed_ns: u64,
+    switches: u64,
+) -> model::case::Sample {
+    let cpu_ns = elapsed_ns;
+    model::case::Sample::Ring(Sample {
+        case,
+        round,
+        sample: 0,
+        laps: 1000,
+        hops,
+        elapsed_ns,
+        counters: Counters { voluntary: switches, cpu_ns, ..Counters::default() },
+        steal_ns: None,
+        setup_ns: 0,
+        slices: None,
+        triples: None,
+        huge_page_bytes: None,
+    })
+}
+
 /// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up
 /// to 0.9 %; there is one switch a hop, and all time is CPU time.
 pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case) -> u64) -> Run {
@@ -55,25 +79,10 @@ pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case)
         let hops = 1000 * u64::from(case.members);
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
         let above = if alone { 0 } else { cost(case) * scatter / 1000 };
-        let elapsed_ns = hops * (1000 + above);
-        let switches = if alone { 0 } else { hops };
-        Sample {
-            case: index,
-            round,
-            sample: 0,
-            laps: 1000,
-            hops,
-            elapsed_ns,
-            counters: Counters { voluntary: switches, cpu_ns: elapsed_ns, ..Counters::default() },
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
-        }
+        sample((index, round), hops, hops * (1000 + above), if alone { 0 } else { hops })
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
-    run.samples = rounds.map(|(round, case)| model::case::Sample::Ring(one(round, case))).collect();
+    run.samples = rounds.map(|(round, case)| one(round, case)).collect();
     run.header.plan = plan;
     run.header.machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512)]);
     run

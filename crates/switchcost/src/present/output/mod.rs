@@ -1,6 +1,7 @@
 //! Where results go: what may be typed, and what is printed and written at the end of a run.
 
 pub(crate) mod colour;
+pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod exports;
 pub(crate) mod file;

@@ -4,128 +4,85 @@ use anyhow::Result;
 use charts::clean;
 use model::estimate::Estimate;
 use model::run::Run;
-use model::subject::{Quantity, Subcase, Subject};
+use model::subject::{Measured, Quantity, Subcase, Subject};
 use model::words;
 
-use super::csv;
+use super::columns::Columns;
 
-/// Labels of a case that have a column of their own; empty where a case has none of that name.
-const LABELS: [&str; 9] =
-    ["members", "kind", "link", "work", "stride", "op", "placement", "policy", "state"];
-
-/// Columns of `summary-csv`; the guide lists them with their units.
-const COLUMNS: [&str; 26] = [
-    "run",
-    "name",
-    "host",
-    "experiment",
-    "case",
-    "title",
-    "members",
-    "kind",
-    "link",
-    "work_bytes",
-    "stride_bytes",
-    "op",
-    "placement",
-    "policy",
-    "state",
-    "quantity",
-    "estimate",
-    "low",
-    "high",
-    "unit",
-    "value",
-    "not_quotable",
-    "cycles",
-    "clock_ghz",
-    "elasticity",
-    "elasticity_error",
-];
-
-/// The figure that stands for a case, of which a run has one estimate. `estimate` is it if it may
-/// be quoted, `value` whatever was found.
+/// The figure that stands for a case, of which a run has one estimate.
 fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
-    let (of, values) = case.figures.first_key_value()?;
-    Some((*of, values.launches().first()?.estimate?))
+    Some((*case.figures.first_key_value()?.0, launch(case)?.estimate?))
 }
 
-/// The figure in cycles of the core's clock, if it may be quoted; that clock in GHz; by which power
-/// of its period the figure goes, and that one's standard error.
-fn at_clock(case: &Subcase, target: &str) -> [Option<f64>; 4] {
-    let values = case.figures.first_key_value().map(|(_, values)| values);
-    let launch = values.and_then(|values| values.launches().first());
-    let cycles = launch.and_then(|launch| launch.cycles(target)?.quote_cost().ok());
-    let power = launch.and_then(|launch| launch.clock?.elasticity);
-    [
-        cycles.map(|of| of.value()),
-        launch.and_then(|launch| launch.clock_ghz(target)),
-        power.map(|of| of.value),
-        power.map(|of| of.standard_error),
-    ]
+fn launch(case: &Subcase) -> Option<&Measured> {
+    case.figures.first_key_value()?.1.launches().first()
 }
 
-/// One row a case.
+/// One row a case; the guide lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
     let (subject, header) = (Subject::of_run(run), &run.header);
-    let row = |case: &Subcase| {
-        let mut cells = vec![
-            header.run.clone(),
-            csv::known(header.name.as_ref()),
-            csv::known(header.host.as_ref()),
-            header.plan.experiment.to_string(),
-            case.number.to_string(),
-            case.title.clone(),
-        ];
-        cells.extend(LABELS.map(|name| csv::known(case.label(name))));
-        let (of, estimate) = figure(case).unzip();
-        let number = |value: Option<f64>| csv::known(value);
-        cells.extend([
-            csv::known(of.map(Quantity::in_words)),
-            number(estimate.and_then(|of| of.quote_cost().ok()).map(|of| of.value())),
-            number(estimate.and_then(|of| of.low)),
-            number(estimate.and_then(|of| of.high)),
-            csv::known(of.map(|_| "ns")),
-            number(estimate.map(|of| of.value)),
-            csv::known(estimate.and_then(|of| of.quote_cost().err()).map(|why| why.of_time())),
-        ]);
-        cells.extend(at_clock(case, &header.build.target).map(number));
-        cells
-    };
-    csv::write(&COLUMNS, subject.cases.iter().map(row))
+    let target = &*header.build.target;
+    let label = |name| move |case: &&Subcase| case.label(name).map(str::to_string);
+    let estimate = |case: &&Subcase| figure(case).map(|(_, estimate)| estimate);
+    let columns = Columns::<&Subcase>::new()
+        .right("run", |_| header.run.clone())
+        .known("name", |_| header.name.clone())
+        .known("host", |_| header.host.clone())
+        .right("experiment", |_| header.plan.experiment)
+        .right("case", |case| case.number)
+        .right("title", |case| case.title.clone())
+        .known("members", label("members"))
+        .known("kind", label("kind"))
+        .known("link", label("link"))
+        .known("work_bytes", label("work"))
+        .known("stride_bytes", label("stride"))
+        .known("op", label("op"))
+        .known("placement", label("placement"))
+        .known("policy", label("policy"))
+        .known("state", label("state"))
+        .known("quantity", |case| Some(figure(case)?.0.in_words()))
+        // The figure if it may be quoted.
+        .known("estimate", |case| Some(estimate(case)?.quote_cost().ok()?.value()))
+        .known("low", |case| estimate(case)?.low)
+        .known("high", |case| estimate(case)?.high)
+        .known("unit", |case| figure(case).map(|_| "ns"))
+        // Whatever was found.
+        .known("value", |case| Some(estimate(case)?.value))
+        .known("not_quotable", |case| Some(estimate(case)?.quote_cost().err()?.of_time()))
+        // In cycles of the core's clock, if it may be quoted; that clock.
+        .known("cycles", |case| Some(launch(case)?.cycles(target)?.quote_cost().ok()?.value()))
+        .known("clock_ghz", |case| launch(case)?.clock_ghz(target))
+        // By which power of the clock's period the figure goes, and that one's standard error.
+        .known("elasticity", |case| Some(launch(case)?.clock?.elasticity?.value))
+        .known("elasticity_error", |case| Some(launch(case)?.clock?.elasticity?.standard_error));
+    columns.csv(&subject.cases)
 }
 
 /// A table for a page or a comment.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     let subject = Subject::of_run(run);
+    let quoted = |case: &&Subcase| figure(case)?.1.quote_cost().ok();
+    let note = |case: &&Subcase| match (figure(case), &case.failure) {
+        (None, Some(failure)) => format!("not measured: {failure}"),
+        (None, None) => "not measured".to_string(),
+        (Some((_, of)), _) => of.quote_cost().err().map_or(String::new(), |why| why.of_time()),
+    };
+    let columns = Columns::<&Subcase>::new()
+        .left("case", |case| clean(&case.title))
+        .left("cost of", |case| figure(case).map_or("-", |(of, _)| of.in_words()))
+        .or_dash("estimate", |case| Some(words::time(quoted(case)?.value())))
+        .or_dash("interval", |case| {
+            let of = quoted(case)?;
+            Some(format!("{} to {}", words::time(of.low()), words::time(of.high())))
+        })
+        .left("note", |case| clean(&note(case)));
     let escaped = |text: &str| clean(text).replace('|', "\\|");
-    let mut text = format!(
-        "**{}** on {}{}\n\n| case | cost of | estimate | interval | note |\n\
-         |:--|:--|--:|--:|:--|\n",
+    let text = format!(
+        "**{}** on {}{}\n\n{}",
         escaped(run.header.called()),
         escaped(&subject.side.machine),
-        run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase()))
+        run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase())),
+        columns.markdown(&subject.cases)
     );
-    for case in &subject.cases {
-        let (of, estimate) = figure(case).unzip();
-        let dash = || "-".to_string();
-        let quoted = estimate.and_then(|of| of.quote_cost().ok());
-        let time = quoted.map_or_else(dash, |of| words::time(of.value()));
-        let interval = quoted.map_or_else(dash, |of| {
-            format!("{} to {}", words::time(of.low()), words::time(of.high()))
-        });
-        let note = match (estimate.map(|of| of.quote_cost()), &case.failure) {
-            (None, Some(failure)) => format!("not measured: {failure}"),
-            (None, None) => "not measured".to_string(),
-            (Some(Err(why)), _) => why.of_time(),
-            (Some(Ok(_)), _) => String::new(),
-        };
-        text += &format!(
-            "| {} | {} | {time} | {interval} | {} |\n",
-            escaped(&case.title),
-            of.map_or("-", Quantity::in_words),
-            escaped(&note)
-        );
-    }
     text.into_bytes()
 }

@@ -19,7 +19,7 @@ use crate::base::failure::{say, usage};
 use crate::base::values::Destination;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::worker_output::WorkerOutput;
-use crate::present::output::csv;
+use crate::present::output::columns::Columns;
 use crate::present::output::{check_place, print, put};
 use crate::present::terminal::machine_words;
 
@@ -97,18 +97,12 @@ const COLUMNS: &str = concat!(
 );
 
 fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
+    let Point { processes, real_us, cpu_us, user_us, system_us, .. } = *point;
     let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
-    let projected = cpu_of_two_us.map(|us| seconds(projected(us, point.processes)));
-    format!(
-        "{:>9} {} {} {} {} {} {:>10.3}\n",
-        point.processes,
-        seconds(point.real_us as f64),
-        seconds(point.cpu_us as f64),
-        seconds(point.user_us as f64),
-        seconds(point.system_us as f64),
-        projected.unwrap_or_else(|| format!("{:>10}", "-")),
-        point.switches_per_hop()
-    )
+    let times = [real_us, cpu_us, user_us, system_us].map(|us| seconds(us as f64)).join(" ");
+    let projected = cpu_of_two_us.map(|us| seconds(projected(us, processes)));
+    let projected = projected.unwrap_or_else(|| format!("{:>10}", "-"));
+    format!("{processes:>9} {times} {projected} {:>10.3}\n", point.switches_per_hop())
 }
 
 /// Sloan's graph, CPU time against processes with the projected line, in 80 columns; and what to
@@ -142,16 +136,17 @@ fn end(points: &[Point]) -> String {
 
 fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
     let of_two = of_two(points);
-    let times = ["real_us", "cpu_us", "user_us", "system_us", "projected_us"];
-    let names = [&["processes", "laps"], &times[..], &["voluntary", "involuntary"]].concat();
-    let row = |of: &Point| {
-        let projected_us = of_two.map(|us| projected(us, of.processes).round());
-        let times = [of.real_us, of.cpu_us, of.user_us, of.system_us].map(|us| us.to_string());
-        let rings = [of.processes, laps].map(|number| number.to_string());
-        let switches = [of.voluntary, of.involuntary].map(|number| number.to_string());
-        [&rings[..], &times, &[csv::known(projected_us)], &switches].concat()
-    };
-    csv::write(&names, points.iter().map(row))
+    Columns::<&Point>::new()
+        .right("processes", |of| of.processes)
+        .right("laps", |_| laps)
+        .right("real_us", |of| of.real_us)
+        .right("cpu_us", |of| of.cpu_us)
+        .right("user_us", |of| of.user_us)
+        .right("system_us", |of| of.system_us)
+        .known("projected_us", |of| Some(projected(of_two?, of.processes).round()))
+        .right("voluntary", |of| of.voluntary)
+        .right("involuntary", |of| of.involuntary)
+        .csv(points)
 }
 
 /// This very program, also when its file has been replaced meanwhile.

@@ -5,12 +5,12 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::{Arg, Args};
+use anyhow::{Context, Result, bail};
+use clap::{Arg, Args, Command};
 use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
 use model::subject::{Origin, PREFIX, Published, Side, Subject};
 
-use crate::base::failure::{Interrupted, tell, usage};
+use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{each_once, share};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
@@ -20,31 +20,19 @@ use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::session;
 
-/// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
-const ALSO_OF_RUNS: &[&str] = &[
-    "base",
-    "new",
-    "more",
-    "ab",
-    "fail_above",
-    "allow_undecided",
-    "across",
-    "markdown",
-    "cost",
-    "json",
-    "csv",
-    "quiet",
-    "verbose",
-];
+/// What of `ring` serves a comparison of stored runs too; all else that it takes is for --ab.
+const OF_RUNS_TOO: [&str; 4] = ["json", "csv", "quiet", "verbose"];
 
-/// An argument as a comparison takes it.
-pub(crate) fn of_session(arg: Arg) -> Arg {
-    // A comparison has no charts.
-    let arg = if arg.get_id() == "plot" { arg.hide(true) } else { arg };
-    match ALSO_OF_RUNS.contains(&arg.get_id().as_str()) {
-        true => arg,
-        false => arg.requires("ab"),
-    }
+/// The command with its arguments as a comparison takes them.
+pub(crate) fn with_session(command: Command) -> Command {
+    let ring = RingArgs::augment_args(Command::new("ring"));
+    let is_of_ring = |arg: &Arg| ring.get_arguments().any(|of| of.get_id() == arg.get_id());
+    command.mut_args(|arg| match arg.get_id().as_str() {
+        // A comparison has no charts.
+        "plot" => arg.requires("ab").hide(true),
+        name if is_of_ring(&arg) && !OF_RUNS_TOO.contains(&name) => arg.requires("ab"),
+        _ => arg,
+    })
 }
 
 #[derive(Debug, Args)]
@@ -113,18 +101,8 @@ pub(crate) struct CompareArgs {
     pub(crate) ring: RingArgs,
 }
 
-/// Exit code where there is no comparison: 1 means slower beyond the limit (as in diff(1),
-/// grep(1)).
-const TROUBLE: u8 = 2;
-
-/// Exit code of a gate that could not decide.
-const UNDECIDED: u8 = 3;
-
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    Ok(compare(args).unwrap_or_else(|error| {
-        let code = tell(&error);
-        if error.is::<Interrupted>() { code } else { TROUBLE.into() }
-    }))
+    Ok(or_trouble(compare(args)))
 }
 
 fn compare(args: &CompareArgs) -> Result<ExitCode> {
@@ -140,42 +118,36 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         wanted: args.cost,
         across: args.across,
     };
-    match (&args.ab, &args.base, &args.new) {
-        (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),
-        (None, Some(base), Some(new)) if !args.more.is_empty() => {
-            let names: Vec<&String> = [base, new].into_iter().chain(&args.more).collect();
-            let found = find(&names)?;
-            let subjects: Vec<_> = names.into_iter().cloned().zip(found).collect();
-            check_different(&subjects)?;
-            let found = Several::of(&subjects, terms);
-            table::write_several(&found, args)?;
-            if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
-        }
-        (None, Some(base), Some(new)) => {
-            let found = <[Subject; 2]>::try_from(find(&[base, new])?);
-            let [base, new] = found.map_err(|_| anyhow!("two names are two sides"))?;
-            let is_run = matches!(base.side.origin, Origin::Run { .. });
-            if args.fail_above.is_some() && is_run && base.side == new.side {
-                return Err(usage(format!(
-                    "BASE and NEW are the same run ({}): --fail-above needs two",
-                    base.side.name
-                )));
-            }
-            terms.across.map_or(Ok(()), |across| check_across(across, &base, &new))?;
-            let found = Comparison::of(&base, &new, terms);
-            table::write(&found, &[], args)?;
-            exit_code(&found, args)
-        }
-        _ => Err(usage("BASE NEW: two runs are compared, or two settings (--ab)")),
+    if let Some(prefixes) = &args.ab {
+        return measured(args, prefixes, terms);
     }
+    let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
+    let subjects = find(&names)?;
+    if let [base, new] = &subjects[..] {
+        return of_two(base, new, args, terms);
+    }
+    let subjects: Vec<_> = names.into_iter().cloned().zip(subjects).collect();
+    check_different(&subjects)?;
+    let found = Several::of(&subjects, terms);
+    table::write_several(&found, args)?;
+    if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
 }
 
-fn measured(
-    args: &CompareArgs,
-    prefixes: &[String],
-    base: Option<&str>,
-    terms: Terms,
-) -> Result<ExitCode> {
+fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Result<ExitCode> {
+    let is_run = matches!(base.side.origin, Origin::Run { .. });
+    if args.fail_above.is_some() && is_run && base.side == new.side {
+        return Err(usage(format!(
+            "BASE and NEW are the same run ({}): --fail-above needs two",
+            base.side.name
+        )));
+    }
+    terms.across.map_or(Ok(()), |across| check_across(across, base, new))?;
+    let found = Comparison::of(base, new, terms);
+    table::write(&found, &[], args)?;
+    exit_code(&found, args)
+}
+
+fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<ExitCode> {
     if args.ring.launches > 1 {
         return Err(usage(format!(
             "--launches {}: --ab measures both settings in one session (accepted with it: 1; \
@@ -189,18 +161,18 @@ fn measured(
              measures as it is)"
         )));
     }
-    if let Some(base) = base {
+    if let Some(base) = &args.base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let measured = session::measure(prefixes, &args.ring, terms)?;
-    let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
-    table::write(&measured.found, &paths, args)?;
-    if let Some(code) = measured.interrupted {
+    let (found, runs) = session::measure(prefixes, &args.ring, terms)?;
+    let paths: Vec<_> = runs.iter().filter_map(Taken::path).collect();
+    table::write(&found, &paths, args)?;
+    if let Some(code) = runs[0].interrupt.exit_code() {
         return Ok(ExitCode::from(code));
     }
-    let code = exit_code(&measured.found, args)?;
+    let code = exit_code(&found, args)?;
     // That something is slower is true whatever else failed.
-    if !measured.runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
+    if !runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)

@@ -1,18 +1,19 @@
 //! `switchcost compare` on the terminal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use comfy_table::{CellAlignment, Table};
 use model::comparison::{Answer, Change, Comparison, Member, Several, Side, Unpaired, Verdict};
 use model::machine::Difference;
 use model::subject::{Origin, Quantity};
 use model::words;
+use serde::Serialize;
 
 use super::CompareArgs;
 use crate::base::values::Destination;
-use crate::present::output::{print_text, put_json, say_text};
+use crate::present::output::columns::Columns;
+use crate::present::output::{Files, print_text, put_json, say_text};
 use crate::present::terminal::{self, counted};
 
 /// Differences that --verbose prints; the JSON form has all.
@@ -22,57 +23,42 @@ const MOST_DIFFERENCES: usize = 12;
 const MOST_WARNINGS: usize = 2;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
-pub(crate) fn write(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> Result<()> {
-    let output = &args.ring.output;
+pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     let text = match args.markdown {
         true => markdown(found, args),
         false => text(found, paths, args),
     };
-    match &output.files.json {
-        _ if output.files.quiet => {}
-        Some(Destination::Stdout) => say_text(&text),
-        _ => print_text(&text).context("cannot print the comparison")?,
-    }
-    put_json(found, output.files.json.as_ref())
+    put(&text, found, &args.ring.output.files)
 }
 
 /// The same of several runs.
 pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
-    let output = &args.ring.output;
-    let text = several(found);
-    match &output.files.json {
-        _ if output.files.quiet => {}
-        Some(Destination::Stdout) => say_text(&text),
-        _ => print_text(&text).context("cannot print the comparison")?,
+    put(&several(found), found, &args.ring.output.files)
+}
+
+fn put(text: &str, found: &impl Serialize, files: &Files) -> Result<()> {
+    match &files.json {
+        _ if files.quiet => {}
+        Some(Destination::Stdout) => say_text(text),
+        _ => print_text(text).context("cannot print the comparison")?,
     }
-    put_json(found, output.files.json.as_ref())
+    put_json(found, files.json.as_ref())
 }
 
 fn several(found: &Several) -> String {
-    let row = |(number, run): (usize, &Member)| {
-        let far = run.farthest.as_ref();
-        let ends = far.and_then(|far| far.interval);
-        [
-            run.name.clone(),
-            far.map_or("-".to_string(), |far| far.title.clone()),
-            far.map_or("-".to_string(), |far| ratio(far.ratio)),
-            ends.map_or("none".to_string(), |(low, high)| {
-                format!("{} to {}", ratio(low), ratio(high))
-            }),
-            run.differs_from.len().to_string(),
-            if found.odd.contains(&number) { "odd" } else { "" }.to_string(),
-        ]
-    };
-    let columns = ["run", "farthest case", "/ others", "interval", "differs from", ""];
-    let mut table = terminal::table(columns, found.runs.iter().enumerate().map(row));
-    for left in [0, 1] {
-        if let Some(column) = table.column_mut(left) {
-            column.set_cell_alignment(CellAlignment::Left);
-        }
-    }
+    let columns = Columns::<(usize, &Member)>::new()
+        .left("run", |(_, run)| run.name.clone())
+        .left("farthest case", |(_, run)| {
+            run.farthest.as_ref().map_or("-".to_string(), |far| far.title.clone())
+        })
+        .or_dash("/ others", |(_, run)| Some(ratio(run.farthest.as_ref()?.ratio)))
+        .right("interval", |(_, run)| interval(run.farthest.as_ref().and_then(|far| far.interval)))
+        .right("differs from", |(_, run)| run.differs_from.len())
+        .right("", |(number, _)| if found.odd.contains(number) { "odd" } else { "" });
     format!(
-        "{}\n\n{table}\n\n{}\n",
+        "{}\n\n{}\n\n{}\n",
         terminal::wrapped(&found.in_words),
+        columns.table(found.runs.iter().enumerate()),
         terminal::wrapped(
             "/ others: its cost by the median of the others'; differs from: runs from which it \
              differs in some case"
@@ -81,11 +67,11 @@ fn several(found: &Several) -> String {
 }
 
 /// The answer, the table, the warnings that matter and the verdict, ending with a newline.
-fn text(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> String {
+fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![terminal::wrapped(&headline(found))];
     if !found.changes.is_empty() {
-        parts.push(table(found).to_string());
+        parts.push(columns(found, false).table(&found.changes).to_string());
     }
     let mut lines = Vec::new();
     if is_verbose {
@@ -143,19 +129,10 @@ fn verdict(found: &Comparison, args: &CompareArgs) -> String {
 
 /// The same for a comment on a pull request.
 fn markdown(found: &Comparison, args: &CompareArgs) -> String {
-    let row = |cells: Vec<String>| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.trim().replace('|', "\\|")).collect();
-        format!("| {} |", cells.join(" | "))
-    };
-    let mut lines = vec![format!("**{}**\n", headline(found))];
-    lines.push(row(COLUMNS.map(String::from).to_vec()));
-    lines.push("|:--|--:|--:|--:|--:|:--|".to_string());
-    lines.extend(found.changes.iter().map(|change| row(cells(change, found).to_vec())));
-    lines.push(String::new());
+    let table = columns(found, true).markdown(&found.changes);
     let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS);
-    lines.extend(warnings.map(|warning| format!("- {warning}")));
-    lines.push(format!("\n{}", verdict(found, args)));
-    lines.join("\n") + "\n"
+    let warnings: String = warnings.map(|warning| format!("- {warning}\n")).collect();
+    format!("**{}**\n\n{table}\n{warnings}\n{}\n", headline(found), verdict(found, args))
 }
 
 /// A side in a line.
@@ -187,49 +164,29 @@ fn differences(found: &Comparison) -> Vec<String> {
     listed().take(MOST_DIFFERENCES).map(line).chain(more).collect()
 }
 
-const COLUMNS: [&str; 6] = ["case", "base", "new", "new/base", "interval", "answer"];
-
-fn cells(change: &Change, found: &Comparison) -> [String; 6] {
-    let name = name(change, &found.changes);
-    [
+/// Why a side may not be quoted stands beside the other, or, in 80 columns, once, where there is no
+/// interval.
+fn columns(found: &Comparison, is_wide: bool) -> Columns<'_, &Change> {
+    let side = move |ns: f64, why: &Option<String>| match why {
+        None => words::time(ns),
+        Some(why) if is_wide => why.clone(),
+        Some(_) => "-".to_string(),
+    };
+    Columns::<&Change>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
-        match change.of {
-            Quantity::NsPerSwitchAboveSolo => name,
-            of => format!("{name} ({})", of.in_words()),
-        },
-        side_cost(change.base_ns, change.base_not_quotable.as_ref()),
-        side_cost(change.new_ns, change.new_not_quotable.as_ref()),
-        change.ratio.value.filter(|_| change.has_ratio()).map_or("-".to_string(), ratio),
-        interval(change),
-        answer(change),
-    ]
-}
-
-/// A cost, or why it may not be quoted.
-fn side_cost(ns: f64, not_quotable: Option<&String>) -> String {
-    not_quotable.map_or_else(|| words::time(ns), Clone::clone)
-}
-
-fn table(found: &Comparison) -> Table {
-    let mut table = terminal::table(COLUMNS, found.changes.iter().map(|of| narrow(of, found)));
-    for left in [0, 5] {
-        if let Some(column) = table.column_mut(left) {
-            column.set_cell_alignment(CellAlignment::Left);
-        }
-    }
-    table
-}
-
-/// The cells in 80 columns: why a side may not be quoted stands once, where there is no interval.
-fn narrow(change: &Change, found: &Comparison) -> [String; 6] {
-    let mut cells = cells(change, found);
-    let sides = [&change.base_not_quotable, &change.new_not_quotable];
-    for (side, why) in sides.into_iter().enumerate() {
-        let Some(why) = why else { continue };
-        cells[1 + side] = "-".to_string();
-        cells[4].clone_from(why);
-    }
-    cells
+        .left("case", |change| match (name(change, &found.changes), change.of) {
+            (name, Quantity::NsPerSwitchAboveSolo) => name,
+            (name, of) => format!("{name} ({})", of.in_words()),
+        })
+        .right("base", move |change| side(change.base_ns, &change.base_not_quotable))
+        .right("new", move |change| side(change.new_ns, &change.new_not_quotable))
+        .or_dash("new/base", |change| change.ratio.value.filter(|_| change.has_ratio()).map(ratio))
+        .right("interval", move |change| {
+            let why = change.new_not_quotable.as_ref().or(change.base_not_quotable.as_ref());
+            let ends = change.ratio.interval().filter(|_| change.is_tested());
+            why.filter(|_| !is_wide).cloned().unwrap_or_else(|| interval(ends))
+        })
+        .left("answer", |change| answer(change))
 }
 
 /// The title; where several have the same, with the labels in which they differ.
@@ -276,18 +233,17 @@ fn ratio(ratio: f64) -> String {
     }
 }
 
-fn interval(change: &Change) -> String {
-    let ends = change.ratio.interval().filter(|_| change.is_tested());
+fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
 }
 
-fn answer(change: &Change) -> String {
+fn answer(change: &Change) -> &'static str {
     match change.answer {
-        Answer::NotChanged => "not changed".to_string(),
-        Answer::Changed { worse: true, beyond_limit: true } => "slower  !".to_string(),
-        Answer::Changed { worse: true, .. } => "slower".to_string(),
-        Answer::Changed { worse: false, .. } => "faster".to_string(),
-        Answer::CannotTell { .. } => "inconclusive".to_string(),
+        Answer::NotChanged => "not changed",
+        Answer::Changed { worse: true, beyond_limit: true } => "slower  !",
+        Answer::Changed { worse: true, .. } => "slower",
+        Answer::Changed { worse: false, .. } => "faster",
+        Answer::CannotTell { .. } => "inconclusive",
     }
 }
 

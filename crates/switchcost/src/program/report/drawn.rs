@@ -13,7 +13,7 @@ use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
 use crate::engine::store::{find, read};
 use crate::experiments::Record;
 use crate::present::figures::published::of_published;
-use crate::present::terminal::{View, rounds_words};
+use crate::present::terminal::{View, counted};
 use crate::program::history::find_published;
 
 /// What is told of a run before its charts.
@@ -54,8 +54,8 @@ impl Drawn {
         let facts = facts(&subject, &header.invocation);
         let Plan { experiment, cases, seed, .. } = &header.plan;
         let machine = known(&facts, &["machine", "kernel"]);
-        let cases = if cases.len() == 1 { "1 case" } else { &format!("{} cases", cases.len()) };
-        let rounds = rounds_words(run.rounds());
+        let (cases, rounds) =
+            (counted(cases.len(), "case"), counted(run.rounds() as usize, "round"));
         let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
         Self {
             title: format!("{}, {day}", subject.side.experiment),

@@ -2,7 +2,6 @@
 
 pub(crate) mod drawn;
 
-use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use charts::{Figure, Page, escape, png, svg, together};
 use clap::Args;
-use model::noise::NoiseLevel;
 use model::subject::published;
 
 use crate::base::failure::usage;
@@ -175,7 +173,6 @@ const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its co
 
 /// `lead` is what the runs say together; by their `names` the charts tell runs apart.
 fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
-    let lead = lead.map(|lead| format!("<p class=\"lead\">{}</p>\n", escape(lead)));
     let is_one = runs.len() == 1;
     let section = |(name, run): (&String, &Drawn)| {
         let letter = format!("<b class=\"letter\">{name}</b> ");
@@ -185,7 +182,7 @@ fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
     format!(
         "<header>\n<h1>What a context switch costs</h1>\n{}<div class=\"runs\">\n{}</div>\n\
          </header>\n",
-        lead.unwrap_or_default(),
+        lead.map_or(String::new(), |lead| paragraph("lead", lead)),
         names.iter().zip(runs).map(section).collect::<String>()
     )
 }
@@ -193,41 +190,38 @@ fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
 /// What a run says, on what it was measured, and all that is known of that below: `open` where one
 /// run is all.
 fn section(run: &Drawn, letter: &str, open: &str) -> String {
-    let mut text = format!("<section class=\"run\">\n<h2>{letter}{}</h2>\n", escape(&run.title));
-    // Writing to a String cannot fail. The first chart is of what matters most.
-    if let (Some(_), Some(first)) = (&run.text, run.figures.first()) {
-        let words = sentence(run.unfinished, &first.in_words);
-        let _ = writeln!(text, "<p class=\"headline\">{}</p>", escape(&words));
-    }
-    if let Some(verdict) = &run.noise {
-        let class = match verdict.level {
-            NoiseLevel::Quiet => "quiet",
-            NoiseLevel::Noisy => "noisy",
-            NoiseLevel::Unusable => "unusable",
-            NoiseLevel::Unknown => "unknown",
-        };
-        let words = escape(&verdict.in_words());
-        let _ = writeln!(text, "<p class=\"noise {class}\">Machine: {words}.</p>");
-    }
-    let _ = write!(
-        text,
-        "<p>Measured on {}.</p>\n<details{open}><summary>How it was measured</summary><dl>",
-        escape(&run.setting())
-    );
-    for (what, is) in &run.facts {
-        let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
-    }
-    text.push_str("</dl></details>\n");
-    if let Some(report) = &run.text {
-        let _ = writeln!(
-            text,
+    // The first chart is of what matters most.
+    let first = run.figures.first().filter(|_| run.text.is_some());
+    let headline = first.map(|of| paragraph("headline", &sentence(run.unfinished, &of.in_words)));
+    let noise = run.noise.as_ref().map(|verdict| {
+        let words = format!("Machine: {}.", verdict.in_words());
+        paragraph(&format!("noise {}", verdict.level), &words)
+    });
+    let fact = |(what, is): &(&str, String)| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is))
+    };
+    let report = run.text.as_ref().map(|report| {
+        format!(
             "<details><summary>All that the run says, as on the terminal</summary><pre \
-             tabindex=\"0\">{}</pre></details>",
+             tabindex=\"0\">{}</pre></details>\n",
             escape(report)
-        );
-    }
-    text.push_str("</section>\n");
-    text
+        )
+    });
+    format!(
+        "<section class=\"run\">\n<h2>{letter}{}</h2>\n{}{}<p>Measured on {}.</p>\n\
+         <details{open}><summary>How it was measured</summary><dl>{}</dl></details>\n{}\
+         </section>\n",
+        escape(&run.title),
+        headline.unwrap_or_default(),
+        noise.unwrap_or_default(),
+        escape(&run.setting()),
+        run.facts.iter().map(fact).collect::<String>(),
+        report.unwrap_or_default()
+    )
+}
+
+fn paragraph(class: &str, words: &str) -> String {
+    format!("<p class=\"{class}\">{}</p>\n", escape(words))
 }
 
 #[cfg(test)]

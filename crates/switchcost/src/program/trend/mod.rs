@@ -12,7 +12,7 @@ use clap::Args;
 use model::comparison::Verdict;
 use model::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
 
-use crate::base::failure::{tell, usage};
+use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{Folder, header};
@@ -67,24 +67,16 @@ pub(crate) struct TrendArgs {
     pub(crate) verbose: bool,
 }
 
-/// Exit code where there is no series, as of `compare`.
-const TROUBLE: u8 = 2;
-
-/// Exit code of a gate that could not decide.
-const UNDECIDED: u8 = 3;
-
 pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
-    Ok(trend(args).unwrap_or_else(|error| {
-        tell(&error);
-        TROUBLE.into()
-    }))
+    Ok(or_trouble(trend(args)))
 }
 
 fn trend(args: &TrendArgs) -> Result<ExitCode> {
     args.json.iter().try_for_each(|to| check_place("--json", to))?;
     let found = found(args)?;
     if found.points.is_empty() {
-        bail!("{}{}", found.in_words, table::reasons(&found));
+        let why = table::left_out(&found).map_or(String::new(), |words| format!(" ({words})"));
+        bail!("{}{why}", found.in_words);
     }
     table::write(&found, args)?;
     Ok(match found.gate.as_ref().map(|gate| gate.verdict) {

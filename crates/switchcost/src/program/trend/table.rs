@@ -4,13 +4,13 @@ use std::io;
 
 use anyhow::{Context, Result};
 use charts::terminal as plotted;
-use comfy_table::CellAlignment;
-use model::trend::{By, Change, LeftOut, Level, Trend};
+use model::trend::{By, Change, LeftOut, Level, Point, Trend};
 use model::words::{self, plain, whole};
 
 use super::TrendArgs;
 use super::figures::figure;
 use crate::base::values::Destination;
+use crate::present::output::columns::Columns;
 use crate::present::output::{for_people, look_of, print, put_json, say_text};
 use crate::present::terminal::{self, counted};
 
@@ -40,18 +40,17 @@ fn drawn(found: &Trend, args: &TrendArgs) -> String {
 /// The answer, the levels or the points, what else is to be known and the verdict, ending with a
 /// newline.
 fn text(found: &Trend, args: &TrendArgs) -> String {
-    let rows: Vec<[String; 5]> = match args.verbose || found.terms.by != By::Run {
-        true => (0..found.points.len()).map(|at| point(found, at)).collect(),
-        false => found.levels.iter().map(|of| level(found, of)).collect(),
+    let are_points = args.verbose || found.terms.by != By::Run;
+    let first = match found.terms.by {
+        By::Kernel => "kernel",
+        By::Build => "build",
+        By::Run if args.verbose => "run",
+        By::Run => SINCE,
     };
-    let mut table = terminal::table(columns(found, args), rows);
-    if let Some(column) = table.column_mut(0) {
-        column.set_cell_alignment(CellAlignment::Left);
-    }
+    let rows = if are_points { points(found) } else { levels(found) };
     let mut lines = notes(found);
-    let is_marked = args.verbose || found.terms.by != By::Run;
     let legend = || "< since then the cost is another".to_string();
-    lines.extend((is_marked && !found.changes.is_empty()).then(legend));
+    lines.extend((are_points && !found.changes.is_empty()).then(legend));
     if args.verbose {
         lines.extend(
             found.left_out.iter().map(|of| format!("left out: {}: {}", of.why, of.runs.join(", "))),
@@ -61,58 +60,69 @@ fn text(found: &Trend, args: &TrendArgs) -> String {
     }
     lines.extend(found.gate.as_ref().map(|gate| gate.in_words.clone()));
     let lines: Vec<String> = lines.iter().map(|line| terminal::wrapped(line)).collect();
-    terminal::page(&[terminal::wrapped(&found.in_words), table.to_string(), lines.join("\n")])
+    let table = columns(first).table(rows).to_string();
+    terminal::page(&[terminal::wrapped(&found.in_words), table, lines.join("\n")])
 }
 
 fn markdown(found: &Trend) -> String {
-    let row = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |", cells.join(" | "))
+    let table = columns(SINCE).markdown(levels(found));
+    let notes = notes(found).into_iter().chain(left_out(found)).map(|note| format!("- {note}\n"));
+    let gate = found.gate.as_ref().map_or(String::new(), |gate| format!("\n{}\n", gate.in_words));
+    format!("**{}**\n\n{table}\n{}{gate}", found.in_words, notes.collect::<String>())
+}
+
+/// Heading of the day on which a level begins.
+const SINCE: &str = "since";
+
+/// A level, or a point of the series.
+struct Row {
+    name: String,
+    runs: usize,
+    /// Its cost, and the ends of the interval.
+    ns: [f64; 3],
+    cycles: Option<f64>,
+}
+
+impl Row {
+    /// In the unit of the cost, whose name is the last.
+    fn figures(&self) -> ([String; 3], &'static str) {
+        let (scale, unit) = words::time_unit(self.ns[0]);
+        (self.ns.map(|ns| words::four_digits(ns / scale)), unit)
+    }
+}
+
+fn columns(first: &str) -> Columns<'static, Row> {
+    Columns::new()
+        .left(first, |row: &Row| row.name.clone())
+        .right("runs", |row| row.runs)
+        .right("cost", |row| {
+            let ([value, ..], unit) = row.figures();
+            format!("{value} {unit}")
+        })
+        .right("interval", |row| {
+            let ([_, low, high], _) = row.figures();
+            format!("{low} to {high}")
+        })
+        .or_dash("cycles", |row| row.cycles.map(whole))
+}
+
+fn levels(found: &Trend) -> Vec<Row> {
+    let level = |of: &Level| {
+        let since = found.points.get(of.first).map_or("", |point| &point.started);
+        let name = since.get(..10).unwrap_or(since).to_string();
+        Row { name, runs: of.runs, ns: [of.ns, of.low, of.high], cycles: of.cycles }
     };
-    let head = ["since", "runs", "cost", "interval", "cycles"].map(String::from);
-    let mut lines = vec![format!("**{}**\n", found.in_words), row(&head)];
-    lines.push("|:--|--:|--:|--:|--:|".to_string());
-    lines.extend(found.levels.iter().map(|of| row(&level(found, of))));
-    lines.push(String::new());
-    lines.extend(notes(found).into_iter().chain(left_out(found)).map(|note| format!("- {note}")));
-    lines.extend(found.gate.as_ref().map(|gate| format!("\n{}", gate.in_words)));
-    lines.join("\n") + "\n"
+    found.levels.iter().map(level).collect()
 }
 
-fn columns(found: &Trend, args: &TrendArgs) -> [&'static str; 5] {
-    let first = match found.terms.by {
-        By::Kernel => "kernel",
-        By::Build => "build",
-        By::Run if args.verbose => "run",
-        By::Run => "since",
+/// With a mark where a change begins.
+fn points(found: &Trend) -> Vec<Row> {
+    let point = |(at, of): (usize, &Point)| {
+        let is_new = found.changes.iter().any(|change| change.at == at);
+        let name = format!("{}{}", of.name, if is_new { "  <" } else { "" });
+        Row { name, runs: of.runs.len(), ns: [of.ns, of.low, of.high], cycles: of.cycles }
     };
-    [first, "runs", "cost", "interval", "cycles"]
-}
-
-fn level(found: &Trend, of: &Level) -> [String; 5] {
-    let since = found.points.get(of.first).map_or("", |point| &point.started);
-    let since = since.get(..10).unwrap_or(since).to_string();
-    cells(since, of.runs, [of.ns, of.low, of.high], of.cycles)
-}
-
-/// The row of a point, with a mark where a change begins with it.
-fn point(found: &Trend, at: usize) -> [String; 5] {
-    let of = &found.points[at];
-    let is_new = found.changes.iter().any(|change| change.at == at);
-    let name = format!("{}{}", of.name, if is_new { "  <" } else { "" });
-    cells(name, of.runs.len(), [of.ns, of.low, of.high], of.cycles)
-}
-
-fn cells(name: String, runs: usize, [ns, low, high]: [f64; 3], cycles: Option<f64>) -> [String; 5] {
-    let (scale, unit) = words::time_unit(ns);
-    let [value, low, high] = [ns, low, high].map(|ns| words::four_digits(ns / scale));
-    [
-        name,
-        runs.to_string(),
-        format!("{value} {unit}"),
-        format!("{low} to {high}"),
-        cycles.map_or("-".to_string(), whole),
-    ]
+    found.points.iter().enumerate().map(point).collect()
 }
 
 /// Earlier changes, changes of the clock, and how much is seen.
@@ -135,15 +145,11 @@ fn notes(found: &Trend) -> Vec<String> {
     lines
 }
 
-fn left_out(found: &Trend) -> Option<String> {
+/// Runs that do not count, and why; none where all do.
+pub(super) fn left_out(found: &Trend) -> Option<String> {
     let of = |LeftOut { why, runs }: &LeftOut| format!("{} ({why})", runs.len());
     let all: Vec<String> = found.left_out.iter().map(of).collect();
     let runs: usize = found.left_out.iter().map(|of| of.runs.len()).sum();
     let words = || format!("left out: {}: {}", counted(runs, "run"), all.join(", "));
     (runs > 0).then(words)
-}
-
-/// Why there is no series: ` (left out: ...)`; nothing where nothing was left out.
-pub(super) fn reasons(found: &Trend) -> String {
-    left_out(found).map_or(String::new(), |words| format!(" ({words})"))
 }

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::Takes;
 use crate::{ring, trial};
 
-pub use crate::placement::Placement;
-pub use crate::ring::{ELEMENT_BYTES, Kind, LINE_BYTES, Op, Policy, Walk, Work};
-
 /// Something of a ring or of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -9,7 +9,8 @@ use crate::experiment::{Takes, named};
 use crate::ring::{Case, Disturbance, Halt, Sample};
 use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
 use crate::table::Table;
-use crate::trial::{Environment, Trial};
+use crate::trial::Trial;
+use crate::trial::interference::Environment;
 use crate::words;
 use stats::{mad_sigma, median};
 
@@ -370,8 +371,9 @@ impl NoiseVerdict {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
+    use crate::placement::Placement;
     use crate::plan::Plan;
-    use crate::ring::{Counters, Halts, Kind, Placement, Policy};
+    use crate::ring::{Counters, Halts, Kind, Policy};
     use crate::speed::cut;
 
     fn case(members: u32) -> Case {

@@ -359,7 +359,8 @@ impl<'de> Deserialize<'de> for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::{Op, Placement, Work};
+    use crate::placement::Placement;
+    use crate::ring::{Op, Work};
 
     fn case(members: u32) -> ring::Case {
         ring::Case::of_processes(members, Placement::Same { cpu: 1 })

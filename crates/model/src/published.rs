@@ -163,7 +163,7 @@ pub mod li2007 {
 
     use super::{PublishedError, positive, rows};
     use crate::findings::interference::{CONFIDENCE, Runs};
-    use crate::trial::{Environment, Setting};
+    use crate::trial::interference::{Environment, Setting};
 
     const FILE: &str = "li2007.csv";
 

@@ -1,12 +1,12 @@
 //! The sentence that a summary of runs begins with.
 
-use crate::case::{Kind, Walk};
 use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::quote::{NotQuotable, Quoted, cost as in_full};
 use crate::record::RingRecord;
+use crate::ring::{Kind, Walk};
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
 use crate::words::{bytes, time};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use model::case::{Case, Sample, Work};
+use model::case::{Case, Sample};
 use model::plan::Batching;
+use model::ring::Work;
 use model::trial::Trial;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;

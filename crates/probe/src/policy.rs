@@ -2,15 +2,14 @@
 
 use std::io;
 
-use model::case::Policy;
+use model::ring::Policy;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
-use crate::placement;
 use crate::procfs::Stat;
 use crate::sys;
+use crate::{limits, placement};
 
 /// The kernel's numbers of the policies (sched(7)).
 const NUMBERS: [(Policy, i32); 4] = [

@@ -26,8 +26,7 @@ pub use pair::Unpaired;
 pub use several::{Farthest, Member, Several};
 
 use crate::estimate::widest;
-pub use crate::subject::Side;
-use crate::subject::Subject;
+use crate::subject::{Side, Subject};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`.

@@ -10,12 +10,15 @@ use super::answer::answer;
 use super::costs::Costs;
 use super::*;
 use crate::at_clock::AtClock;
-use crate::case::{self, Case, Placement, Policy, Sample};
-use crate::estimate::Estimate;
+use crate::case::{self, Case, Sample};
+use crate::estimate::{Estimate, Speed};
+use crate::placement::Placement;
+use crate::plan::LAUNCH_SCATTER;
 use crate::reading::Reading;
 use crate::ring;
+use crate::ring::Policy;
 use crate::run::{Arm, Failure, Run, Session};
-use crate::speed::{LAUNCH_SCATTER, Speed, cut};
+use crate::speed::cut;
 use crate::subject::{Measured, Quantity, Values, published};
 
 const V1: &str = include_str!("../../tests/fixtures/run-v1.jsonl");

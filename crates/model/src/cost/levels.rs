@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Kind, Walk, Work};
 use crate::jump::Jump;
 use crate::machine::{Cache, Machine, Tlb};
 use crate::plan::Plan;
 use crate::regions::{Axis, Level};
+use crate::ring::{Kind, Walk, Work};
 use crate::words::bytes;
 
 /// Address spaces that Linux on x86 keeps apart in a CPU's TLB (TLB_NR_DYN_ASIDS,

@@ -12,7 +12,6 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Walk, Work};
 use crate::curve::Point;
 use crate::estimate::{Estimate, Speed};
 use crate::jump::{self, Jump, Peak, Place};
@@ -20,6 +19,7 @@ use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::quote::NotQuotable;
 use crate::regions::{self, Axis, Beside, Breaks, Regions, beside};
+use crate::ring::{Walk, Work};
 use crate::summary::CaseSummary;
 use crate::table::Table;
 

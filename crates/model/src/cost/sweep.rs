@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Candidate, CostPoint, Levels, alike, is_main, place, point};
-use crate::case::{Walk, Work};
 use crate::curve::Point;
 use crate::estimate::Estimate;
 use crate::jump::{self, Jump, Peak, Place};
 use crate::regions::{self, Axis, Beside, Breaks, beside};
+use crate::ring::{Walk, Work};
 use crate::summary::CaseSummary;
 
 /// The fewest sizes that are a course and no mere comparison.

@@ -2,9 +2,10 @@ use super::*;
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::{Cache, CacheKind, CpuModel, Tlb};
+use crate::placement::Placement;
 use crate::reading::Reading;
 use crate::regions::Region;
-use crate::ring::{Case, Counters, Op, Placement, Sample, Walk, Work};
+use crate::ring::{Case, Counters, Op, Sample, Walk, Work};
 use crate::speed::tests::cut;
 use crate::summary::summaries;
 

@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::case::Policy;
+use crate::estimate::Speed;
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
 use crate::noise::NoiseLevel;
 use crate::plan::{Batching, Plan};
 use crate::record::TrialRecord as Record;
+use crate::ring::{Policy, Slices};
 use crate::run::{Build, Header, Line, Run, SCHEMA};
-use crate::speed::{self, CleanCounts, Slices, Speed, around};
+use crate::speed::{self, CleanCounts, around};
 use crate::table::{ByRound, Table};
-use crate::trial::sampling::count;
-use crate::trial::{Phase, Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
+use crate::trial::sampling::{Phase, count};
+use crate::trial::{Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
 use stats::median;
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
@@ -243,9 +244,8 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
 
 #[test]
 fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
-    use crate::case::{Op, Work};
-    use crate::trial::interference::{EXECUTION_NS, Execution, Noise};
-    use crate::trial::{Environment, Setting};
+    use crate::ring::{Op, Work};
+    use crate::trial::interference::{EXECUTION_NS, Environment, Execution, Noise, Setting};
 
     let trial = |environment| {
         Trial::Execution(Execution {
@@ -257,7 +257,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
             laps: 1,
             seed: 1,
             priority: None,
-            wire: crate::trial::Wire::Loopback,
+            wire: crate::trial::interference::Wire::Loopback,
         })
     };
     let times = |round: u32| {

@@ -128,9 +128,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::case::Policy;
     use crate::experiment::Experiment;
     use crate::plan::{Batching, Plan};
+    use crate::ring::Policy;
     use crate::trial::{Case, Repeats, Sample};
 
     fn wakeup(load: Load, wakes: i64) -> Wakeup {

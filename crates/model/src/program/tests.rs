@@ -277,8 +277,9 @@ proptest! {
 fn a_run_of_rings_is_a_profile() {
     use crate::case::{Sample, rings};
     use crate::estimate::Speed;
+    use crate::placement::Placement;
     use crate::record::RingRecord;
-    use crate::ring::{Op, Placement, Work};
+    use crate::ring::{Op, Work};
     use crate::run::Run;
 
     let mut run = Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();

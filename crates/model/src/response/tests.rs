@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::case::Sample;
-use crate::case::{Case, Placement, Policy};
-use crate::estimate::Estimate;
+use crate::case::{Case, Sample};
+use crate::estimate::{Estimate, Speed};
 use crate::experiment::Experiment;
 use crate::looks;
 use crate::machine::Machine;
+use crate::placement::Placement;
 use crate::plan::{Batching, Plan};
 use crate::record::ResponseRecord as Record;
-use crate::ring::{self, Counters};
+use crate::ring::{self, Counters, Policy};
 use crate::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
-use crate::speed::{self, Speed};
+use crate::speed;
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{self, Repeats, Trial, loops};
 

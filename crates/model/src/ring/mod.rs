@@ -12,7 +12,7 @@ use crate::bounds::{
 use crate::experiment::named;
 use crate::words;
 
-pub use crate::placement::Placement;
+use crate::placement::Placement;
 pub use sample::*;
 
 /// What the members of the ring are.

@@ -16,17 +16,13 @@ mod turns;
 use std::collections::BTreeMap;
 
 use crate::case::{Sample, rings, trials};
+use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::ring::{self, Placement};
-use crate::trial;
+use crate::{ring, trial};
 use stats::median;
 
-pub use crate::estimate::Speed;
-pub use crate::plan::{FEWEST_ROUNDS, LAUNCH_SCATTER, Reference};
-pub use crate::ring::{
-    ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Places,
-    Slices, Triple, Triples, Wait,
-};
+use crate::plan::FEWEST_ROUNDS;
+use crate::ring::{Slices, Triple, Triples};
 pub(crate) use clock::{
     CaseClocks, Clock, Timed, case_clocks, elasticity_of_sum, is_known, known_power,
 };

@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
 use crate::experiment::Experiment;
 use crate::machine::Machine;
+use crate::placement::Placement;
 use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
-use crate::ring::{Case, Placement, Policy};
+use crate::ring::{Case, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
 pub const PREFIX: &str = "history:";

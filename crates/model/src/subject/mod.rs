@@ -15,11 +15,12 @@ pub use launches::known_of_case;
 pub use runs::cases_of;
 
 use crate::at_clock::{AtClock, Brought, power_of};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Speed};
 use crate::machine::Machine;
 use crate::noise::{self, NoiseVerdict};
+use crate::plan::LAUNCH_SCATTER;
 use crate::run::{Build, Run, Session};
-use crate::speed::{LAUNCH_SCATTER, Level, Speed, levels};
+use crate::speed::{Level, levels};
 use crate::table::Table;
 use stats::{Elasticity, mean, median};
 

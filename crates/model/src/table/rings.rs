@@ -405,8 +405,10 @@ mod tests {
     use super::*;
     use crate::experiment::Experiment;
 
-    use crate::ring::{self, Counters, Placement};
-    use crate::speed::{Speed, cut};
+    use crate::estimate::Speed;
+    use crate::placement::Placement;
+    use crate::ring::{self, Counters};
+    use crate::speed::cut;
 
     /// Four rings: a solo one and one of two, twice.
     fn plan() -> Plan {

@@ -22,11 +22,11 @@ use crate::bounds::{LONGEST_NS, MOST_COUNTS, within};
 use crate::machine::MAX_CPUS;
 use crate::ring::Policy;
 
-pub use interference::{Environment, Execution, Noise, Setting, Wire};
+use interference::Execution;
 pub use measure::{Measure, Unit};
 pub use sample::{Gap, Quantity, Sample, Sliced, Tally};
-pub use sampling::Phase;
-pub use wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
+use sampling::Phase;
+use wakeup::Wakeup;
 
 /// What is tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@
 
 use model::findings::interference::{Verdict, judge};
 use model::published::li2007::{DIRECT_US, Figures};
-use model::trial::Setting;
+use model::trial::interference::Setting;
 
 const COSTS: &str = include_str!("../../../../data/li2007.csv");
 const TIMES: &str = include_str!("../../../../data/li2007_times.csv");

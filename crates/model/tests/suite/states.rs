@@ -4,9 +4,9 @@
 
 use model::experiment::Experiment;
 use model::machine::Relation;
+use model::placement::Placement;
 use model::plan::Plan;
-use model::ring::State;
-use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
+use model::ring::{Case, Counters, Kind, Policy, Sample, State};
 use model::summary::{CaseSummary, summaries};
 use model::table::Table;
 

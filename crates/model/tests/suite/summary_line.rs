@@ -1,6 +1,5 @@
 //! The sentence that a summary begins with, on figures that are known.
 
-use model::case::{Op, Policy, Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Outcome};
 use model::curve::Kind;
 use model::estimate::Estimate;
@@ -8,6 +7,7 @@ use model::jump::{Factor, Jump};
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::RingRecord;
 use model::regions::{Axis, breaks};
+use model::ring::{Op, Policy, Walk, Work};
 use model::run::Run;
 use model::scaling::Knee;
 use model::summary_line::in_words;

@@ -1,11 +1,11 @@
 //! A run of trials that was written before there were slices says what it said then.
 
 use model::case::trials;
+use model::estimate::Speed;
 use model::findings::Findings;
 use model::noise::NoiseLevel;
 use model::record::TrialRecord;
 use model::run::Run;
-use model::speed::Speed;
 use model::trial::Trial;
 
 /// `clock overhead --calls time-stamp,monotonic --trials 100 --rounds 6` of schema 1.

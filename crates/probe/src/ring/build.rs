@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use model::ring::State;
-use model::ring::{Case, Kind, Placement};
+use model::placement::Placement;
+use model::ring::{Case, Kind, State};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;

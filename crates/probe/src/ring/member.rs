@@ -10,7 +10,7 @@ use crate::sys::{
     Array, Cell, Notes, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
     own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
 };
-use model::speed::Slices;
+use model::ring::Slices;
 use rustix::io::Errno;
 
 /// Does it again when a signal came between that was not a member's death: some waits end even when
@@ -441,7 +441,7 @@ mod tests {
     use super::*;
     use crate::ring::link::{Link, Place};
     use crate::ring::links::Pipe;
-    use model::case::Kind;
+    use model::ring::Kind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;

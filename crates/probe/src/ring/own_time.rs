@@ -45,7 +45,7 @@ impl OwnTime {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::Placement;
+    use model::placement::Placement;
 
     use super::*;
 

@@ -3,8 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use model::ring::Work;
-use model::speed::{Slices, Triple};
+use model::ring::{Slices, Triple, Work};
 
 use super::link::RingError;
 use super::member::{Leader, WARM_LAPS};

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use model::case::Kind;
-use model::ring::State;
+use model::ring::{Kind, State};
 
 use crate::placement;
 use crate::ring::link::{Link, Place};

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::ring::{Batching, Case, Counters, ELEMENT_BYTES, Policy, Sample};
-use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
+use model::ring::{
+    Batching, Case, Counters, ELEMENT_BYTES, LONGEST_SLICE_NS, Places, Policy, Sample, Slices,
+    Triple, Triples,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +19,9 @@ use super::own_time::OwnTime;
 use super::pieces;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
-use crate::halts;
-use crate::placement;
-use crate::policy;
 use crate::program::huge_page_bytes_of_process;
 use crate::sys::{self, Array, Ballast, Task, monotonic_raw_ns};
+use crate::{halts, placement, policy};
 
 /// What a worker gets: one case, one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Assignment<C = Case, B = Batching> {
     pub round: u32,
     /// How the case becomes samples.
     pub batching: B,
-    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is
+    /// k0 of the CPU that is measured, as far as it is known (`model::plan::Reference`): what is
     /// waited for.
     #[serde(default)]
     pub unshared_ratio: Option<f64>,

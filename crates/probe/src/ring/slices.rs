@@ -2,7 +2,7 @@
 //! within a budget, until it is unshared, and it chooses at which of its places the members' memory
 //! is measured.
 
-use model::speed::{Places, Slices, Wait};
+use model::ring::{Places, Slices, Wait};
 
 use super::own_time::OwnTime;
 use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};

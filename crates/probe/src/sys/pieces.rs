@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use model::case::{Op, Walk};
+use model::ring::{Op, Walk};
 
 use super::clock::monotonic_raw_ns;
 use super::notes::{Cut, Notes, Piece};
@@ -175,7 +175,7 @@ fn after_chase(elements: &mut [f64], piece: Piece) -> Piece {
 mod tests {
     use super::super::notes::{MOST_NOTES, Note, NoteBook, Noted};
     use super::*;
-    use model::case::Work;
+    use model::ring::Work;
     use std::cell::RefCell;
 
     fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> Array {

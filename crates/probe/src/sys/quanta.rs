@@ -5,9 +5,8 @@
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::asm;
 
-use model::speed::{
-    ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, TOLERANCE, Wait,
-};
+use model::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
+use model::speed::TOLERANCE;
 
 use super::clock::{Whose, monotonic_raw_ns, own_thread_cpu_ns, usage};
 

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::random::Random;
-use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
+use model::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hint::black_box;
 
-use model::case::Policy;
+use model::ring::Policy;
 use model::trial::{Gap, Sliced, Tally};
 use rustix::io::Errno;
 use threadclock::ThreadClock;

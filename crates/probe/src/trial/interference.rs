@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use model::ring::{Batching, Case as RingCase, Placement, Policy, Sample as RingSample};
+use model::placement::Placement;
+use model::ring::{Batching, Case as RingCase, Policy, Sample as RingSample};
+use model::trial::Case;
 use model::trial::interference::{
-    EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
+    EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
-use model::trial::{Case, Environment};
 
 use super::harness::{Outcome, TrialError, beside, check_alive, pin};
 use crate::policy;
@@ -225,8 +226,8 @@ fn random_of(execution: &Execution, round: u32) -> Random {
 
 #[cfg(test)]
 mod tests {
-    use model::case::{Op, Work};
-    use model::trial::Setting;
+    use model::ring::{Op, Work};
+    use model::trial::interference::Setting;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use model::case::Policy;
-use model::trial::sampling::{TICK_NS, count};
-use model::trial::{Case, Phase};
+use model::ring::Policy;
+use model::trial::Case;
+use model::trial::sampling::{Phase, TICK_NS, count};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 

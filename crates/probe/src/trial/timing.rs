@@ -2,8 +2,7 @@
 //! each, and what the kernel says that a loop used. A lap is what the loop does once: a batch, or a
 //! single call. Nothing stands within one.
 
-use model::ring::SLICE_NS;
-use model::speed::Slices;
+use model::ring::{SLICE_NS, Slices};
 use model::trial::Sliced;
 use model::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use model::case::Policy;
+use model::ring::Policy;
 use model::trial::wakeup::{
     COMPANION_NS, CPU_LATENCY_US, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup,
 };
@@ -11,9 +11,8 @@ use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use super::harness::{Outcome, TrialError, beside, check_alive};
 use crate::idle::{LATENCY_DEVICE, LatencyBound};
 use crate::random::Random;
-use crate::sys::Child;
 use crate::sys::{
-    CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
+    Child, CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
 };
 
 /// Wakes that are not kept: the first meet a cold path.

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 
-use model::case::Kind;
+use model::ring::Kind;
 use rustix::process::Signal;
 
 use crate::left_behind::{

@@ -3,7 +3,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use model::ring::{Case, Kind, Placement};
+use model::placement::Placement;
+use model::ring::{Case, Kind};
 use rustix::process::Signal;
 
 use crate::left_behind::{

@@ -1,6 +1,7 @@
 //! Rings of all links that this machine has.
 
-use model::ring::{Case, Kind, Op, Placement, Policy, Sample, Work};
+use model::placement::Placement;
+use model::ring::{Case, Kind, Op, Policy, Sample, Work};
 use probe::ring::{LINKS, Registered, RingError, link};
 
 use crate::worker::{self, case};

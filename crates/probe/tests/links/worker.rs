@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use model::ring::{Batching, Case, Kind, Placement, Policy, Sample};
+use model::placement::Placement;
+use model::ring::{Batching, Case, Kind, Policy, Sample};
 use probe::ring::{self, Assignment};
 use rustix::process::{Signal, set_parent_process_death_signal};
 

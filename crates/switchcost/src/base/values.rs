@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use model::bounds::{MOST_COUNTS, MOST_MEMBERS};
-use model::case::Policy;
 use model::grid;
+use model::ring::Policy;
 
 /// Where machine-readable output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use clap::Args;
 use clap::builder::UnknownArgumentValueParser;
 use model::case::Case;
 use model::experiment::Experiment;
-use model::plan::{Batching, Plan, Stopping};
-use model::speed::{FEWEST_ROUNDS, Reference};
+use model::plan::{Batching, FEWEST_ROUNDS, Plan, Reference, Stopping};
 
 use crate::base::values::{above_zero, duration, nanoseconds, share, whole};
 use crate::present::terminal::TOO_SHORT;

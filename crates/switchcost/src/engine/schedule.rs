@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use model::case::Sample;
 use model::estimate::Estimate;
 use model::looks::{self, is_look};
-use model::plan::Plan;
+use model::plan::{FEWEST_ROUNDS, Plan};
 use model::run::{Failure, StopReason};
-use model::speed::FEWEST_ROUNDS;
 use probe::assignment::{Assignment, Unmeasured};
 
 use crate::engine::launch::{Launch, LaunchError};
@@ -299,9 +298,9 @@ impl Schedule<'_> {
 mod tests {
     use super::*;
     use model::experiment::Experiment;
-    use model::plan::{Batching, Stopping};
-    use model::ring::{Case, Placement};
-    use model::speed::Reference;
+    use model::placement::Placement;
+    use model::plan::{Batching, Reference, Stopping};
+    use model::ring::Case;
 
     use crate::present::figures::tests::sample;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use model::case::{Placement, Policy};
 use model::machine::Machine;
+use model::placement::Placement;
 use model::plan::Plan;
-use model::ring::Case;
+use model::ring::{Case, Policy};
 use model::words;
 use probe::{placement, policy};
 use rustix::io::Errno;

@@ -5,10 +5,11 @@
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
-use model::case::{Case, Policy};
+use model::case::Case;
 use model::comparison::{Comparison, Terms};
 use model::experiment::Experiment;
 use model::plan::Plan;
+use model::ring::Policy;
 use model::run::{Arm, Header, Run, Session};
 use probe::policy::{self, Standing};
 

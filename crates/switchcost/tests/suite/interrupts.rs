@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::common::{Home, Said, allowed_cpus, skip};
-use model::case::Policy;
+use model::ring::Policy;
 use probe::idle::LatencyBound;
 use probe::{placement, policy};
 use serde_json::Value;

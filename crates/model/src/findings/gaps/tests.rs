@@ -6,11 +6,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::case::Policy;
 use crate::experiment::Experiment;
 use crate::plan::{Batching, Plan};
-use crate::trial::Gap;
-use crate::trial::{Case, Repeats};
+use crate::ring::Policy;
+use crate::trial::{Case, Gap, Repeats};
 
 /// Two ticks a nanosecond.
 const TICKS_PER_NS: f64 = 2.0;

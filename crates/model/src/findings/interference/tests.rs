@@ -5,9 +5,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::case::{Op, Policy, Work};
 use crate::experiment::Experiment;
 use crate::plan::{Batching, Plan, Stopping};
+use crate::ring::{Op, Policy, Work};
 use crate::trial::{Case, Repeats};
 use stats::student_quantile;
 

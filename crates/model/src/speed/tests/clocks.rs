@@ -1,6 +1,7 @@
 //! Figures of runs whose clock moved.
 
 use super::*;
+use crate::estimate::Speed;
 
 /// Ten rounds of 20 slices of a hop of 1,000 ns: the core's period is so many times its usual one
 /// in a slice, and the hop takes that to the power of `power`.

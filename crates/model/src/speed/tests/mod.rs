@@ -1,5 +1,7 @@
 //! Levels, clean slices and what is learnt, of quanta that are made up.
 
+use crate::estimate::Speed;
+use crate::plan::Reference;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,10 +13,9 @@ mod simulation;
 use super::level::{KNOWN, Seen, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
+use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::ring::QUANTA_AROUND;
-use crate::ring::{Case, Placement};
-use crate::ring::{Counters, Sample};
+use crate::ring::{Case, Counters, QUANTA_AROUND, Sample, Wait};
 use crate::table::Table;
 
 /// Loops of the test machine, in nanoseconds, alone on the core.

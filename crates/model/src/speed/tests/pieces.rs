@@ -5,10 +5,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::simulation::{Model, Trace, UNSHARED_RATIO, normal, plan};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Speed};
 use crate::plan::Plan;
 use crate::ring::{Counters, Sample, Triple, Triples};
-use crate::speed::Speed;
 use crate::table::Table;
 
 const MEMBERS: usize = 2;

@@ -4,16 +4,18 @@
 //! long while the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two
 //! workers, in random order, of 30 ms in 84 slices.
 
+use crate::estimate::Speed;
+use crate::plan::Reference;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::super::*;
 use super::cut;
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
+use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::ring::{Case, Counters, Placement, Sample};
+use crate::ring::{Case, Counters, Sample};
 use crate::table::Table;
 
 const SWITCH_NS: f64 = 1545.0;

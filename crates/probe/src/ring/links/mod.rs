@@ -5,7 +5,8 @@ mod descriptors;
 mod shared_memory;
 mod signal;
 
-use model::ring::{Case, Kind, Placement};
+use model::placement::Placement;
+use model::ring::{Case, Kind};
 use rustix::io::Errno;
 
 use super::build::{Make, Ring, make};

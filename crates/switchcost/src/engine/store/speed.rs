@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use directories::ProjectDirs;
 use model::machine::Machine;
-use model::plan::{Known, Plan};
+use model::plan::{Known, Plan, Reference};
 use model::run::Run;
-use model::speed::levels;
-use model::speed::{Reference, SpeedFile, cpu_key};
+use model::speed::{SpeedFile, cpu_key, levels};
 use model::subject::{Subject, cases_of, known_of_case};
 use stats::median;
 

@@ -11,12 +11,12 @@ mod tests;
 use anyhow::{Context, Result};
 use charts::{Figure, Role, Series};
 use clap::{Args, Subcommand};
-use model::case::Policy;
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::Findings;
 use model::plan::Batching;
 use model::record::TrialRecord;
+use model::ring::Policy;
 use model::trial::{Case, Repeats, Trial};
 use probe::trial::calls::{self, Registered};
 

@@ -5,13 +5,13 @@ use std::iter::once;
 use anyhow::Result;
 use charts::{Axis, Figure, Scale, Unit};
 use clap::Args;
-use model::case::Policy;
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::primes::{Against, Found, Point, Timed};
 use model::published::hines2000;
 use model::quote::NotQuotable;
 use model::record::TrialRecord;
+use model::ring::Policy;
 use model::run::unfinished;
 use model::trial::Trial;
 use model::trial::primes::{

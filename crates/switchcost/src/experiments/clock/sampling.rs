@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use clap::Args;
-use model::case::Policy;
 use model::experiment::Experiment;
 use model::findings::sampling::{Point, Process};
 use model::record::TrialRecord;
-use model::trial::sampling::{ACCOUNTS, PROCESSES};
-use model::trial::{Phase, Trial};
+use model::ring::Policy;
+use model::trial::Trial;
+use model::trial::sampling::{ACCOUNTS, PROCESSES, Phase};
 use probe::policy;
 
 use super::{Common, planned};

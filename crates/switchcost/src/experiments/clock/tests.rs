@@ -6,7 +6,8 @@ use model::findings::Findings;
 use model::plan::{Batching, Plan, Stopping};
 use model::run::{Header, Run};
 use model::trial;
-use model::trial::{Case, Phase, Repeats, Sample, Trial};
+use model::trial::sampling::Phase;
+use model::trial::{Case, Repeats, Sample, Trial};
 
 use crate::experiments::Record;
 use crate::present::figures::tests::*;

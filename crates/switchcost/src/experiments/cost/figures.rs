@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep};
 use model::estimate::Estimate;
 use model::quote::cost as estimate;
 use model::record::RingRecord;
 use model::regions::{self, Regions};
+use model::ring::{Walk, Work};
 use model::words;
 
 use super::walk_words;

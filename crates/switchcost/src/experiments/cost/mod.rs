@@ -10,7 +10,7 @@ mod tests;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use model::case::{Kind, Op, Policy, Walk, Work};
+use model::ring::{Kind, Op, Policy, Walk, Work};
 use model::words;
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};

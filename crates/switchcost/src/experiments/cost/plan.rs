@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::{Cache, Machine};
+use model::placement::Placement;
 use model::plan;
-use model::ring::{Batching, Case, Kind, LINE_BYTES, Op, Placement, Policy, Walk, Work};
+use model::ring::{Batching, Case, Kind, LINE_BYTES, Op, Policy, Walk, Work};
 use probe::{placement, policy, ring};
 
 use super::CostArgs;

@@ -1,11 +1,10 @@
 //! The report of `switchcost cost`: the answer, tables, a heat map, regions.
 
-use model::case::Walk;
 use model::cost::{Cost, Curve, Sweep};
 use model::published::li2007;
 use model::record::RingRecord;
 use model::regions::{Answer, Axis, Beside};
-use model::ring::Case;
+use model::ring::{Case, Walk};
 
 use super::answer::headline;
 use super::figures::map;

@@ -3,11 +3,11 @@
 //! rows and members columns.
 
 use comfy_table::Table;
-use model::case::Work;
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
 use model::quote::NotQuotable;
 use model::record::RingRecord;
+use model::ring::Work;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 

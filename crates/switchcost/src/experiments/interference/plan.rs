@@ -4,10 +4,13 @@ use anyhow::{Context, Result, bail};
 use model::case::rings;
 use model::experiment::Experiment;
 use model::machine::Machine;
+use model::placement::Placement;
 use model::plan::{Batching, Plan, Stopping};
-use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Placement, Policy, Sample, Work};
-use model::trial::interference::{Execution, LONGEST_REALTIME_NS, Noise, Wire};
-use model::trial::{Case, Environment, Repeats, Setting, Trial};
+use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Policy, Sample, Work};
+use model::trial::interference::{
+    Environment, Execution, LONGEST_REALTIME_NS, Noise, Setting, Wire,
+};
+use model::trial::{Case, Repeats, Trial};
 use probe::assignment::Assignment;
 use probe::{placement, policy, trial};
 

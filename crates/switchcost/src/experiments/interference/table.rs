@@ -5,8 +5,8 @@ use model::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict
 use model::published::li2007::Figures;
 use model::record::TrialRecord;
 use model::run::unfinished;
-use model::trial::{Case, Environment, Trial};
-use model::trial::{Execution, Noise};
+use model::trial::interference::{Environment, Execution, Noise};
+use model::trial::{Case, Trial};
 use model::words;
 use stats::Interval;
 
@@ -179,7 +179,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use model::trial::Setting;
+    use model::trial::interference::Setting;
 
     /// Plain runs of 512 KiB in quiet and disturbed, of these execution times.
     fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> Verdict {

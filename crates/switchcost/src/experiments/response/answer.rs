@@ -1,18 +1,18 @@
 //! What a run of responses answers, in a sentence or two, and what else matters of it.
 
-use model::case::Policy;
 use model::estimate::Estimate;
 use model::findings::gaps;
 use model::findings::wakeup::Found;
 use model::quote::{Quoted, cost, difference};
 use model::record::ResponseRecord;
 use model::response::LoopCost;
+use model::ring::Policy;
 use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
 use model::trial::gaps::Class;
 use model::trial::loops::GETUID;
-use model::trial::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
+use model::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use model::words;
 use probe::idle::LATENCY_DEVICE;
 use probe::trial::calls::SYSTEM_CALLS;

@@ -4,7 +4,6 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use model::case::Policy;
 use model::estimate::Estimate;
 use model::findings::gaps::{self, ClassFound};
 use model::findings::wakeup::{Found, Tail};
@@ -12,7 +11,7 @@ use model::published::venix1984::{self, Processor};
 use model::quote::Quoted;
 use model::record::ResponseRecord;
 use model::response::{Budget, LinkCost, LoopCost, Signals};
-use model::ring::Case;
+use model::ring::{Case, Policy};
 use model::trial::gaps::Class;
 use model::trial::loops::SIGACTION;
 use probe::trial::calls::SYSTEM_CALLS;

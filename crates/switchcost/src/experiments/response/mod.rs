@@ -9,8 +9,8 @@ pub(crate) mod table;
 mod tests;
 
 use clap::{Args, ValueEnum};
-use model::case::Policy;
 use model::estimate::Estimate;
+use model::ring::Policy;
 
 use crate::experiments::clock::Common;
 

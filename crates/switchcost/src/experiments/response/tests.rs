@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use charts::{Figure, Role};
-use model::case::{Case, Either, Policy};
+use model::case::{Case, Either};
 use model::experiment::Experiment;
 use model::plan::{Batching, Plan, Stopping};
 use model::response::LoopCost;
 use model::ring::Batching as Laps;
+use model::ring::Policy;
 use model::run::{Header, Run};
 use model::trial::wakeup::{LATE_NS, Load, Wakeup};
 use model::trial::{self, Repeats, Trial};

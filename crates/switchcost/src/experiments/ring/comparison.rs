@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::machine::Relation;
+use model::placement::Placement;
 use model::record::{RingRecord, Series};
-use model::ring::{Case, Placement, State};
+use model::ring::{Case, State};
 use model::summary::CaseSummary;
 
 use crate::base::values::each_once;

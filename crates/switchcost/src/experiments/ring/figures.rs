@@ -2,8 +2,9 @@
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
+use model::placement::Placement;
 use model::record::{RingRecord, course};
-use model::ring::{Case, Kind, Placement, Policy, Sample};
+use model::ring::{Case, Kind, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
 use model::summary::CaseSummary;

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use charts::printable;
+use model::estimate::Speed;
 use model::plan::Plan;
 use model::run::{Launch, Run};
-use model::speed::Speed;
 use model::subject::{Subcase, Subject};
 use stats::Summary;
 

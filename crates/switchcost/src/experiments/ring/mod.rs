@@ -11,7 +11,7 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use model::case::{Kind, Op, Policy};
+use model::ring::{Kind, Op, Policy};
 
 use crate::base::values::{List, above_zero, bytes, policy, sizes};
 use crate::engine::effort::Effort;

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
+use model::placement::Placement;
 use model::plan;
-use model::ring::State;
-use model::ring::{Batching, Case, Placement, Policy, Work};
+use model::ring::{Batching, Case, Policy, State, Work};
 use probe::{placement, ring};
 
 use super::RingArgs;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
-use model::plan::Batching;
+use model::placement::Placement;
+use model::plan::{Batching, FEWEST_ROUNDS};
 use model::program::{QUICK, WorkingSet};
-use model::ring::{Case, Op, Placement, Work};
-use model::speed::FEWEST_ROUNDS;
+use model::ring::{Case, Op, Work};
 
 use super::choice::{self, Accepts, Chosen};
 use crate::engine::effort::{Effort, OtherNames};

@@ -5,9 +5,10 @@ use charts::{Figure, Point, Role, Scale, Series, together};
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::machine::{Cache, CacheKind};
+use model::placement::Placement;
 use model::plan::Plan;
 use model::reading::Reading;
-use model::ring::{Case, Counters, Op, Placement, Sample, Work};
+use model::ring::{Case, Counters, Op, Sample, Work};
 use model::run::Run;
 use model::subject::published;
 

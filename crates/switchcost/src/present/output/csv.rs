@@ -10,11 +10,9 @@ use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
 use model::case::Sample;
 use model::plan::Plan;
-use model::ring::State;
-use model::ring::{self, Disturbance};
+use model::ring::{self, Disturbance, Slices, State};
 use model::run::Run;
-use model::speed::Slices;
-use model::trial::Environment;
+use model::trial::interference::Environment;
 use model::trial::{self, Quantity, Trial};
 
 use crate::base::values::each_once;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use model::comparison::{Answer, Change, Comparison, Member, Several, Side, Unpaired, Verdict};
+use model::comparison::{Answer, Change, Comparison, Member, Several, Unpaired, Verdict};
 use model::machine::Difference;
-use model::subject::{Origin, Quantity};
+use model::subject::{Origin, Quantity, Side};
 use model::words;
 use serde::Serialize;
 

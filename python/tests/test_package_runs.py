@@ -200,3 +200,10 @@ def test_every_column_is_in_the_guide(ring: switchcost.Run) -> None:
     for table in (ring.machine, ring.cases):
         for column in table.columns:
             assert f"`{column}`" in guide, column
+
+
+def test_a_clock_that_is_wrong_is_no_reason_not_to_read() -> None:
+    time = tables.parse_time("1970-01-01T00:00:07Z")
+    assert (time.year, time.second) == (1970, 7)
+    with pytest.raises(ValueError, match="in the year 1970"):
+        tables.parse_time("1970-01-01T00:00:07Z", range(2000, 2100))

@@ -31,6 +31,7 @@ pub fn bootstrap(
     seed: u64,
 ) -> Option<Bootstrapped> {
     let mut middles = resampled_middles(figures, center, seed)?;
+    // In this order sums round the same, however they were drawn.
     middles.sort_by(f64::total_cmp);
     let tail = expanded_tail(figures.len(), center, confidence)?;
     let (low, high) = (quantile(&middles, tail)?, quantile(&middles, 1.0 - tail)?);

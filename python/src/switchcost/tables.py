@@ -151,13 +151,14 @@ def joined(tables: Iterable[Table]) -> Table:
     return Table(columns)
 
 
-def parse_time(text: object) -> datetime.datetime:
-    """A point in time as the program writes it, such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
+def parse_time(text: object, years: range = range(1, 10_000)) -> datetime.datetime:
+    """A point in time as the program writes it, such as 2026-11-24T03:36:56Z, in UTC; raises ValueError, also for one
+    that is not in these years."""
     try:
         time = datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(datetime.timezone.utc)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
-    if not 2000 <= time.year < 2100:
+    if time.year not in years:
         raise ValueError(f"in the year {time.year}")
     return time
 

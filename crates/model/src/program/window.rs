@@ -4,9 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::profile::WorkingSet;
-
-/// Bytes of a cache line: of a page that was touched at least one was.
-const LINE_BYTES: u64 = 64;
+use crate::ring::LINE_BYTES;
 
 /// A stretch of time for which the pages that the program touched were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

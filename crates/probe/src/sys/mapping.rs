@@ -13,7 +13,7 @@ pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The steps in which an array's places differ.
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
-/// An anonymous mapping; it ends when this is dropped, in this process alone.
+/// A mapping of memory or of a file; it ends when this is dropped, in this process alone.
 pub(super) struct Mapping {
     /// Where it begins: a multiple of the page size.
     pub(super) base: *mut c_void,
@@ -35,14 +35,14 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    /// The first bytes of a file.
-    pub(super) fn of_file(
-        file: impl AsFd,
-        bytes: usize,
-        protection: ProtFlags,
-        flags: MapFlags,
-    ) -> Result<Self, Errno> {
-        // SAFETY: a new mapping aliases nothing of this process.
+    /// The first bytes of a file: to be read, or shared with whoever else maps it, and written.
+    pub(super) fn of_file(file: impl AsFd, bytes: usize, shared: bool) -> Result<Self, Errno> {
+        let (protection, flags) = match shared {
+            true => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED),
+            false => (ProtFlags::READ, MapFlags::PRIVATE),
+        };
+        // SAFETY: without MAP_FIXED the kernel chooses the place: it aliases nothing of this
+        // process.
         let base = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0)? };
         Ok(Self { base, bytes })
     }

@@ -5,7 +5,6 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
 use rustix::param::page_size;
 
 use super::check;
@@ -91,8 +90,7 @@ impl CpuSamples {
             OwnedFd::from_raw_fd(check(fd)? as i32)
         };
         let bytes = (1 + RING_PAGES) * page_size();
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let ring = Mapping::of_file(&event, bytes, protection, MapFlags::SHARED)?;
+        let ring = Mapping::of_file(&event, bytes, true)?;
         Ok(Self { ring, _event: event })
     }
 

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise};
+use rustix::mm::{Advice, MapFlags, madvise};
 
 use super::mapping::Mapping;
 
@@ -77,8 +77,9 @@ impl Words {
             return Err(Errno::INVAL);
         }
         let bytes = fstat(&file)?.st_size as usize;
-        // Private: kernels before 6.7 map no such file shared.
-        let mapping = Mapping::of_file(file, bytes, ProtFlags::READ, MapFlags::PRIVATE)?;
+        // It is sealed, so that nobody changes what is read. Not shared: kernels before 6.7 map no
+        // such file so.
+        let mapping = Mapping::of_file(file, bytes, false)?;
         let mut words = Self { mapping, commands: Vec::new() };
         words.commands = words.find().ok_or(Errno::INVAL)?;
         Ok(words)

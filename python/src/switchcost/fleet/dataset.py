@@ -121,7 +121,7 @@ class Dataset:
         self, files: list[tuple[Path, str | None]], work: Path, pool: ThreadPoolExecutor
     ) -> Iterator[Kept | SetAside]:
         new: dict[tuple[str, str], Rows] = {}
-        moved = [work / f"{number}-{file.name}" for number, (file, _) in enumerate(files)]
+        moved = [work / f"{number}.jsonl" for number in range(len(files))]
         readings = [pool.submit(self._read, file, to, host) for (file, host), to in zip(files, moved)]
         for (file, host), to, reading in zip(files, moved, readings):
             try:

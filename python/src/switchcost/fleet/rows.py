@@ -21,7 +21,7 @@ from .._program import printable
 from .._program import run as run_program
 from ..machine import FACTS, facts_of
 from ..tables import Table, arrow_type, of_csv, parse_time
-from .submission import HOST, Unreadable
+from .submission import HOST, YEARS, Unreadable
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
@@ -55,7 +55,7 @@ def rows_of(host: str, run: str, path: Path) -> Rows:
     """Raises Unreadable, with the program's message where it cannot read it or has too much to say."""
     header = header_of(path)
     try:
-        started = parse_time(header.get("started"))
+        started = parse_time(header.get("started"), YEARS)
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
     key = {"host": host, "run": run, "started": started}

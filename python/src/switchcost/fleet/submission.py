@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +27,7 @@ from .._program import printable
 from ..tables import parse_time
 
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
+YEARS = range(2000, 2100)  # of submissions and runs: a host whose clock says another has none
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 LARGEST_ANSWER = 1 << 30
 
@@ -107,13 +107,13 @@ class Submission:
         now = datetime.now(timezone.utc)
         one = cls(dataset, f"{now:%Y%m%d-%H%M%S}", f"{now:%Y-%m-%dT%H:%M:%SZ}", engine, [], command, program)
         second = one.id
-        for number in count(2):
+        for number in range(2, 1000):
             try:
                 one.folder.mkdir(parents=True)
-                break
+                return one
             except FileExistsError:
                 one.id = f"{second}-{number}"
-        return one
+        raise FleetError(f"{dataset / 'submissions'}: 999 submissions in one second")
 
     @property
     def folder(self) -> Path:
@@ -182,7 +182,7 @@ def load(path: Path) -> Submission:
         whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
         if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
             raise ValueError("not as `submit` writes it")
-        parse_time(one.time)
+        parse_time(one.time, YEARS)
         checked_hosts(one.hosts)
     except (ValueError, TypeError, FleetError) as error:
         raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None

@@ -195,10 +195,14 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     };
     let end = Instant::now() + args.seconds;
     tracing.follow(|session, longest| {
+        // What it was when it ended is what is told.
+        if !session.account.is_alive() {
+            return true;
+        }
         let watcher = watcher.as_mut();
         let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
         let longest = longest.min(until_look.unwrap_or(longest));
-        interrupt.wait_until(end, longest) || !session.account.is_alive()
+        interrupt.wait_until(end, longest)
     });
     let session = &tracing.session;
     if let Some(signal) = interrupt.signal() {

@@ -49,12 +49,6 @@ impl<'a, R> Columns<'a, R> {
         self.right(head, move |row| csv::known(of(row)))
     }
 
-    /// Further ones only where they are asked for, as by `--wide`.
-    #[expect(dead_code, reason = "the experiments have such")]
-    pub(crate) fn only_if(self, is_asked_for: bool, more: impl FnOnce(Self) -> Self) -> Self {
-        if is_asked_for { more(self) } else { self }
-    }
-
     /// The rows on the terminal.
     pub(crate) fn table(&self, rows: impl IntoIterator<Item = R>) -> Table {
         let cells = rows.into_iter().map(|row| self.cells(&row));

@@ -166,8 +166,10 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<Exi
     }
     let (found, runs) = session::measure(prefixes, &args.ring, terms)?;
     let paths: Vec<_> = runs.iter().filter_map(Taken::path).collect();
+    // Who interrupts what is being printed takes no answer back.
+    let interrupted = runs[0].interrupt.exit_code();
     table::write(&found, &paths, args)?;
-    if let Some(code) = runs[0].interrupt.exit_code() {
+    if let Some(code) = interrupted {
         return Ok(ExitCode::from(code));
     }
     let code = exit_code(&found, args)?;

@@ -220,11 +220,13 @@ fn all_rounds(
             let launcher = Launcher::start(series).map_err(of_launcher)?;
             let mut ran = None;
             let Over { failed, signal, stopped } = finish(launcher, |run| ran = Some(run));
+            let has_run = ran.is_some();
             if let Some(run) = ran {
                 let counts = shared.counts().map_err(cannot)?;
                 launches.push(Launch::of((allocator, round), &run.used, counts, plan));
             }
-            if let Some(error) = failed.or(stopped) {
+            // What was measured stands, whatever became of the launcher behind it.
+            if let Some(error) = failed.filter(|_| !has_run).or(stopped) {
                 return Err(of_launcher(error));
             }
             if let Some(signal) = signal {

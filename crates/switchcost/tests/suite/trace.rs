@@ -120,6 +120,31 @@ fn a_thousand_threads_a_second_are_all_counted() {
     assert_eq!(trace["notices"], Value::Array(Vec::new()));
 }
 
+/// Its last look is the one that finds it gone: it has the switch by which it went.
+#[test]
+fn a_process_that_ends_is_told_by_its_end() {
+    if !can_trace() {
+        return;
+    }
+    let traced = |sleeps: u32| {
+        let loops = format!("for i in $(seq {sleeps}); do sleep 0.05; done");
+        let mut child = Command::new("sh").args(["-c", &loops]).spawn().unwrap();
+        let pid = child.id().to_string();
+        let said = Home::new().run(&["trace", "--pid", &pid, "--seconds", "60", "--json", "-"]);
+        child.wait().unwrap();
+        said
+    };
+    // On a slow machine the first may be gone before the tracer looks.
+    let said = [20, 100, 500].into_iter().map(traced).find(|said| said.code == Some(0));
+    let trace = said.expect("one of them lives long enough").json();
+    let points = trace["timeline"].as_array().unwrap();
+    let last = points.last().unwrap();
+    assert!(last["switches_per_s"].as_f64().unwrap() > 0.0, "{points:?}");
+    assert_eq!(last["at_s"], trace["seconds"]);
+    let notice = trace["notices"][0].as_str().unwrap();
+    assert!(notice.starts_with("it ended after"), "{notice}");
+}
+
 #[test]
 fn what_is_missing_is_said_and_what_still_works() {
     if !is_root() || !has("setpriv") {

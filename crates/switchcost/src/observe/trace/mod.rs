@@ -194,11 +194,7 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         None => "machine".to_string(),
     };
     let end = Instant::now() + args.seconds;
-    tracing.follow(|session, longest| {
-        // What it was when it ended is what is told.
-        if !session.account.is_alive() {
-            return true;
-        }
+    tracing.follow(Ends::WithAll, |_, longest| {
         let watcher = watcher.as_mut();
         let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
         let longest = longest.min(until_look.unwrap_or(longest));
@@ -233,7 +229,7 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let mut tracing = Tracing::begin(args, Scope::Tree(u32::MAX), "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
     let mut command = Command::start(words, anonymous, Some(&mut tracing.session))?;
-    tracing.follow(|_, longest| command.wait(Some(longest)));
+    tracing.follow(Ends::Told, |_, longest| command.wait(Some(longest)));
     let mut ended = command.end()?;
     let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let name = ended.words.first().cloned().unwrap_or_default();
@@ -265,6 +261,15 @@ fn process_name(session: &Session, pid: i32) -> Result<String> {
     }
 }
 
+/// When tracing is over, beside its time.
+#[derive(PartialEq)]
+enum Ends {
+    /// When nobody who is traced lives any more.
+    WithAll,
+    /// When it is said so: a command may not have begun.
+    Told,
+}
+
 /// What is traced from beginning to end.
 struct Tracing<'a> {
     args: &'a TraceArgs,
@@ -288,12 +293,13 @@ impl<'a> Tracing<'a> {
     }
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
-    fn follow(&mut self, mut wait: impl FnMut(&Session, Duration) -> bool) {
+    fn follow(&mut self, ends: Ends, mut wait: impl FnMut(&Session, Duration) -> bool) {
         let longest = if self.recording.is_some() { DRAIN } else { LOOK };
         loop {
             let is_over = wait(&self.session, longest);
             self.look(is_over);
-            if is_over {
+            // The look that finds nobody left is the last: waiting longer would be in all rates.
+            if is_over || ends == Ends::WithAll && !self.session.account.is_alive() {
                 return self.bar.end();
             }
         }

@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("switchtrace", &["threadclock"]),
+    ("testing", &[]),
     ("threadclock", &[]),
 ];
 

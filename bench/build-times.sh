@@ -24,7 +24,7 @@ clean() {
     shift
     rm -rf "$work/$side/target"
     start=$(date +%s.%N)
-    (cd "$work/$side" && CARGO_TARGET_DIR="$work/$side/target" CARGO_PROFILE_DEV_DEBUG=line-tables-only "$@" >"$work/log" 2>&1) ||
+    (cd "$work/$side" && CARGO_TARGET_DIR="$work/$side/target" "$@" >"$work/log" 2>&1) ||
         { tail -n 20 "$work/log" >&2; exit 1; }
     echo "$start $(date +%s.%N)" | awk '{ printf "%.0f\n", $2 - $1 }'
 }

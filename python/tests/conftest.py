@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from skips import write_down
 
 import switchcost
 
 if TYPE_CHECKING:
     from switchcost.fleet.dataset import Dataset
+
+
+pytest_runtest_logreport = write_down
+pytest_collectreport = write_down
 
 
 @pytest.fixture(scope="session", autouse=True)

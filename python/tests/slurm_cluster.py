@@ -48,12 +48,14 @@ PartitionName=all Nodes=n[1-{count}] Default=YES OverSubscribe=EXCLUSIVE
 """
 
 
-def missing() -> str | None:
-    """Why no cluster can be had here; None where one can."""
+def missing() -> tuple[str, str] | None:
+    """What is needed for a cluster and why there is none; None where one can be had."""
     if os.geteuid() != 0:
-        return "needs root"
+        return "root", "a cluster's daemons are root's"
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
-    return f"needs {', '.join(absent)}: apt-get install slurmctld slurmd slurm-client munge" if absent else None
+    if absent:
+        return f"program:{absent[0]}", f"no {', '.join(absent)}: apt-get install slurmctld slurmd slurm-client munge"
+    return None
 
 
 def free_ports(count: int) -> int:
@@ -69,7 +71,8 @@ def free_ports(count: int) -> int:
     raise RuntimeError(f"no {count} free TCP ports in a row")
 
 
-def until(true: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def until(true: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    """Waits for what has to come: only what hangs takes so long, on the slowest machine too."""
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
+pytest.importorskip("duckdb")
 import numpy as np
 import pyarrow as pa
 
@@ -244,9 +244,7 @@ def test_html_in_names_stays_text(dataset: Dataset) -> None:
 
 
 def test_metrics_are_openmetrics(dataset: Dataset) -> None:
-    parser = pytest.importorskip(
-        "prometheus_client.openmetrics.parser", reason="skipped: prometheus_client is not installed"
-    )
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     text = metrics.text(hostile(dataset), dataset.last_runs())
     families = {f.name: f for f in parser.text_string_to_metric_families(text)}
     slow = [s.labels["fleet_host"] for s in families["switchcost_fleet_host_slow"].samples if s.value == 1]

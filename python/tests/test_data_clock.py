@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
+pytest.importorskip("duckdb")
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
+pytest.importorskip("duckdb")
 import pyarrow as pa
 import pyarrow.parquet as pq
+from skips import skip
 
 from switchcost import _program
 from switchcost.fleet import dataset as module
@@ -29,7 +30,7 @@ RUN = "20261121T222105Z-ring-26550"
 try:
     _program.find()
 except FileNotFoundError as error:
-    pytest.skip(f"skipped: {error}", allow_module_level=True)
+    skip("program:switchcost", str(error), whole_module=True)
 
 
 def changed(path: Path, **header: object) -> Path:
@@ -268,9 +269,9 @@ def test_the_same_files_by_others(dataset: Dataset) -> None:
 
 
 def test_spark_reads_it(dataset: Dataset) -> None:
-    sql = pytest.importorskip("pyspark.sql", reason="skipped: pyspark is not installed")
+    sql = pytest.importorskip("pyspark.sql")
     if not shutil.which("java"):
-        pytest.skip("skipped: java is not installed")
+        skip("program:java", "Spark needs it")
     add(dataset, RING)
     add(dataset, TRIALS, host="n2")
     dataset.compact()

@@ -7,7 +7,7 @@ from math import exp, log
 
 import pytest
 
-pytest.importorskip("numpy", reason="skipped: numpy is not installed")
+pytest.importorskip("numpy")
 import numpy as np
 
 from switchcost.fleet.statistics import (

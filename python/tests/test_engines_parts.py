@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from skips import skip
 
 from switchcost import _program
 from switchcost._program import printable
@@ -335,7 +336,7 @@ def rendered(kind: str) -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
     kubectl = shutil.which("kubectl")
     if kubectl is None:
-        pytest.skip("skipped: needs kubectl")
+        skip("program:kubectl", "the objects are not held against its own checks")
     made = subprocess.run([kubectl, "kustomize", DEPLOY / "kubernetes" / kind], stdout=subprocess.PIPE, check=True)
     return dict(yaml.safe_load(made.stdout))
 
@@ -385,7 +386,7 @@ def test_the_log_of_a_deployed_pod_is_an_answer(tmp_path: Path, capsys: Output) 
 def test_reframe_measures_and_asserts(tmp_path: Path, capsys: Output, reference: str, code: int) -> None:
     reframe = shutil.which("reframe") or shutil.which("reframe", path=os.path.dirname(sys.executable))
     if reframe is None:
-        pytest.skip("skipped: needs reframe: pip install reframe-hpc")
+        skip("module:reframe", "pip install reframe-hpc")
     check = tmp_path / "check.py"
     check.write_text((DEPLOY / "reframe/switchcost_check.py").read_text().replace('(0, None, None, "ns")', reference))
     words = [reframe, "--checkpath", str(check), "--run", "--prefix", str(tmp_path / "made")]
@@ -394,7 +395,7 @@ def test_reframe_measures_and_asserts(tmp_path: Path, capsys: Output, reference:
         words, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
     )
     if "no cost that may be quoted" in done.stdout:
-        pytest.skip("skipped: this machine was too busy for a cost that may be quoted")
+        skip("quiet", "this machine was too busy for a cost that may be quoted")
     assert done.returncode == code, done.stdout
     assert ("failed to meet reference" in done.stdout) == (code == 1)
     if code == 0:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from skips import skip
 from slurm_cluster import Cluster, missing, until
 
 from switchcost import _program
@@ -24,7 +25,7 @@ LONGER = ["--", "ring", "--members", "2", "--precision", "0.01%", "--budget", "3
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     why = missing()
     if why:
-        pytest.skip(f"skipped: {why}")
+        skip(*why)
     folder = tmp_path_factory.mktemp("slurm")
     # Mounted before the nodes start: they see it, too.
     small = folder / "small"
@@ -124,7 +125,7 @@ def test_a_controller_that_is_restarted_loses_nothing(fleet: Fleet) -> None:
 def test_a_full_disk_leaves_no_half_answers_and_the_rest_is_asked_again(fleet: Fleet) -> None:
     fleet.dataset = fleet.cluster.folder / "small"
     if not fleet.dataset.is_mount():
-        pytest.skip("skipped: tmpfs could not be mounted")
+        skip("root", "tmpfs could not be mounted")
     assert fleet("submit", "--engine", "slurm", *QUICK)[0] == 0
     until(lambda: not fleet.cluster.call("squeue", "-h", "-t", "running,pending,completing"), "the end of all jobs")
     code, said = fleet("status")

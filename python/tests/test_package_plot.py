@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot
 import pytest
+from skips import skip
 
 import switchcost
 from switchcost.plot import plot
@@ -31,7 +32,7 @@ def cases(**columns: list[object]) -> Table:
 def test_a_ring_is_drawn_over_its_size(ring: switchcost.Run, tmp_path: Path) -> None:
     estimates = [row["estimate"] for row in ring.cases.rows() if row["quantity"] == "switch"]
     if None in estimates:
-        pytest.skip("skipped: this machine was too busy for costs that may be quoted")
+        skip("quiet", "this machine was too busy for costs that may be quoted")
     axes = ring.plot()
     (line,) = axes.containers
     assert list(line[0].get_xdata()) == [2, 4] and list(line[0].get_ydata()) == estimates

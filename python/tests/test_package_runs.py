@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from skips import skip
 
 import switchcost
 from switchcost import tables
@@ -148,7 +149,7 @@ def test_tables_below_each_other_have_all_columns() -> None:
 def test_the_guide_has_the_facts_as_they_are_declared() -> None:
     guide = Path(__file__).parents[2] / "docs/python.md"
     if not guide.exists():
-        pytest.skip("skipped: docs/ is not beside the tests")
+        skip("hardware:docs", "docs/ is not beside the tests")
     (_, described) = guide.read_text().split("| column | values | in the record | meaning |\n|---|---|---|---|\n")
     rows = "".join(f"| `{one.name}` | {one.kind} | `{one.path}` | {one.meaning} |\n" for one in FACTS)
     assert described.split("\n\n")[0] + "\n" == rows, f"what should be there:\n{rows}"
@@ -192,7 +193,7 @@ def test_facts_are_found_where_they_are_declared() -> None:
 def test_every_column_is_in_the_guide(ring: switchcost.Run) -> None:
     docs = Path(__file__).parents[2] / "docs"
     if not docs.is_dir():
-        pytest.skip("skipped: docs/ is not beside the tests")
+        skip("hardware:docs", "docs/ is not beside the tests")
     guide = (docs / "python.md").read_text()
     formats = (docs / "record-format.md").read_text()
     documented = set(next(csv.reader(io.StringIO(call("runs", "export", "--format=csv", ring.source)))))

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from skips import skip
 
 import switchcost
 from switchcost import threadclock
@@ -67,5 +68,5 @@ def test_without_a_library_the_error_says_where_to_get_it(tmp_path: Path) -> Non
     code = "import ctypes\ntry: ctypes.CDLL('libthreadclock.so.0')\nexcept OSError: import copied"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     if done.returncode == 0:
-        pytest.skip("the system has a libthreadclock.so.0")
+        skip("hardware:no-libthreadclock", "the system has a libthreadclock.so.0")
     assert "ImportError" in done.stderr and "libthreadclock0" in done.stderr

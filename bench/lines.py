@@ -35,7 +35,7 @@ CAPS = {
     "switchcost/program": (2450, "the commands"),
     "switchcost/usage": (2550, "run and profile"),
     "switchtrace": (2350, "eBPF programs and their tables"),
-    "testing": (110, "what tests share; no program depends on it"),
+    "testing": (130, "what tests share; no program depends on it"),
     "threadclock": (2200, "a thread's CPU time for the price of a time stamp"),
 }
 

@@ -94,11 +94,13 @@ impl Others {
             }
             left = still;
             found = culprit(&ends, area);
-            if found.is_some() || left.is_empty() {
+            // The death that a member noticed may be reported after its own end: a process is gone
+            // when all that it held is, its ends of the ring first.
+            if found.as_ref().is_some_and(|culprit| !culprit.only_noticed) || left.is_empty() {
                 break;
             }
         }
-        found
+        found.map(|culprit| culprit.error)
     }
 }
 
@@ -159,13 +161,20 @@ impl End {
     }
 }
 
+/// Who went first, as far as it is known.
+struct Culprit {
+    error: RingError,
+    /// It lost the token, as members do whose neighbour is gone.
+    only_noticed: bool,
+}
+
 fn ended_early(member: u32, how: &str) -> RingError {
     RingError::Other(format!("member {member} ended early: {how}"))
 }
 
 /// Who of those that have ended, or were refused something and are about to, did so first: by what
 /// is known of them, as times are not.
-fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
+fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<Culprit> {
     let errno = |member: u32| area.cells()[member as usize].errno.load(Ordering::Acquire);
     let about_to = (1..area.cells().len() as u32)
         .filter(|member| errno(*member) != 0 && ends.iter().all(|(ended, _)| ended != member))
@@ -179,7 +188,8 @@ fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
     let bad = ends.iter().copied().chain(about_to);
     let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
     let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
-    Some(ended_early(member, &end.description(errno(member))?))
+    let error = ended_early(member, &end.description(errno(member))?);
+    Some(Culprit { error, only_noticed: rank(&(member, end)) == 3 })
 }
 
 #[cfg(test)]
@@ -194,7 +204,7 @@ mod tests {
             let code = errno.raw_os_error() as u32;
             area.cells()[*member as usize].errno.store(code, Ordering::Relaxed);
         }
-        culprit(ends, &area).map(|error| error.to_string())
+        culprit(ends, &area).map(|culprit| culprit.error.to_string())
     }
 
     #[test]
@@ -225,6 +235,19 @@ mod tests {
         named(&[(1, lost)], &[(4, Errno::NOMEM)], no_memory);
         assert_eq!(blamed(&[(1, End::Status(0))], &[]), None);
         assert_eq!(blamed(&[], &[]), None);
+    }
+
+    /// Whose death the others noticed may be reported later: it is waited for.
+    #[test]
+    fn who_only_lost_the_token_is_not_known_to_be_the_first() {
+        let area = SharedArea::new(5, false).unwrap();
+        let lost = End::Status(STATUS_LOST);
+        let only_noticed = |ends: &[(u32, End)]| culprit(ends, &area).unwrap().only_noticed;
+        assert!(only_noticed(&[(2, lost)]) && only_noticed(&[(2, lost), (3, lost)]));
+        assert!(!only_noticed(&[(2, lost), (1, End::Signal(9))]));
+        assert!(!only_noticed(&[(2, lost), (3, End::Status(STATUS_PANIC))]));
+        area.cells()[4].errno.store(Errno::NOMEM.raw_os_error() as u32, Ordering::Relaxed);
+        assert!(!only_noticed(&[(2, lost)]));
     }
 
     #[test]

@@ -3,17 +3,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use model::ring::Kind;
 use rustix::process::Signal;
 
-use crate::left_behind::{
-    ENDLESS, assert_alone, end_of, member_of, signal, things, until_it_turns,
-};
-use crate::{skip, worker};
+use testing::Need;
 
-pub const TESTS: &[(&str, fn())] = &[
+use crate::left_behind::{ENDLESS, end_of, kill, member_of, signal, until_it_turns};
+use crate::{Test, skip, worker};
+
+pub const TESTS: &[Test] = &[
     ("an_ordinary_users_killed_rings_leave_nothing", killed_of_an_ordinary_user),
     ("without_namespaces_queues_are_posix_and_say_so", no_namespaces),
 ];
@@ -24,15 +24,6 @@ const LASTING: [&str; 3] = ["sysv-sem", "sysv-msg", "posix-mq"];
 /// A command that becomes this program.
 pub type Starter = Box<dyn Fn() -> Command>;
 
-fn is_root_with(programs: &[&str]) -> bool {
-    let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
-    let there = rustix::process::geteuid().is_root() && programs.iter().all(is_there);
-    if !there {
-        skip(&format!("it takes root, {}", programs.join(" and ")));
-    }
-    there
-}
-
 /// This program in a user namespace that allows no further one, without CAP_SYS_ADMIN.
 pub fn without_namespaces() -> Option<Starter> {
     const SCRIPT: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
@@ -42,11 +33,11 @@ pub fn without_namespaces() -> Option<Starter> {
         command.args(["--user", "--map-root-user", "sh", "-c", SCRIPT, "sh"]).arg(argument);
         command
     };
-    if !is_root_with(&["unshare", "setpriv"]) {
+    if testing::lacks([Need::Root, Need::Program("unshare"), Need::Program("setpriv")]) {
         return None;
     }
     if !start("true".into()).status().is_ok_and(|status| status.success()) {
-        skip("no user namespace to forbid namespaces in");
+        skip(Need::Namespaces, "no user namespace to forbid namespaces in");
         return None;
     }
     Some(Box::new(move || start(std::env::current_exe().unwrap().into_os_string())))
@@ -65,13 +56,15 @@ fn no_namespaces() {
 }
 
 fn killed_of_an_ordinary_user() {
-    if !is_root_with(&["setpriv"]) {
+    if testing::lacks([Need::Root, Need::Program("setpriv")]) {
         return;
     }
     // Somebody else may not look into the folder that the tests are built in.
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Not by this process: one that another thread forks meanwhile would have it open for writing.
+    let this = std::env::current_exe().unwrap();
+    assert!(Command::new("cp").arg(this).arg(&program).status().unwrap().success());
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     for link in LASTING {
         let start = |laps| {
@@ -83,23 +76,14 @@ fn killed_of_an_ordinary_user() {
             Ok(sample) => assert_eq!(sample.hops, 30, "{link}"),
             Err(why) => {
                 assert!(why.contains("cannot be used here"), "{link}: {why}");
-                skip(&format!("{link}: {why}"));
+                skip(Need::Namespaces, format_args!("{link}: {why}"));
                 continue;
             }
         }
-        let before = things();
         let child = until_it_turns(start(ENDLESS));
         signal(member_of(&child), Signal::KILL);
-        let said = end_of(link, child);
+        let said = end_of(child);
         assert!(said.contains("was killed by signal 9"), "{link}: {said}");
-        assert_eq!(things(), before, "{link}");
-        kill(link, until_it_turns(start(ENDLESS)), &before);
+        kill(until_it_turns(start(ENDLESS)));
     }
-}
-
-fn kill(link: &str, mut worker: Child, before: &[String]) {
-    let leader = worker.id();
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    assert_alone(link, leader, before);
 }

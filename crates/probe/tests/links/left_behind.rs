@@ -1,34 +1,42 @@
 //! What a ring leaves behind when it, or part of it, is killed: nothing.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use model::ring::{Case, Kind};
 use rustix::process::{Pid, Signal, kill_process};
+use testing::{PATIENCE, repeats, wait_for};
 
 use crate::rings::available;
-use crate::{elsewhere, worker};
+use crate::{Test, elsewhere, worker};
 
-pub const TESTS: &[(&str, fn())] = &[
+pub const TESTS: &[Test] = &[
     ("a_killed_worker_leaves_nothing", killed_worker),
     ("a_worker_killed_while_it_makes_names_leaves_none", killed_in_set_up),
 ];
 
-/// Laps that no test waits for the end of.
+/// Laps that no test waits for the end of: a deadline of as many is days away.
 pub const ENDLESS: u64 = 1_000_000_000;
 
-/// A step of a worker has a minute at least; a loss that only its deadline ends is a failure here.
-pub const AT_ONCE: Duration = Duration::from_secs(20);
+/// A folder for what rings give names, which nobody else uses.
+pub static NAMES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    // For an ordinary user's as well.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    folder
+});
 
 /// All that a ring might leave on the machine, by its name.
 pub fn things() -> Vec<String> {
     let mut all = sysv("sem");
     all.extend(sysv("msg"));
     all.extend(queues());
-    all.extend(names_in(&std::env::temp_dir(), "switchcost-"));
+    all.extend(names_in(NAMES.path()));
     all
 }
 
@@ -49,10 +57,9 @@ fn queues() -> Vec<String> {
     names.lines().filter(|name| name.starts_with("switchcost-")).map(str::to_string).collect()
 }
 
-fn names_in(folder: &Path, start: &str) -> Vec<String> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(start)).collect()
+fn names_in(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().flatten();
+    names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The processes that a worker has forked, in whatever state, by the process group that it leads.
@@ -77,12 +84,16 @@ pub fn field(pid: i32, number: usize) -> Option<i64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(number - 3)?.parse().ok()
 }
 
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + AT_ONCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
+/// Whether it comes to be so.
+pub fn is_so_soon(mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if is_so() {
+            return true;
+        }
         sleep(Duration::from_millis(2));
     }
+    false
 }
 
 pub fn signal(pid: i32, signal: Signal) {
@@ -94,25 +105,57 @@ pub fn turning(link: &str, laps: u64) -> Child {
     until_it_turns(worker::start(&worker::case(link, Kind::Process, 3), laps))
 }
 
+/// As ps(1) shows it: `S` sleeps, `T` is stopped. None: it is gone.
+pub fn state(pid: i32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// Whether a signal has come to a process that it has not taken yet.
+pub fn has_pending(pid: i32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let sets = status.lines().filter(|line| line.contains("Pnd:"));
+    let mut sets = sets.filter_map(|line| u64::from_str_radix(line.rsplit('\t').next()?, 16).ok());
+    sets.any(|set| set & 1 << (signal.as_raw() - 1) != 0)
+}
+
+/// Switches of a process so far.
+pub fn switches(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let counts = status.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));
+    counts.filter_map(|line| line.rsplit('\t').next()?.parse::<u64>().ok()).sum()
+}
+
 pub fn until_it_turns(child: Child) -> Child {
-    let ticks = |pid| field(pid, 14).unwrap_or(0) + field(pid, 15).unwrap_or(0);
-    wait_until("the ring turns", || {
-        let all = group(child.id());
-        all.len() == 3 && all.iter().map(|pid| ticks(*pid)).sum::<i64>() >= 5
-    });
+    if !turns(&child) {
+        panic!("it ended: {:?}", worker::finish(child));
+    }
     child
+}
+
+/// Waits until a ring of three processes is in the midst of its laps; false if it ended before.
+pub fn turns(child: &Child) -> bool {
+    // Each lap is a switch of each member at least; while they are made there are a few.
+    const MANY: u64 = 300;
+    let leader = child.id() as i32;
+    wait_for("ring that turns", || {
+        let all = group(child.id());
+        let turns = all.len() == 3 && all.iter().all(|pid| switches(*pid) > MANY);
+        (turns || state(leader) == Some('Z')).then_some(turns)
+    })
 }
 
 pub fn member_of(worker: &Child) -> i32 {
     *group(worker.id()).iter().find(|pid| **pid != worker.id() as i32).unwrap()
 }
 
-pub fn assert_alone(link: &str, leader: u32, before: &[String]) {
-    wait_until(&format!("{link}: no process is left"), || group(leader).is_empty());
-    wait_until(&format!("{link}: no thing is left"), || things() == before);
+/// Those who have ended are not left, however long whoever inherited them lets them lie.
+pub fn until_alone(leader: u32) {
+    let has_ended = |pid: &i32| matches!(state(*pid), None | Some('Z'));
+    wait_for("end of all members", || group(leader).iter().all(has_ended).then_some(()));
 }
 
-/// Each link that processes can use, with what it is to leave.
+/// Each link that processes can use.
 pub fn each(act: impl Fn(&str)) {
     for link in available() {
         if link.suits(&worker::case(link.name, Kind::Process, 3)).is_ok() {
@@ -121,22 +164,23 @@ pub fn each(act: impl Fn(&str)) {
     }
 }
 
-pub fn end_of(link: &str, child: Child) -> String {
-    let (leader, start) = (child.id(), Instant::now());
+/// What is said at the end of a ring that lost a member.
+pub fn end_of(child: Child) -> String {
+    let leader = child.id();
     let said = worker::finish(child).expect_err("a ring that lost a member");
-    assert!(start.elapsed() < AT_ONCE, "{link}: only the deadline ended it: {said}");
-    wait_until("no process is left", || group(leader).is_empty());
+    until_alone(leader);
     said
 }
 
 fn killed_worker() {
-    each(|link| {
-        let (before, mut child) = (things(), turning(link, ENDLESS));
-        let leader = child.id();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_alone(link, leader, &before);
-    });
+    each(|link| kill(turning(link, ENDLESS)));
+}
+
+pub fn kill(mut worker: Child) {
+    let leader = worker.id();
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    until_alone(leader);
 }
 
 /// At many moments while a large ring is set up, of the links that make something with a name.
@@ -151,13 +195,11 @@ fn killed_in_set_up() {
 }
 
 fn kill_in_set_up(link: &str, start: impl Fn(&Case) -> Child) {
-    for moment in 0..60 {
-        let before = things();
-        let mut child = start(&worker::case(link, Kind::Thread, 200));
-        let leader = child.id();
-        sleep(Duration::from_micros(2000 + 331 * moment));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_alone(link, leader, &before);
+    let moments = repeats(15, 60);
+    for moment in 0..moments {
+        let child = start(&worker::case(link, Kind::Thread, 200));
+        // Any moment will do, also one before or after its set-up.
+        sleep(Duration::from_micros(2000 + 20_000 * moment / moments));
+        kill(child);
     }
 }

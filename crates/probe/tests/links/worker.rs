@@ -3,11 +3,14 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::placement::Placement;
 use model::ring::{Batching, Case, Kind, Policy, Sample};
 use probe::ring::{self, Assignment};
 use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::left_behind::NAMES;
 
 /// The argument that makes this program a worker.
 pub const WORD: &str = "worker";
@@ -36,10 +39,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A ring on one CPU.
+/// A ring on one CPU: each on the next.
 pub fn case(link: &str, kind: Kind, members: u32) -> Case {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let cpus = probe::placement::allowed_cpus().unwrap();
-    let placement = Placement::Same { cpu: cpus[cpus.len() - 1] };
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let placement = Placement::Same { cpu: cpus[number % cpus.len()] };
     let policy = Policy::Other;
     let (link, work) = (link.to_string(), None);
     Case { members, kind, link, work, placement, policy, priority: None, state: None }
@@ -70,6 +75,7 @@ pub fn start_batching(mut command: Command, case: &Case, batching: Batching) -> 
         Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };
     // Its members are found by their process group.
     command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    command.env("TMPDIR", NAMES.path());
     let mut child = command.spawn().unwrap();
     serde_json::to_writer(child.stdin.take().unwrap(), &assignment).unwrap();
     child

@@ -151,6 +151,8 @@ impl Sorted {
 mod tests {
     use proptest::prelude::*;
 
+    use testing::repeats;
+
     use super::*;
 
     fn normal(rng: &mut ChaCha8Rng) -> f64 {
@@ -180,29 +182,27 @@ mod tests {
         }
     }
 
-    fn coverage_percent(center: Center, rounds: usize) -> f64 {
-        const TRIALS: u64 = 2000;
-        let covered = (0..TRIALS).filter(|trial| {
+    fn coverage_percent(trials: u64, center: Center, rounds: usize) -> f64 {
+        let covered = (0..trials).filter(|trial| {
             let mut rng = ChaCha8Rng::seed_from_u64(1992 + trial);
             let figures = simulated(&mut rng, rounds, 1.0);
             let found = bootstrap(&figures, center, 0.95, *trial).unwrap();
             found.interval.includes_zero()
         });
-        100.0 * covered.count() as f64 / TRIALS as f64
+        100.0 * covered.count() as f64 / trials as f64
     }
 
     /// Of rounds that are independent and normal.
     #[test]
     fn nominal_95_percent_covers_93_to_97_of_independent_rounds() {
+        // Of 300 trials three standard errors of a share of 95 % on either side.
+        let (trials, off) = repeats((300, 3.8), (2000, 2.0));
         for (center, rounds) in
             [(Center::Median, 8), (Center::Median, 12), (Center::Median, 20), (Center::Mean, 12)]
         {
-            let covered = coverage_percent(center, rounds);
+            let covered = coverage_percent(trials, center, rounds);
             println!("{center:?} {rounds} rounds: {covered:.1} %");
-            assert!(
-                (93.0..=97.0).contains(&covered),
-                "{center:?}, {rounds} rounds: {covered:.1} %"
-            );
+            assert!((covered - 95.0).abs() <= off, "{center:?}, {rounds} rounds: {covered:.1} %");
         }
     }
 
@@ -210,10 +210,11 @@ mod tests {
     /// enough stops a little too readily. The loss is bounded here and told in docs/method.md.
     #[test]
     fn looking_costs_few_points_of_coverage() {
-        const TRIALS: u64 = 1000;
+        // Of 200 trials 1.5 points are a standard error of a share of 95 %.
+        let (trials, more) = repeats((200, 1.5), (1000, 0.0));
         const LOOKS: [usize; 4] = [8, 12, 18, 27];
         for scatter in [0.007, 0.01, 0.02] {
-            let covered = (0..TRIALS).filter(|trial| {
+            let covered = (0..trials).filter(|trial| {
                 let mut rng = ChaCha8Rng::seed_from_u64(2007 + trial);
                 let figures = simulated(&mut rng, 27, scatter);
                 let at = |look: usize| {
@@ -223,9 +224,12 @@ mod tests {
                 let narrow = LOOKS.into_iter().map(at).find(|i| i.half_width() <= 0.01);
                 narrow.unwrap_or_else(|| at(27)).includes_zero()
             });
-            let covered = 100.0 * covered.count() as f64 / TRIALS as f64;
+            let covered = 100.0 * covered.count() as f64 / trials as f64;
             println!("scatter {scatter}: {covered:.1} %");
-            assert!((90.0..=98.0).contains(&covered), "scatter {scatter}: {covered:.1} %");
+            assert!(
+                (90.0 - more..=98.0 + more).contains(&covered),
+                "scatter {scatter}: {covered:.1} %"
+            );
         }
     }
 

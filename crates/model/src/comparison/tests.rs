@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::Elasticity;
 use stats::ratio::Costs::Apart;
+use testing::repeats;
 
 use super::answer::answer;
 use super::costs::Costs;
@@ -336,11 +337,10 @@ fn answer_of(costs: &Costs, limit: f64) -> Answer {
 /// How often, in percent of seeded trials, launches that scatter by tau and by their own errors are
 /// called changed where nothing is, and where the new side is 5 % slower; `cases` cases are
 /// compared at once.
-fn alarms_and_finds(launches: usize, cases: usize) -> (f64, f64) {
-    const TRIALS: u64 = 2000;
+fn alarms_and_finds(trials: u64, launches: usize, cases: usize) -> (f64, f64) {
     let each = 1.0 - 0.05 / cases as f64;
     let (mut alarms, mut finds) = (0, 0);
-    for trial in 0..TRIALS {
+    for trial in 0..trials {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 * trial + launches as u64);
         let mut is_changed = |factor: f64| {
             let mut side = |level: f64| {
@@ -356,22 +356,27 @@ fn alarms_and_finds(launches: usize, cases: usize) -> (f64, f64) {
         alarms += u64::from((0..cases).filter(|_| is_changed(1.0)).count() > 0);
         finds += u64::from(is_changed(1.05));
     }
-    let percent = |count: u64| 100.0 * count as f64 / TRIALS as f64;
+    let percent = |count: u64| 100.0 * count as f64 / trials as f64;
     (percent(alarms), percent(finds))
 }
 
 /// The promise of a gate: of comparisons in which nothing changed at most 5 % call anything
-/// changed, however many cases they have; 1 point for the trials. And it finds what it should.
+/// changed, however many cases they have; 1 point for 2,000 trials, two standard errors. And it finds what it
+/// should.
 #[test]
 fn few_false_alarms_and_the_power_that_the_method_claims() {
+    let (trials, off) = repeats((300, 2.5), (2000, 1.0));
     for (launches, cases, least_found) in [(1, 1, 70.0), (1, 10, 40.0), (3, 1, 99.0), (3, 10, 95.0)]
     {
-        let (alarms, found) = alarms_and_finds(launches, cases);
+        let (alarms, found) = alarms_and_finds(trials, launches, cases);
         println!(
             "{launches} launches, {cases} cases: alarms {alarms:.1} %, +5 % found {found:.1} %"
         );
-        assert!(alarms <= 6.0, "{launches} launches, {cases} cases: {alarms:.1} %");
-        assert!(found >= least_found, "{launches} launches, {cases} cases: {found:.1} %");
+        assert!(alarms <= 5.0 + off, "{launches} launches, {cases} cases: {alarms:.1} %");
+        assert!(
+            found >= least_found - 2.0 * (off - 1.0),
+            "{launches} launches, {cases} cases: {found:.1} %"
+        );
     }
 }
 

@@ -20,6 +20,7 @@ use crate::table::{ByRound, Table};
 use crate::trial::sampling::{Phase, count};
 use crate::trial::{Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
 use stats::median;
+use testing::repeats;
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
     let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
@@ -550,6 +551,8 @@ fn any_sliced() -> impl Strategy<Value = Sliced> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(repeats(40, 256)))]
+
     #[test]
     fn any_slices_have_a_record(
         all in prop::collection::vec((0..3_usize, prop::collection::vec(any_sliced(), 0..3)), 0..40),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use testing::repeats;
 
 use super::*;
 use crate::curve::Point;
@@ -138,10 +139,12 @@ fn exact(sizes: &[u64], truth: Curve, half_ns: f64) -> Vec<Point> {
 
 #[test]
 fn a_flat_cost_seldom_gets_a_break() {
+    // Of 40 draws two are 5 %, and one more is less than a standard error.
+    let (trials, most) = repeats((40, 0.075), (100, 0.05));
     for scatter in [QUIET, NOISY, SIX_ROUNDS] {
         let broken = |found: &Breaks| !found.breaks.is_empty();
-        let rate = rate(flat, &doublings(), scatter, 100, &broken);
-        assert!(rate <= 0.05, "{} ns per KiB: {rate}", scatter.per_kib);
+        let rate = rate(flat, &doublings(), scatter, trials, &broken);
+        assert!(rate <= most, "{} ns per KiB: {rate}", scatter.per_kib);
     }
 }
 
@@ -450,18 +453,22 @@ fn dense() -> Vec<u64> {
 fn a_cache_is_bracketed_under_noise_and_none_is_seen_where_there_is_none() {
     let scatter = Scatter { per_kib: 1.0, rounds: Some(20) };
     let find = |truth: Curve, seed: u64| regions(&trial(truth, &dense(), scatter, seed), None);
-    let trials = 100;
+    // Of so few one may be off where one in ten or in thirty is.
+    let (trials, least, most) = repeats((4, 3, 1), (100, 90, 3));
     let holds = |read: &Regions| {
         read.refill
             .is_some_and(|r| r.holds_bytes_low <= 512 * KIB && 512 * KIB <= r.holds_bytes_high)
     };
-    let right = (0..trials).filter(|seed| holds(&find(cache, *seed))).count();
-    let told = (0..trials).filter(|seed| find(cache, *seed).refill.is_some()).count();
-    assert!(right >= 90, "{right} of {trials}, told {told}");
+    let found: Vec<Regions> = (0..trials).map(|seed| find(cache, seed)).collect();
+    let right = found.iter().filter(|read| holds(read)).count();
+    let told = found.iter().filter(|read| read.refill.is_some()).count();
+    println!("{right} of {trials}, told {told}");
+    assert!(right >= least, "{right} of {trials}, told {told}");
     let line: Curve = |kib| 3000.0 + 10.0 * kib;
     for (name, truth) in [("flat", flat as Curve), ("line", line)] {
         let false_ones = (0..trials).filter(|seed| !find(truth, *seed).extents.is_empty()).count();
-        assert!(false_ones <= 3, "{name}: {false_ones} of {trials}");
+        println!("{name}: {false_ones} of {trials}");
+        assert!(false_ones <= most, "{name}: {false_ones} of {trials}");
     }
 }
 

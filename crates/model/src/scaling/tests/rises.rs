@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use testing::repeats;
+
 use super::*;
 
 const DOUBLINGS: [u32; 6] = [2, 4, 8, 16, 32, 64];
@@ -169,12 +171,13 @@ fn a_smooth_rise_seldom_gets_a_knee() {
         for known in [Known::Rightly, Known::Not] {
             let of = |noise: f64| {
                 let of = move |(&(_, draw), first): (&(_, Draw), u64)| {
-                    verdicts(draw, sizes, Scatter::of(noise, known), first..first + 25)
+                    verdicts(draw, sizes, Scatter::of(noise, known), first..first + repeats(8, 25))
                 };
                 RISES.iter().zip((0..).step_by(25)).flat_map(of)
             };
             let rate = with_knee(&[0.01, 0.02, 0.03].into_iter().flat_map(of).collect::<Vec<_>>());
-            assert!(rate <= 0.05, "{} sizes, {known:?}: {rate}", sizes.len());
+            // Of 144 draws 5 % and 1.6 standard errors.
+            assert!(rate <= repeats(0.08, 0.05), "{} sizes, {known:?}: {rate}", sizes.len());
         }
     }
 }

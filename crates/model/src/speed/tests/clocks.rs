@@ -1,5 +1,7 @@
 //! Figures of runs whose clock moved.
 
+use testing::repeats;
+
 use super::*;
 use crate::estimate::Speed;
 
@@ -146,7 +148,10 @@ fn share_half(slices: &mut Slices) {
 /// Hops scatter by 1 % between rounds, which depend on each other; their power is 0.7.
 #[test]
 fn intervals_hold_however_the_clock_moves() {
-    let launches = 200;
+    // Two and a half standard errors of a share of 95 % below it, of either number; above it only
+    // all of them together can be too many.
+    let (launches, least) = repeats((50, 87), (200, 90));
+    let mut all = 0;
     for moves in [Moves::Never, Moves::Drifts, Moves::WithTheLoad] {
         let mut rng = ChaCha8Rng::seed_from_u64(1992);
         let mut widths = Vec::new();
@@ -169,12 +174,15 @@ fn intervals_hold_however_the_clock_moves() {
             widths.extend(hop.relative_half_width());
             hop.interval().is_some_and(|of| of.low <= truth && truth <= of.high)
         });
-        let percent = 100 * covered.count() / launches;
+        let covered = covered.count();
+        all += covered;
+        let percent = 100 * covered / launches;
         let width = stats::median(&widths).unwrap();
         println!("{moves:?}: {percent} %, +-{:.2} %", 100.0 * width);
-        assert!((90..=99).contains(&percent), "{moves:?}: {percent} %");
+        assert!(percent >= least, "{moves:?}: {percent} %");
         assert!(width < 0.01, "{moves:?}: {width}");
     }
+    assert!(100 * all / (3 * launches) <= 99, "{all} of {}", 3 * launches);
 }
 
 /// Workers of triples: members' solos of 400 ns a hop, of which the core bounds so much, and a ring

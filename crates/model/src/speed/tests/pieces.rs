@@ -3,6 +3,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use testing::repeats;
 
 use super::simulation::{Model, Trace, UNSHARED_RATIO, normal, plan};
 use crate::estimate::{Estimate, Speed};
@@ -16,7 +17,12 @@ const RING_LAPS: u64 = 6;
 const SOLO_LAPS: u64 = 3;
 const TRIPLES: usize = 3;
 const ROUNDS: u32 = 12;
-const LAUNCHES: u64 = 200;
+
+/// Launches that are simulated.
+fn launches() -> u64 {
+    repeats(16, 200)
+}
+
 /// A solo's piece, and what the ring adds to it.
 const PIECE_NS: f64 = 200_000.0;
 const MORE_NS: f64 = 10_000.0;
@@ -151,7 +157,7 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
 fn said(model: Model, look: impl Fn(&mut [Sample])) -> (Vec<Estimate>, f64, f64) {
     let plan = own_solos();
     let (mut hops, mut unshared) = (0, 0);
-    let estimates: Vec<Estimate> = (0..LAUNCHES)
+    let estimates: Vec<Estimate> = (0..launches())
         .filter_map(|seed| {
             let (mut samples, of) = launch(model, 4000 + seed);
             (hops, unshared) = (hops + of.0, unshared + of.1);
@@ -160,7 +166,7 @@ fn said(model: Model, look: impl Fn(&mut [Sample])) -> (Vec<Estimate>, f64, f64)
             (found.speed == Speed::Full).then_some(found)
         })
         .collect();
-    let answered = estimates.len() as f64 / LAUNCHES as f64;
+    let answered = estimates.len() as f64 / launches() as f64;
     (estimates, answered, f64::from(unshared) / f64::from(hops))
 }
 
@@ -183,9 +189,11 @@ fn figures_of_pieces_hold_where_hardly_a_hop_is_clean() {
              %, bias {bias:+.2} %",
             100.0 * unshared
         );
-        assert!((92.0..=98.5).contains(&covered), "{model:?}: {covered:.1} %");
-        assert!(bias.abs() < 0.7, "{model:?}: {bias:.2} %");
-        assert!(answered > 0.7, "{model:?}: {answered:.2}");
+        // Two and a half standard errors of a share of 95 % of sixteen launches are 13 points.
+        let (least, most) = repeats((82.0, 100.0), (92.0, 98.5));
+        assert!((least..=most).contains(&covered), "{model:?}: {covered:.1} %");
+        assert!(bias.abs() < repeats(1.2, 0.7), "{model:?}: {bias:.2} %");
+        assert!(answered > repeats(0.6, 0.7), "{model:?}: {answered:.2}");
         assert!(matches!(model, Model::Independent) || unshared < 0.25, "{unshared}");
     }
 }

@@ -9,6 +9,7 @@ use crate::plan::Reference;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
+use testing::repeats;
 
 use super::cut;
 use crate::estimate::Estimate;
@@ -24,7 +25,13 @@ const RING_SLOWER: f64 = 0.45;
 const SOLO_SLOWER: f64 = 0.30;
 const ROUNDS: u32 = 25;
 const SLICES: usize = 84;
-const LAUNCHES: u64 = 400;
+
+/// Launches that are simulated of each model, and by how many per cent the share of those that
+/// cover the truth may be off 95: two standard errors.
+fn launches() -> (u64, f64) {
+    repeats((40, 6.9), (400, 2.0))
+}
+
 /// As [`cut`] makes quanta, with the half of a percent by which they are late at the median.
 pub(super) const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
 
@@ -226,7 +233,7 @@ impl Said {
             look(&mut plan, &mut samples);
             Table::of(&plan, &samples, []).above_solo(1, 1)
         };
-        Self { estimates: (0..LAUNCHES).map(one).collect() }
+        Self { estimates: (0..launches().0).map(one).collect() }
     }
 
     fn full(&self) -> impl Iterator<Item = &Estimate> {
@@ -276,14 +283,21 @@ fn as_it_is(_: &mut Plan, _: &mut Vec<Sample>) {}
 /// seen within one: what the term for launches takes them to.
 #[test]
 fn nominal_95_percent_covers_93_to_97_whatever_shares_the_core() {
+    let (_, off) = launches();
+    let (mut covered, mut answered) = (0.0, 0.0);
     for model in [Model::Independent, Model::Stretches, Model::Fast] {
         let said = Said::by(model, 0.01, as_it_is);
         said.print(&format!("{model:?}"));
-        assert!((93.0..=97.0).contains(&said.covered()), "{model:?}: {:.1} %", said.covered());
-        assert!(said.bias().abs() < 0.5, "{model:?}: {:.2} %", said.bias());
-        assert!(said.variation() < 1.6, "{model:?}: {:.2} %", said.variation());
-        assert!(said.answered() > 70.0, "{model:?}: {:.1} %", said.answered());
+        assert!((said.covered() - 95.0).abs() <= off, "{model:?}: {:.1} %", said.covered());
+        assert!(said.bias().abs() < repeats(0.8, 0.5), "{model:?}: {:.2} %", said.bias());
+        assert!(said.variation() < repeats(1.8, 1.6), "{model:?}: {:.2} %", said.variation());
+        assert!(said.answered() > repeats(65.0, 70.0), "{model:?}: {:.1} %", said.answered());
+        covered += said.covered() * said.answered();
+        answered += said.answered();
     }
+    // Where launches are few, only all models together can cover too much.
+    let covered = covered / answered;
+    assert!((covered - 95.0).abs() <= repeats(4.0, 2.0), "{covered:.1} %");
 }
 
 /// Broken on purpose: what each rule is for.
@@ -296,12 +310,14 @@ fn without_its_rules_the_interval_does_not_hold() {
         }
     });
     without_quanta.print("quanta that see nothing");
-    assert!(without_quanta.covered() < 80.0 && without_quanta.variation() > 10.0);
+    // A share of 80 % and one and a half standard errors.
+    let most = repeats(90.0, 80.0);
+    assert!(without_quanta.covered() < most && without_quanta.variation() > 10.0);
     let without_tau = Said::by(Model::Stretches, 0.01, |plan, _| {
         plan.reference.launch_scatter = Some(0.0);
     });
     without_tau.print("without the term for launches");
-    assert!(without_tau.covered() < 80.0);
+    assert!(without_tau.covered() < most);
     let contended_level = Said::by(Model::Fast, 0.01, |plan, samples| {
         // k0 as a run has it that saw no unshared core: its quanta say that shared slices are the
         // clean ones.
@@ -320,8 +336,8 @@ fn without_its_rules_the_interval_does_not_hold() {
 /// says less.
 #[test]
 fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
-    let mut taken_back = 0;
-    for seed in 0..100 {
+    let (mut taken_back, launches) = (0, repeats(40, 100));
+    for seed in 0..launches {
         let samples = launch(Model::Stretches, 0.01, 700 + seed);
         let mut unknown = plan();
         unknown.reference = Reference::default();
@@ -335,21 +351,21 @@ fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
         assert!(!is_wrong(&later), "{later:?}");
         taken_back += u32::from(is_wrong(&first));
     }
-    println!("provisional and wrong: {taken_back} of 100");
-    assert!(taken_back < 15, "{taken_back}");
+    println!("provisional and wrong: {taken_back} of {launches}");
+    assert!(taken_back < repeats(9, 15), "{taken_back}");
 }
 
 /// A core that is all but always shared gives no figure at full speed, and no gate fails by that.
 #[test]
 fn a_busy_core_is_not_called_changed() {
-    let mut answered = 0;
-    for seed in 0..100 {
+    let (mut answered, launches) = (0, repeats(40, 100));
+    for seed in 0..launches {
         let plan = plan();
         let samples = launch(Model::Busy, 0.01, 500 + seed);
         let cost = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
         answered += u32::from(cost.speed == Speed::Full);
         assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full);
     }
-    println!("busy: {answered} of 100 answered");
-    assert!(answered <= 10, "{answered}");
+    println!("busy: {answered} of {launches} answered");
+    assert!(answered <= repeats(6, 10), "{answered}");
 }

@@ -146,7 +146,7 @@ fn figure() -> impl Strategy<Value = Figure> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(testing::repeats(80, 400)))]
 
     #[test]
     fn no_plot_is_wider_than_the_terminal(

@@ -26,8 +26,8 @@ pub(super) const RUNS: [&str; 9] = [
 /// One with gaps, whose periods take longer to find than all else.
 pub(super) const GAPS: &str = include_str!("../../tests/fixtures/response-gaps.jsonl");
 
-/// Files that are tried if SWITCHCOST_RUN_FILES says no other number.
-const FILES: u64 = 20_000;
+/// Files that are tried if SWITCHCOST_RUN_FILES says no other number: of the core, of all.
+const FILES: (u64, u64) = (600, 20_000);
 
 /// SplitMix64.
 pub(super) struct Random(pub(super) u64);
@@ -185,7 +185,7 @@ fn try_one(seed: u64) -> bool {
 #[test]
 fn no_run_file_makes_the_program_panic() {
     let asked = std::env::var("SWITCHCOST_RUN_FILES").ok().and_then(|text| text.parse().ok());
-    let files = asked.unwrap_or(FILES);
+    let files = asked.unwrap_or(testing::repeats(FILES.0, FILES.1));
     let part = |part: u64| {
         let seeds = (0..files).filter(move |seed| seed % 2 == part);
         seeds.map(|seed| (seed, catch_unwind(|| try_one(seed)).ok())).collect::<Vec<_>>()

@@ -37,7 +37,7 @@ static int by_size(const void *a, const void *b)
 /* Median over batches of a call's CPU time. */
 static double cost_ns(uint64_t (*call)(void))
 {
-    enum { BATCHES = 51, CALLS = 20000 };
+    enum { BATCHES = 51, CALLS = 5000 };
     double batches[BATCHES];
     for (int batch = 0; batch < BATCHES; batch++) {
         uint64_t start = now_ns();

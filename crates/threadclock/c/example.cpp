@@ -37,7 +37,7 @@ static nanoseconds kernel_time()
 // Median over batches of a call's CPU time in nanoseconds.
 template <typename Call> static double cost_ns(Call call)
 {
-    constexpr int calls = 20'000;
+    constexpr int calls = 5'000;
     std::vector<double> batches(51);
     for (double &batch : batches) {
         const stopwatch watch;

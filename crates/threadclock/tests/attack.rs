@@ -1,27 +1,27 @@
 //! Readings agree with the kernel's clock and never go backwards: of a busy thread (more than a
-//! million reads), one that sleeps or yields, many, and under preemption, signals, migration and
+//! million reads in the nightly tier), one that sleeps or yields, many, and under preemption, signals, migration and
 //! fork.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;
 use common::{Checker, StopOnDrop, kernel_ns, on_every_tier, spin_ns};
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
+use testing::{Need, repeats};
 use threadclock::ThreadClock;
 
 #[test]
 fn busy() {
     on_every_tier(|clock| {
         let mut checker = Checker::new(clock);
-        for round in 0..20_000u64 {
+        for round in 0..repeats(4_000, 20_000u64) {
             checker.reads(50);
             if round % 100 == 0 {
                 spin_ns(round % 7 * 20_000);
             }
         }
-        assert_eq!(checker.reads, 1_000_000);
+        assert_eq!(checker.reads, repeats(200_000, 1_000_000));
         checker.report("busy");
     });
 }
@@ -30,7 +30,7 @@ fn busy() {
 fn every_single_read_between_two_of_the_kernels() {
     on_every_tier(|clock| {
         let mut checker = Checker::new(clock);
-        for _ in 0..100_000 {
+        for _ in 0..repeats(20_000, 100_000) {
             checker.reads(1);
         }
         checker.report("each read");
@@ -41,7 +41,7 @@ fn every_single_read_between_two_of_the_kernels() {
 fn sleeping() {
     on_every_tier(|clock| {
         let mut checker = Checker::new(clock);
-        for round in 0..1_500 {
+        for round in 0..repeats(300, 1_500) {
             std::thread::sleep(Duration::from_micros(round % 10 * 30));
             checker.reads(100);
         }
@@ -53,7 +53,7 @@ fn sleeping() {
 fn yielding() {
     on_every_tier(|clock| {
         let mut checker = Checker::new(clock);
-        for _ in 0..20_000 {
+        for _ in 0..repeats(4_000, 20_000) {
             std::thread::yield_now();
             checker.reads(10);
         }
@@ -70,7 +70,7 @@ fn sixty_four_threads() {
                 scope.spawn(move || {
                     let clock = ThreadClock::with_tier(tier).unwrap();
                     let mut checker = Checker::new(&clock);
-                    for round in 0..100u64 {
+                    for round in 0..repeats(20, 100u64) {
                         checker.reads(30);
                         match (thread + round) % 4 {
                             0 => std::thread::yield_now(),
@@ -94,7 +94,7 @@ fn other_bounds() {
             assert_eq!(got_ns, clock.error_bound_ns());
             assert!(got_ns <= 4_000_000_000);
             let mut checker = Checker::new(clock);
-            for _ in 0..1_000 {
+            for _ in 0..repeats(200, 1_000) {
                 checker.reads(100);
             }
             checker.report(&format!("bound {got_ns}"));
@@ -129,14 +129,14 @@ fn preempted() {
                 // Until there were enough of the one or of the other, not for a time.
                 for _ in 0..100_000 {
                     checker.reads(100);
-                    if common::switches() - switches > 1_500 {
+                    if common::switches() - switches > repeats(300, 1_500) {
                         break;
                     }
                 }
                 println!("{} switches", common::switches() - switches);
                 checker.report("preempted");
             } else {
-                let _ = writeln!(std::io::stderr(), "skipped: SCHED_FIFO is not permitted here");
+                testing::skip(Need::RealTime, "SCHED_FIFO is not permitted here");
             }
         });
     });
@@ -205,7 +205,7 @@ fn signalled() {
                 let own = clock.now().ns;
                 assert!(own >= seen, "behind what a handler had read before: {own} < {seen}");
                 checker.reads(20);
-                if HANDLED.load(Relaxed) > 10_000 {
+                if HANDLED.load(Relaxed) > repeats(1_000, 10_000) {
                     break;
                 }
             }
@@ -223,11 +223,10 @@ fn migrated() {
     on_every_tier(|clock| {
         let cpus = common::cpus();
         if cpus.len() < 2 {
-            let _ = writeln!(std::io::stderr(), "skipped: one CPU only");
-            return;
+            return testing::skip(Need::TwoCpus, "one CPU only");
         }
         let mut checker = Checker::new(clock);
-        for round in 0..4_000 {
+        for round in 0..repeats(400, 4_000) {
             assert!(common::pin(cpus[round % cpus.len()]));
             checker.reads(50);
         }
@@ -250,7 +249,7 @@ fn fork(bare: bool) -> libc::pid_t {
 /// In the child: its clock starts near zero, whatever its parent had used.
 fn child(clock: &ThreadClock, generation: u32) -> ! {
     let mut checker = Checker::new(clock);
-    let good = (0..2_000).all(|_| checker.try_reads(20).is_ok())
+    let good = (0..repeats(500, 2_000)).all(|_| checker.try_reads(20).is_ok())
         && threadclock::now().ns <= kernel_ns() + clock.error_bound_ns()
         && (generation == 0 || wait_for(fork_a_child(clock, false, generation - 1)));
     // SAFETY: leaves without running what belongs to the parent.
@@ -277,7 +276,7 @@ fn forked() {
         // Much more than the child will use, so that a base from before the fork shows.
         spin_ns(50_000_000);
         let mut checker = Checker::new(clock);
-        for round in 0..20 {
+        for round in 0..repeats(4, 20) {
             let child = fork_a_child(clock, round % 2 == 1, 1);
             checker.reads(1_000);
             assert!(wait_for(child), "{}: the child disagrees with its kernel clock", clock.tier());

@@ -2,13 +2,14 @@
 //! installation that pkg-config describes; the C++ example, where there is one. Also the test of
 //! switchtrace.
 //!
-//! `cargo test` does not build the C libraries, so this asks cargo for them.
+//! The libraries are those beside this test: cargo builds all crate types of what a test is linked to.
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use testing::Need;
 
 const NAME: &str = env!("CARGO_PKG_NAME");
 
@@ -22,39 +23,23 @@ fn run(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// Where cargo puts what this test belongs to: target/PROFILE/deps/this.
-fn profile_directory() -> PathBuf {
+/// Where cargo puts this test, and the libraries of its crate.
+fn libraries() -> PathBuf {
     let this = std::env::current_exe().unwrap();
-    this.ancestors().nth(2).unwrap().to_path_buf()
+    this.parent().unwrap().to_path_buf()
 }
 
 fn install(prefix: &Path) {
-    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = profile_directory();
-    // Beside the running cargo's directory, whose lock that cargo may hold.
-    let target = own.join("c-libraries");
-    run(Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--lib", "--target-dir"])
-        .arg(&target)
-        .current_dir(crate_directory));
     run(Command::new("sh")
-        .arg(crate_directory.join("c/install.sh"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("c/install.sh"))
         .arg(prefix)
-        .env("LIBRARIES", target.join("debug"))
+        .env("LIBRARIES", libraries())
         .env_remove("DESTDIR"));
-}
-
-fn here(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        let _ = writeln!(std::io::stderr(), "skipped: there is no {program} here");
-    }
-    found
 }
 
 #[test]
 fn the_example_compiles_links_and_runs() {
-    if !here("cc") || !here("pkg-config") {
+    if testing::lacks([Need::Program("cc"), Need::Program("pkg-config")]) {
         return;
     }
     let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{NAME}-installed"));
@@ -84,7 +69,7 @@ fn the_example_compiles_links_and_runs() {
     println!("static: {}", run(&mut Command::new(&linked)));
 
     let source = source.with_extension("cpp");
-    if !source.exists() || !here("c++") {
+    if !source.exists() || testing::lacks([Need::Program("c++")]) {
         return;
     }
     for standard in ["-std=c++17", "-std=c++20"] {

@@ -66,11 +66,8 @@ fn another_process_and_then_none() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let pid = child.id() as i32;
     // It starts at 0, and may stay there for as long as the hypervisor takes what it runs.
-    let has_run = (0..1_000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        getpinfo_process(pid).unwrap().ns > 0
-    });
-    assert!(has_run);
+    let has_run = || (getpinfo_process(pid).unwrap().ns > 0).then_some(());
+    testing::wait_for("time of a child that runs", has_run);
     let thread = getpinfo(pid).unwrap();
     // schedstat may lag, but cannot exceed what the process has used by now.
     assert!(thread.ns <= getpinfo_process(pid).unwrap().ns);

@@ -3,8 +3,8 @@
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;
-use std::io::Write;
 use std::process::Command;
+use testing::Need;
 use threadclock::{ThreadClock, Tier, WhyNot};
 
 const TUNABLE: &str = "GLIBC_TUNABLES";
@@ -28,7 +28,7 @@ fn our_own_serves_as_well() {
     }
     common::on_every_tier(|clock| {
         let mut checker = common::Checker::new(clock);
-        for round in 0..2_000 {
+        for round in 0..testing::repeats(500, 2_000) {
             checker.reads(50);
             if round % 10 == 0 {
                 std::thread::yield_now();
@@ -53,7 +53,7 @@ fn counter_serves() -> bool {
         return true;
     };
     assert!(std::env::var_os("TIERS_MUST_BE_THERE").is_none(), "{why}");
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    testing::skip(common::need_of(Tier::PerfPage, why), why);
     false
 }
 
@@ -74,8 +74,7 @@ fn somebody_elses_refuses_ours() {
         return;
     }
     if !registered_by_somebody_else() {
-        let _ = writeln!(std::io::stderr(), "skipped: no rseq here");
-        return;
+        return testing::skip(Need::Rseq, "no rseq here");
     }
     let refused = ThreadClock::with_tier(Tier::Rseq).unwrap_err();
     assert!(matches!(refused, WhyNot::RseqRefused(errno) if errno != 0), "{refused:?}");
@@ -91,8 +90,7 @@ fn at_worst_the_kernel_is_asked() {
         return;
     }
     if !registered_by_somebody_else() {
-        let _ = writeln!(std::io::stderr(), "skipped: no rseq here");
-        return;
+        return testing::skip(Need::Rseq, "no rseq here");
     }
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: reads `none`.

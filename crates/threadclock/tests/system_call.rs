@@ -4,9 +4,9 @@
 
 mod common;
 use common::{kernel_ns, spin_ns};
-use std::io::Write;
 use std::sync::mpsc;
 use std::time::Duration;
+use testing::{Need, wait_for};
 use threadclock::{Error, ThreadClock, Tier, pinfo};
 
 /// Bytes of the struct's first version.
@@ -17,7 +17,7 @@ fn here() -> bool {
     let found = pinfo::available();
     if let Err(why) = found {
         assert!(std::env::var_os("GETPINFO_MUST_BE_THERE").is_none(), "{why}");
-        let _ = writeln!(std::io::stderr(), "skipped: {why}");
+        testing::skip(Need::Getpinfo, why);
     }
     found.is_ok()
 }
@@ -34,38 +34,62 @@ fn own_tid() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// The caller's time in ns by the kernel's clock and in ticks by the call, taken together.
-fn both() -> (u64, u64) {
+/// Two clocks at one moment: the first is read between two readings of the second, the closest of
+/// twenty pairs.
+fn both(one: impl Fn() -> u64, other: impl Fn() -> u64) -> (u64, u64) {
     let (mut best, mut width) = ((0, 0), u64::MAX);
     for _ in 0..20 {
-        let before = pinfo::thread(0).unwrap().cycles;
-        let ns = kernel_ns();
-        let after = pinfo::thread(0).unwrap().cycles;
+        let before = other();
+        let first = one();
+        let after = other();
         if after - before < width {
-            (best, width) = ((ns, before + (after - before) / 2), after - before);
+            (best, width) = ((first, before + (after - before) / 2), after - before);
         }
     }
     best
 }
 
-/// Ticks a nanosecond, as a busy thread sees it.
+/// The caller's time in ns by the kernel's clock and in ticks by the call.
+fn own() -> (u64, u64) {
+    both(kernel_ns, || pinfo::thread(0).unwrap().cycles)
+}
+
+/// Ticks a nanosecond of the machine's time.
 fn ticks_per_ns() -> f64 {
     let ns = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the kernel fills `time`.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
-        time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     };
-    let stamp = || threadclock::time_stamp_ordered().unwrap() as f64;
-    let (from_ns, from) = (ns(), stamp());
+    let moment = || both(ns, || threadclock::time_stamp_ordered().unwrap());
+    let (from_ns, from) = moment();
     std::thread::sleep(Duration::from_millis(50));
-    (stamp() - from) / (ns() - from_ns)
+    let (to_ns, to) = moment();
+    (to - from) as f64 / (to_ns - from_ns) as f64
 }
 
-/// Counter time and scheduler time are two truths, which interrupts and stale clocks set apart.
-fn agree(ticks: u64, ns: u64) {
-    let ratio = ticks as f64 / (ns as f64 * ticks_per_ns());
-    assert!((0.95..1.05).contains(&ratio), "{ticks} ticks for {ns} ns, ratio {ratio}");
+/// What a hypervisor has taken from all CPUs so far, in ticks of the clock: the eighth figure.
+fn stolen() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    text.split_whitespace().nth(8).and_then(|figure| figure.parse().ok()).unwrap_or(0)
+}
+
+/// Counter time and scheduler time are two truths, which interrupts and stale clocks set apart, and
+/// time that a hypervisor took, which only one of them has: they are measured again then.
+fn agree(mut ticks_and_ns: impl FnMut() -> (u64, u64)) {
+    let before = stolen();
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let (ticks, ns) = ticks_and_ns();
+        let ratio = ticks as f64 / (ns as f64 * ticks_per_ns());
+        if (0.95..1.05).contains(&ratio) {
+            return;
+        }
+        seen.push((ticks, ns, ratio));
+    }
+    assert!(stolen() > before, "ticks, ns, ratio: {seen:?}");
+    testing::skip(Need::Quiet, format_args!("time was stolen from each attempt: {seen:?}"));
 }
 
 /// A child process that does `work` and then waits, until this is dropped.
@@ -121,9 +145,10 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: these are ours; the child ends when the gate closes.
+        // SAFETY: these are ours; the child ends when the gate closes, or in its work.
         unsafe {
             libc::close(self.gate);
+            libc::kill(self.pid, libc::SIGKILL);
             libc::waitpid(self.pid, std::ptr::null_mut(), 0);
             libc::close(self.done);
         }
@@ -149,7 +174,7 @@ fn a_clock_goes_by_it() {
         }
         Err(why) => {
             assert!(std::env::var_os("TIERS_MUST_BE_THERE").is_none(), "{why}");
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            testing::skip(common::need_of(Tier::SystemCall, why), why);
         }
     }
 }
@@ -159,10 +184,12 @@ fn of_oneself_it_agrees_with_the_cpu_clock() {
     if !here() {
         return;
     }
-    let (from_ns, from) = both();
-    spin_ns(100_000_000);
-    let (to_ns, to) = both();
-    agree(to - from, to_ns - from_ns);
+    agree(|| {
+        let (from_ns, from) = own();
+        spin_ns(100_000_000);
+        let (to_ns, to) = own();
+        (to - from, to_ns - from_ns)
+    });
 }
 
 #[test]
@@ -210,12 +237,14 @@ fn a_busy_child_agrees_with_its_cpu_clock() {
     if !here() {
         return;
     }
-    let child = Child::that_does(|| {
-        spin_ns(100_000_000);
-        kernel_ns()
+    agree(|| {
+        let child = Child::that_does(|| {
+            spin_ns(100_000_000);
+            kernel_ns()
+        });
+        let ns = child.told();
+        (child.process().cycles, ns)
     });
-    let ns = child.told();
-    agree(child.process().cycles, ns);
 }
 
 #[test]
@@ -231,17 +260,21 @@ fn a_busy_child_grows_and_a_sleeping_one_does_not() {
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(child.process(), asleep);
     }
+    if testing::lacks([Need::TwoCpus]) {
+        return;
+    }
     let busy = Child::that_does(|| {
-        spin_ns(300_000_000);
-        0
+        loop {
+            std::hint::spin_loop();
+        }
     });
-    let grows = (0..1_000).any(|_| {
+    wait_for("growth while it is on a CPU", || {
         let first = busy.process();
         std::thread::sleep(Duration::from_millis(1));
         let second = busy.process();
-        first.on_cpu == 1 && second.cycles > first.cycles && first.swapins == second.swapins
+        let grows = second.cycles > first.cycles && first.swapins == second.swapins;
+        (first.on_cpu == 1 && grows).then_some(())
     });
-    assert!(grows, "never seen to grow while on a CPU");
 }
 
 /// A child has its own count: much of its parent's would show.
@@ -265,16 +298,18 @@ fn dead_threads_count_for_their_process() {
     if !here() {
         return;
     }
-    let child =
-        Child::that_does(|| std::thread::spawn(|| spin_ns(200_000_000)).join().map_or(0, |()| 1));
-    assert_eq!(child.told(), 1);
-    let whole = child.process();
-    assert_eq!(whole.on_cpu, 0);
-    assert!(whole.swapins >= 2);
-    // At rest, as the clock of a process that runs is charged from its wake-up on.
-    let ns = process_ns(child.pid);
-    assert!(ns >= 200_000_000);
-    agree(whole.cycles, ns);
+    agree(|| {
+        let spin = || std::thread::spawn(|| spin_ns(200_000_000)).join().map_or(0, |()| 1);
+        let child = Child::that_does(spin);
+        assert_eq!(child.told(), 1);
+        let whole = child.process();
+        assert_eq!(whole.on_cpu, 0);
+        assert!(whole.swapins >= 2);
+        // At rest, as the clock of a process that runs is charged from its wake-up on.
+        let ns = process_ns(child.pid);
+        assert!(ns >= 200_000_000);
+        (whole.cycles, ns)
+    });
 }
 
 /// The CPU clock of a process that rests.
@@ -307,11 +342,9 @@ fn siblings_tell_and_sum_up() {
     drop(go_on);
     sibling.join().unwrap();
     // It can be joined a moment before the kernel has let go of its id.
-    let gone = (0..1_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        pinfo::thread(tid) == Err(Error::NoSuchTask(tid))
+    wait_for("end of a thread that was joined", || {
+        (pinfo::thread(tid) == Err(Error::NoSuchTask(tid))).then_some(())
     });
-    assert!(gone, "a thread that has ended is told of still");
 }
 
 /// The rule of CPU clocks: anybody's process, one's own threads. The superuser's rule too.
@@ -399,6 +432,8 @@ fn a_process_that_switches_all_the_time_is_told_consistently() {
             assert!(now.cycles - from.cycles.min(now.cycles) <= most + most / 4);
             last = now;
         }
-        assert!(last.swapins > from.swapins);
+        wait_for("switch that is counted", || {
+            (pinfo::process(0).unwrap().swapins > from.swapins).then_some(())
+        });
     });
 }

@@ -3,7 +3,8 @@
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use threadclock::{CpuTime, ThreadClock, Tier};
+use testing::Need;
+use threadclock::{CpuTime, ThreadClock, Tier, WhyNot};
 
 /// CLOCK_THREAD_CPUTIME_ID, read without the crate.
 pub fn kernel_ns() -> u64 {
@@ -17,22 +18,34 @@ pub fn kernel_ns() -> u64 {
 /// Runs `attack` on every available tier, each in a thread of its own, and says what is not.
 pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
     for tier in Tier::ALL {
-        std::thread::scope(|scope| {
-            let attacked = scope.spawn(|| match ThreadClock::with_tier(tier) {
-                Ok(clock) => {
-                    assert_eq!(clock.tier(), tier);
-                    attack(&clock);
-                }
-                Err(why) => {
-                    // Where the guest says that they are there, none may be left out unseen.
-                    let expected = matches!(tier, Tier::Rseq | Tier::SystemCall);
-                    let all = std::env::var_os("TIERS_MUST_BE_THERE").is_some();
-                    assert!(!(all && expected), "{tier}: {why}");
-                    println!("{tier}: not here: {why}");
-                }
-            });
-            attacked.join().unwrap();
-        });
+        let attacked = || {
+            let clock = ThreadClock::with_tier(tier)?;
+            assert_eq!(clock.tier(), tier);
+            attack(&clock);
+            Ok::<_, WhyNot>(())
+        };
+        let tried = std::thread::scope(|scope| scope.spawn(attacked).join().unwrap());
+        if let Err(why) = tried {
+            // Where the guest says that they are there, none may be left out unseen.
+            let expected = matches!(tier, Tier::Rseq | Tier::SystemCall);
+            let all = std::env::var_os("TIERS_MUST_BE_THERE").is_some();
+            assert!(!(all && expected), "{tier}: {why}");
+            testing::skip(need_of(tier, why), format_args!("{tier}: {why}"));
+        }
+    }
+}
+
+/// What a tier lacks where it is not.
+pub fn need_of(tier: Tier, why: WhyNot) -> Need<'static> {
+    match (why, tier) {
+        (WhyNot::NotCalibrated | WhyNot::KernelClockTooSlow | WhyNot::NotTried, _) => Need::Quiet,
+        (_, Tier::SystemCall) => Need::Getpinfo,
+        (WhyNot::NoCounter | WhyNot::CounterNotInvariant | WhyNot::ClockSourceDistrusted, _) => {
+            Need::TimeStamp
+        }
+        (_, Tier::PerfPage) => Need::PerfPage,
+        (_, Tier::CoreCycles) => Need::Hardware("a cycle counter for user space"),
+        (_, Tier::Rseq | Tier::Kernel) => Need::Rseq,
     }
 }
 

@@ -275,7 +275,7 @@ fn this_machine_is_looked_at_without_failing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(testing::repeats(8, 64)))]
     #[test]
     fn no_content_makes_it_panic(
         texts in prop::collection::vec("[0-9 ()a-z/\\-]{0,80}|.{0,40}", 14),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use model::ring::{Kind, State};
+use testing::Need;
 
 use crate::placement;
 use crate::ring::link::{Link, Place};
@@ -117,11 +118,15 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
     }
 }
 
+fn lacks(state: State, why: &str) {
+    testing::skip(Need::Hardware(&format!("registers of {state}")), why);
+}
+
 /// None where the CPU lacks them.
 fn found(state: State, other: State) -> Option<Found> {
     let found = Arc::new(Found::default());
     if let Err(why) = with_registers(state, Between { other, found: &found }) {
-        eprintln!("skipped: {state}: {why}");
+        lacks(state, &why);
         return None;
     }
     // The batch and the last control lap.
@@ -144,7 +149,10 @@ fn what_a_member_wrote_is_in_use_when_it_has_been_switched_from_and_back_to() {
         let (always, ever) = (*found.components_always.get_mut(), *found.components_ever.get_mut());
         match in_use() {
             Some(_) => assert_eq!((always, ever), (components, components), "{state}"),
-            None => eprintln!("skipped: this CPU does not tell what is in use"),
+            None => testing::skip(
+                Need::Hardware("the CPU's word on which registers are in use"),
+                format_args!("{state}"),
+            ),
         }
     }
 }
@@ -153,7 +161,8 @@ fn what_a_member_wrote_is_in_use_when_it_has_been_switched_from_and_back_to() {
 fn without_a_state_no_register_that_compiled_code_does_not_need_is_in_use() {
     // The other member writes all that it can.
     for other in [State::Sse, State::Avx, State::Avx512, State::Neon] {
-        if crate::sys::has_registers(other).is_err() {
+        if let Err(why) = crate::sys::has_registers(other) {
+            lacks(other, &why);
             continue;
         }
         let Some(mut found) = found(State::None, other) else { continue };

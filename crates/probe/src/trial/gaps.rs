@@ -239,8 +239,7 @@ mod tests {
     #[test]
     fn gaps_follow_one_another_within_the_window() {
         if threadclock::time_stamp().is_none() {
-            eprintln!("skipped: no time stamp");
-            return;
+            return testing::skip(testing::Need::TimeStamp, "no time stamp");
         }
         let mut log = Log::new();
         // Any threshold that a step can exceed: gaps for certain.

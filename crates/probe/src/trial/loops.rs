@@ -213,8 +213,7 @@ mod tests {
         let other = Child::asleep().unwrap();
         let entries = |call: &Registered| kernel_entries(call, &other);
         if entries(&SYSTEM_CALLS[0]).is_none() {
-            eprintln!("skipped: a child cannot be traced here (ptrace)");
-            return;
+            return testing::skip(testing::Need::Ptrace, "a child cannot be traced here");
         }
         for call in LOOPS.into_iter().flatten() {
             let each = match call.name {

@@ -213,7 +213,7 @@ fn no_content_makes_a_reader_panic_or_json_lie() {
         let mut files = files(bundle);
         files.retain(|(path, _)| !path.ends_with('/'));
         let changes = prop::collection::vec((any::<prop::sample::Index>(), content()), 1..20);
-        proptest!(config(24), |(changes in changes)| {
+        proptest!(config(testing::repeats(6, 24)), |(changes in changes)| {
             for (index, content) in &changes {
                 put(root.path(), &index.get(&files).0, content);
             }
@@ -229,7 +229,7 @@ fn no_content_makes_a_reader_panic_or_json_lie() {
 #[test]
 fn the_same_junk_in_every_file_is_survived() {
     let root = unpack("firecracker-epyc.txt");
-    proptest!(config(8), |(junk in content())| {
+    proptest!(config(testing::repeats(4, 8)), |(junk in content())| {
         for (path, _) in files("firecracker-epyc.txt") {
             put(root.path(), &path, &junk);
         }

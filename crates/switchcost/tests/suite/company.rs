@@ -6,19 +6,19 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, allowed_cpus, lines_of, wait_for};
+use crate::common::{Home, allowed_cpus, lines_of};
+use model::noise::NOISY_DISTURBED;
 use rustix::process::{Pid, getsid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
+use testing::{Need, skip, wait_for};
 
-/// A shell that never rests, under a name of its own.
+/// A shell that never rests, under a name that no other test's has: tasks are told by their names.
 struct Busy(Child);
 
 impl Busy {
-    const NAME: &str = "busy-neighbour";
-
-    fn on(home: &Home, cpu: u32) -> Self {
-        let program = home.path().join(Self::NAME);
+    fn on(home: &Home, cpu: u32, name: &str) -> Self {
+        let program = home.path().join(name);
         symlink("/bin/sh", &program).expect("a link to the shell");
         // What the shell is called goes by the link, what it does by its first argument.
         let mut command = Command::new(&program);
@@ -29,8 +29,8 @@ impl Busy {
         let pid = Pid::from_raw(busy.pid() as i32);
         sched_setaffinity(pid, &cpus).expect("a CPU that is allowed");
         wait_for("the shell's own name", || {
-            let name = fs::read_to_string(format!("/proc/{}/comm", busy.pid())).ok()?;
-            (name.trim_end() == Self::NAME).then_some(())
+            let own = fs::read_to_string(format!("/proc/{}/comm", busy.pid())).ok()?;
+            (own.trim_end() == name).then_some(())
         });
         busy
     }
@@ -51,59 +51,94 @@ fn company_lines(file: &std::path::Path) -> Vec<Value> {
     lines_of(file).iter().filter_map(|line| line.get("company").cloned()).collect()
 }
 
+/// How often a run is made again until its neighbour, whom others may keep from the CPU, had enough
+/// of it.
+const ATTEMPTS: usize = 20;
+
 #[test]
 fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
-    let home = Home::new();
+    const NAME: &str = "busy-and-found";
     let cpu = *allowed_cpus().last().expect("a CPU");
-    let busy = Busy::on(&home, cpu);
+    let neighbours = Home::new();
+    let busy = Busy::on(&neighbours, cpu, NAME);
     let placement = cpu.to_string();
-    let args = ["--members", "2", "--rounds", "3", "--laps", "5000", "--placement", &placement];
-    let said = home.measure(&args);
-    let record = home.run(&["runs", "export", "last"]).json();
-    Schema::of("record").assert_holds(&record);
+    let args = ["--members", "2", "--rounds", "2", "--laps", "5000", "--placement", &placement];
     let schema = Schema::of("run-line");
-    lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
-    let company = &record["company"];
-    assert_eq!(company["cpus"], serde_json::json!([cpu]));
-    let tasks = company["tasks"].as_array().expect("tasks");
-    let found = tasks.iter().find(|task| task["pid"] == busy.pid()).expect("the busy process");
-    assert_eq!((&found["name"], &found["cpu"]), (&Busy::NAME.into(), &cpu.into()), "{company}");
-    assert_eq!((&found["on"], &found["kernel"]), (&"measured".into(), &false.into()));
-    assert!(found["cpu_ns"].as_u64().is_some_and(|ns| ns > 0), "{company}");
-    let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
-    assert!(line.is_some_and(|line| line.contains(Busy::NAME)), "{}", said.out);
-    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
+    let mut was_found = false;
+    let mut is_told = || {
+        let home = Home::new();
+        let said = home.measure(&args);
+        let record = home.run(&["runs", "export", "last"]).json();
+        Schema::of("record").assert_holds(&record);
+        lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
+        assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
+        let company = &record["company"];
+        assert_eq!(company["cpus"], serde_json::json!([cpu]));
+        let tasks = company["tasks"].as_array().expect("tasks");
+        let Some(found) = tasks.iter().find(|task| task["pid"] == busy.pid()) else { return false };
+        assert_eq!((&found["name"], &found["cpu"]), (&NAME.into(), &cpu.into()), "{company}");
+        assert_eq!((&found["on"], &found["kernel"]), (&"measured".into(), &false.into()));
+        let ns = |of: &Value, name: &str| of[name].as_u64().expect("nanoseconds");
+        let own_ns = ns(found, "cpu_ns");
+        assert!(own_ns > 0, "{company}");
+        was_found = true;
+        // Who had a share of it and was among the first is told.
+        let ahead = tasks.iter().filter(|task| ns(task, "cpu_ns") > own_ns).count();
+        let is_told = own_ns * 50 >= ns(company, "elapsed_ns") && ahead < 5;
+        let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
+        let has_name = line.is_some_and(|line| line.contains(NAME));
+        assert!(has_name || !is_told, "{}", said.out);
+        is_told
+    };
+    let was_told = (0..ATTEMPTS).any(|_| is_told());
+    assert!(was_found, "in {ATTEMPTS} runs it had no time of the CPU");
+    if !was_told {
+        skip(Need::Quiet, "others had the CPU instead of the neighbour");
+    }
 }
 
 #[test]
 fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
-    let home = Home::new();
+    const NAME: &str = "busy-in-slices";
     let cpu = *allowed_cpus().last().expect("a CPU");
-    let busy = Busy::on(&home, cpu);
-    // Half a second of the ring: a neighbour that never rests has turns in it.
+    let neighbours = Home::new();
+    let busy = Busy::on(&neighbours, cpu, NAME);
     let placement = cpu.to_string();
-    let args = ["--members", "2", "--rounds", "8", "--laps", "20000", "--placement", &placement];
-    let said = home.measure(&args);
-    let record = home.run(&["runs", "export", "last"]).json();
-    let mut shared = 0;
-    for sample in lines_of(&home.run_file()).iter().filter_map(|line| line.get("sample")) {
-        let times = |name: &str| -> Vec<u64> {
-            let all = sample["slices"][name].as_array().expect("times");
-            all.iter().map(|ns| ns.as_u64().expect("a time")).collect()
-        };
-        let (elapsed_ns, cpu_ns) = (times("elapsed_ns"), times("cpu_ns"));
-        assert_eq!(elapsed_ns.len(), cpu_ns.len(), "{sample}");
-        let is_shared = |(all, own): &(&u64, &u64)| model::ring::is_alone(**all, **own);
-        shared += elapsed_ns.iter().zip(&cpu_ns).filter(|both| !is_shared(both)).count();
+    let args = ["--members", "2", "--rounds", "2", "--laps", "5000", "--placement", &placement];
+    let mut all_shared = 0;
+    let mut is_told = || {
+        let home = Home::new();
+        let said = home.measure(&args);
+        let record = home.run(&["runs", "export", "last"]).json();
+        let (mut shared, mut slices) = (0, 0);
+        for sample in lines_of(&home.run_file()).iter().filter_map(|line| line.get("sample")) {
+            let times = |name: &str| -> Vec<u64> {
+                let all = sample["slices"][name].as_array().expect("times");
+                all.iter().map(|ns| ns.as_u64().expect("a time")).collect()
+            };
+            let (elapsed_ns, cpu_ns) = (times("elapsed_ns"), times("cpu_ns"));
+            assert_eq!(elapsed_ns.len(), cpu_ns.len(), "{sample}");
+            let is_shared = |(all, own): &(&u64, &u64)| !model::ring::is_alone(**all, **own);
+            shared += elapsed_ns.iter().zip(&cpu_ns).filter(is_shared).count();
+            slices += elapsed_ns.len();
+        }
+        all_shared += shared;
+        // It counts those beside them, too.
+        let share = record["noise"]["not_alone_share"].as_f64().unwrap_or(0.0);
+        assert!(share > 0.0 || shared * 10 < slices, "{shared}: {}", record["noise"]);
+        if share <= NOISY_DISTURBED {
+            return false;
+        }
+        assert_ne!(record["noise"]["level"], "quiet", "{}", record["noise"]);
+        assert!(said.out.contains("other tasks shared the CPU"), "{}", said.out);
+        // By default too, unless others had more of the CPU.
+        home.run(&["runs", "show", "last"]).out.contains(NAME)
+    };
+    let was_told = (0..ATTEMPTS).any(|_| is_told());
+    assert!(all_shared > 0, "no slice was shared");
+    if !was_told {
+        skip(Need::Quiet, "others had the CPU instead of the neighbour");
     }
-    assert!(shared > 0, "no slice was shared");
-    let share = record["noise"]["not_alone_share"].as_f64();
-    assert!(share.is_some_and(|share| share > 0.0), "{}", record["noise"]);
-    assert_ne!(record["noise"]["level"], "quiet", "{}", record["noise"]);
-    // By default too.
-    let shown = home.run(&["runs", "show", "last"]).out;
-    assert!(shown.contains(Busy::NAME), "{shown}");
-    assert!(said.out.contains("other tasks shared the CPU"), "{}", said.out);
     drop(busy);
 }
 
@@ -111,7 +146,10 @@ fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
 fn workers_run_in_a_session_of_their_own() {
     let home = Home::new();
     let mut program = home.start(&["ring", "--members", "2", "--laps", "10000000"]);
-    let worker = home.wait_for_worker(program.id(), 2);
+    // It is called a worker once it runs the program: the session is made before.
+    let worker = wait_for("a worker", || {
+        home.processes().into_iter().find(|p| p.is_worker && p.parent == program.id() as i32)
+    });
     assert_eq!(getsid(Pid::from_raw(worker.pid)).expect("its session").as_raw_pid(), worker.pid);
     program.kill().and_then(|()| program.wait()).expect("its end");
     home.wait_until_alone();
@@ -120,7 +158,7 @@ fn workers_run_in_a_session_of_their_own() {
 #[test]
 fn every_instrument_has_it_and_sessions_are_summed() {
     let ring = ["ring", "--verbose", "--wide", "--members", "2", "--laps", "200"];
-    let overhead = ["clock", "overhead", "--trials", "100"];
+    let overhead = ["clock", "overhead", "--calls", "monotonic,times", "--trials", "100"];
     let response = ["response", "--only", "system-calls"];
     for args in [&ring[..], &overhead, &response] {
         let home = Home::new();

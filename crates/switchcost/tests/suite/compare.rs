@@ -245,20 +245,22 @@ fn runs_without_reference_quanta_are_inconclusive() {
 /// itself.
 #[test]
 fn runs_of_every_instrument_are_compared() {
-    // However busy the machine is, all rounds are done.
-    let few = ["--rounds", "5", "--budget", "600s"];
-    for (args, of) in [
+    for (args, rounds, of) in [
         (
-            &["cost", "--array", "4K", "--stride", "64", "--laps", "50"][..],
+            &["cost", "--array", "4K", "--walk", "whole", "--laps", "5"][..],
+            2,
             "ns_per_switch_above_solo",
         ),
-        (&["response", "--only", "system-calls,links"], "trial_ns"),
-        (&["clock", "overhead", "--trials", "50"], "trial_ns"),
-        (&["clock", "primes", "--primes", "100,300", "--trials", "7"], "trial_ns"),
+        // Pairs of rings by every link: more rounds would take long, and say no more.
+        (&["response", "--only", "system-calls,links"], 1, "trial_ns"),
+        (&["clock", "overhead", "--calls", "monotonic,times", "--trials", "50"], 5, "trial_ns"),
+        (&["clock", "primes", "--primes", "100,300", "--trials", "7"], 5, "trial_ns"),
     ] {
         let home = Home::new();
+        let each = rounds.to_string();
         for _ in 0..2 {
-            let said = home.run(&[args, &few].concat());
+            // However busy the machine is, all rounds are done.
+            let said = home.run(&[args, &["--rounds", &each, "--budget", "600s"]].concat());
             assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
         }
         let files: Vec<_> =
@@ -271,7 +273,8 @@ fn runs_of_every_instrument_are_compared() {
         let planned = lines_of(&home.run_files()[0])[0]["header"]["plan"]["cases"].clone();
         assert_eq!(planned.as_array().map(Vec::len), Some(changes.len()), "{args:?}");
         for change in changes {
-            assert_eq!((&change["base_rounds"], &change["new_rounds"]), (&5.into(), &5.into()));
+            let of_both = (&change["base_rounds"], &change["new_rounds"]);
+            assert_eq!(of_both, (&rounds.into(), &rounds.into()), "{args:?}");
         }
         let table = compared(&home, &[one, other]);
         let title = changes[0]["title"].as_str().expect("a title");

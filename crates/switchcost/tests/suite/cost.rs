@@ -3,9 +3,12 @@
 use std::fs;
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip};
+use crate::common::{Home, PROGRAM, Said, allowed_cpus};
 use serde_json::Value;
+use testing::{Need, lacks};
 
+/// Few laps: the rings of 64 that yield, which every run has, take their time for each where others
+/// want the CPU.
 const GRID: [&str; 9] = [
     "cost",
     "--array",
@@ -13,7 +16,7 @@ const GRID: [&str; 9] = [
     "--stride",
     "64",
     "--laps",
-    "100",
+    "20",
     "--budget=60s",
     "--walk=whole,chase",
 ];
@@ -37,7 +40,7 @@ fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
     assert_eq!(chases, 2 * 2 * 2);
     for row in by_pipe {
         assert_eq!(row.text("experiment"), "cost");
-        assert_eq!((row.number("members"), row.number("hops")), (2, 200));
+        assert_eq!((row.number("members"), row.number("hops")), (2, 40));
         assert!(row.switches() * 100 >= row.number("hops") * 95, "{row:?}");
     }
     let of = |bytes: &str| rows.rows.iter().filter(|r| r.text("work_bytes") == bytes).count();
@@ -72,7 +75,12 @@ fn each_worker_measures_the_ring_between_the_solos_of_its_members() {
 
 #[test]
 fn the_record_has_all_three_costs_and_follows_its_schema() {
-    let record = cost(&Home::new(), &["--rounds", "8", "--json", "-"]).json();
+    // So many rounds as an interval takes.
+    let bounds = ["--walk", "whole", "--laps", "5", "--rounds", "8", "--budget", "60s"];
+    let args = [&["cost", "--array", "1K,4K", "--json", "-"], &bounds[..]].concat();
+    let said = Home::new().run(&args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let record = said.json();
     let found = &record["cost"];
     assert_eq!(found["direct"].as_array().map(Vec::len), Some(1));
     let is_figure = |figure: &Value| {
@@ -124,8 +132,8 @@ fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
 
 #[test]
 fn what_was_granted_of_the_setting_is_printed() {
-    if allowed_cpus().len() < 2 {
-        return skip("every CPU that this program may use");
+    if lacks([Need::TwoCpus]) {
+        return;
     }
     let said = cost(&Home::new(), &["--rounds", "1", "--verbose"]);
     let granted = said.out.contains("note: granted: policy fifo at priority ");
@@ -136,8 +144,8 @@ fn what_was_granted_of_the_setting_is_printed() {
 
 #[test]
 fn without_the_privilege_the_policy_is_the_normal_one_and_that_is_said() {
-    if !is_root() || !has("setpriv") || allowed_cpus().len() < 2 {
-        return skip("privileges cannot be dropped here");
+    if lacks([Need::Root, Need::TwoCpus, Need::Program("setpriv")]) {
+        return;
     }
     let home = Home::new();
     let mut command = home.command("setpriv");
@@ -150,8 +158,8 @@ fn without_the_privilege_the_policy_is_the_normal_one_and_that_is_said() {
 
 #[test]
 fn on_one_cpu_there_is_no_realtime_ring() {
-    if !has("taskset") {
-        return skip("no taskset");
+    if lacks([Need::Program("taskset")]) {
+        return;
     }
     let home = Home::new();
     let cpu = allowed_cpus()[0].to_string();
@@ -169,7 +177,7 @@ fn on_one_cpu_there_is_no_realtime_ring() {
 #[test]
 fn pages_are_touched_by_one_line_each_and_recorded_so() {
     let tlb =
-        ["cost", "--tlb", "--array", "16K,32K", "--rounds", "1", "--laps", "50", "--json", "-"];
+        ["cost", "--tlb", "--array", "16K,32K", "--rounds", "1", "--laps", "5", "--json", "-"];
     let record = Home::new().run(&tlb).json();
     let work = &record["cost"]["curves"][0]["work"];
     assert_eq!((&work["walk"], &work["stride_bytes"]), (&"sparse".into(), &4096.into()));
@@ -190,7 +198,7 @@ fn larger_rings_have_curves_of_their_own() {
 #[test]
 fn members_are_rows_of_one_table() {
     let args = ["--tlb", "--op", "read", "--array", "16K", "--members", "2..5"];
-    let said = Home::new().run(&[&["cost", "--rounds", "1", "--laps", "50"], &args[..]].concat());
+    let said = Home::new().run(&[&["cost", "--rounds", "1", "--laps", "5"], &args[..]].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.out.matches("ns/switch").count(), 1, "{}", said.out);
     let rows = said.out.lines().skip_while(|line| !line.contains("ns/switch")).skip(2);

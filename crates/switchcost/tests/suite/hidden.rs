@@ -14,10 +14,11 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use testing::{repeats, wait_for};
 
-use crate::common::{Home, PROGRAM, wait_for};
+use crate::common::{Home, PROGRAM};
 
-/// Messages of each kind.
+/// Messages of each kind in the nightly tier; else the first ones of these.
 const MESSAGES: usize = 300;
 /// Address space of a process, in KiB: what it maps by mistake must not be the machine's memory.
 const MEMORY: &str = "ulimit -v 1500000; exec \"$0\" \"$@\"";
@@ -46,23 +47,20 @@ fn start(home: &Home, args: &[&str]) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sh(1) starts")
 }
 
-/// Waits for the end, and for no longer than some seconds. No panic, no signal but that of a
-/// deadline.
+/// Waits for the end, but not of what was told to go on for hours: that is ended. No panic, no
+/// signal but that and the one of a deadline.
 fn assert_no_crash(mut child: Child, what: &dyn Fn() -> String) {
-    let patience = Instant::now() + Duration::from_secs(2);
+    let patience = Instant::now() + Duration::from_millis(repeats(400, 2000));
     let pid = child.id();
     drop(child.stdin.take());
-    let handle = std::cell::RefCell::new(child);
     let status = wait_for("its end", || {
-        let mut child = handle.borrow_mut();
         if Instant::now() > patience {
             let _ = child.kill();
         }
         child.try_wait().expect("its status")
     });
     let mut said = String::new();
-    let errors = handle.borrow_mut().stderr.take();
-    let _ = errors.expect("a pipe").read_to_string(&mut said);
+    let _ = child.stderr.take().expect("a pipe").read_to_string(&mut said);
     let ends = [Signal::KILL, Signal::ALARM].map(Signal::as_raw);
     let is_own = status.signal().is_none_or(|signal| ends.contains(&signal));
     assert!(is_own && status.code() != Some(101), "{pid}: {status}: {said}: {}", what());
@@ -109,7 +107,7 @@ fn a_worker_bounds_what_it_is_told() {
         .iter()
         .map(|trial| json!({"trial": {"trial": trial, "cpu": cpu, "policy": "other"}}));
     let cases: Vec<Value> = std::iter::repeat_n(json!({"ring": ring}), 6).chain(all).collect();
-    for number in 0..MESSAGES {
+    for number in 0..repeats(60, MESSAGES) {
         let case = cases[number % cases.len()].clone();
         let mut message = json!({"case_number": 0, "case": case, "round": 0, "batching": batchings[number % 2],
             "unshared_ratio": 1.0});
@@ -132,7 +130,7 @@ fn keep_over_exec(descriptor: BorrowedFd<'_>) -> i32 {
 fn a_launcher_bounds_what_it_is_told() {
     let (home, mut random) = (Home::new(), Random(2));
     let sound: Vec<u64> = vec![2, 1, 2, 1, 1];
-    for number in 0..MESSAGES {
+    for number in 0..repeats(100, MESSAGES) {
         let mut head = sound.clone();
         let mut texts = b"/bin/true\0true\0x\0/bin/true\0true\0".to_vec();
         match number % 4 {

@@ -3,15 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Home, Said, order_of, skip};
+use crate::common::stored::measured;
+use crate::common::{Home, PROGRAM, Said, order_of};
 use rustix::process::{Pid, Signal, kill_process};
+use testing::{Need, skip};
 
 /// As little as can be: a round of everything.
-fn measure(home: &Home, more: &[&str]) -> Said {
-    let report = home.path().join("report.html");
-    let report = report.to_str().expect("a path");
-    home.run(&[&["measure", "--budget", "1s", "--report", report], more].concat())
-}
+const SMALL: [&str; 3] = ["measure", "--budget", "1ms"];
 
 fn experiments(home: &Home) -> Vec<String> {
     let mut all: Vec<String> = home
@@ -32,7 +30,9 @@ fn experiments(home: &Home) -> Vec<String> {
 #[test]
 fn everything_is_measured_stored_and_told() {
     let home = Home::new();
-    let said = measure(&home, &["--verbose"]);
+    let report = home.path().join("report.html");
+    let to = report.to_str().expect("a path");
+    let said = home.run(&[&SMALL[..], &["--verbose", "--report", to]].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(experiments(&home), ["clock-overhead", "cost", "response", "ring"]);
     let lines: Vec<&str> = said.out.lines().collect();
@@ -46,7 +46,6 @@ fn everything_is_measured_stored_and_told() {
     for file in home.run_files() {
         assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
     }
-    let report = home.path().join("report.html");
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
     let report = fs::read_to_string(report).expect("a report");
     let lead = lines[0].split('(').next().expect("a start");
@@ -55,11 +54,11 @@ fn everything_is_measured_stored_and_told() {
 
 #[test]
 fn quiet_says_nothing_and_writes_everything() {
-    let home = Home::new();
-    let said = measure(&home, &["--quiet"]);
+    let measured = measured();
+    let said = &measured.said;
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
-    assert_eq!(home.run_files().len(), 4);
-    assert!(home.path().join("report.html").exists());
+    assert_eq!(measured.runs.len(), 4);
+    assert!(measured.report.trim_end().ends_with("</html>"));
 }
 
 #[test]
@@ -78,54 +77,45 @@ fn ctrl_c_leaves_what_was_measured_so_far() {
     assert!(report.exists(), "{}", said.out);
 }
 
+/// Where the report goes to standard output, too.
 #[test]
-fn the_report_on_standard_output_leaves_the_summary_to_standard_error() {
+fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
     let home = Home::new();
-    let said = home.run(&["measure", "--budget", "1s", "--output", "-"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    // A file where the folder of all runs would be.
+    fs::write(home.path().join("switchcost"), "").expect("a file");
+    let said = home.run(&[&SMALL[..], &["--output", "-"]].concat());
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
+    assert_eq!(lines.count(), 4, "{}", said.err);
+    assert!(!said.err.contains("run file: "), "{}", said.err);
+    // The summary is left to standard error.
     assert!(said.out.starts_with("<!doctype html>") || said.out.starts_with("<!DOCTYPE html>"));
     assert!(said.out.trim_end().ends_with("</html>"));
     assert!(said.err.contains("switch costs "), "{}", said.err);
     assert!(!said.err.contains("report: "), "there is no file to name: {}", said.err);
 }
 
-#[test]
-fn a_report_that_cannot_be_written_costs_nothing_else() {
-    if !Path::new("/dev/full").exists() {
-        return skip("/dev/full is not there");
-    }
-    let home = Home::new();
-    let said = home.run(&["measure", "--budget", "1s", "--output", "/dev/full"]);
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.error().contains("the report is not written"), "{}", said.err);
-    assert!(said.err.contains("/dev/full"), "{}", said.err);
-    assert!(said.out.contains("switch costs "), "{}", said.out);
-    assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
-    assert_eq!(home.run_files().len(), 4);
-}
-
-#[test]
-fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
-    let home = Home::new();
-    // A file where the folder of all runs would be.
-    fs::write(home.path().join("switchcost"), "").expect("a file");
-    let said = measure(&home, &[]);
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
-    assert_eq!(lines.count(), 4, "{}", said.err);
-    assert!(said.out.contains("switch costs "), "{}", said.out);
-    assert!(!said.out.contains("run file: "), "{}", said.out);
-    assert!(home.path().join("report.html").exists());
-}
-
+/// A report that cannot be written costs nothing else.
 #[test]
 fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
     let home = Home::new();
     let here = home.path().join("here");
     fs::create_dir(&here).expect("a folder");
-    let mut program = home.command(crate::common::PROGRAM);
-    let said = Said::of(program.current_dir(&here).args(["measure", "--budget", "1s"]));
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let mut program = home.command(PROGRAM);
+    program.current_dir(&here).args(SMALL);
+    let is_full = Path::new("/dev/full").exists();
+    match is_full {
+        true => {
+            program.args(["--output", "/dev/full"]);
+        }
+        false => skip(Need::Hardware("/dev/full"), "a report that cannot be written"),
+    }
+    let said = Said::of(&mut program);
+    assert_eq!(said.code, Some(i32::from(is_full)), "{}", said.err);
+    if is_full {
+        assert!(said.error().contains("the report is not written"), "{}", said.err);
+        assert!(said.err.contains("/dev/full"), "{}", said.err);
+    }
     assert!(said.out.contains("switch costs "), "{}", said.out);
     for line in said.out.lines() {
         assert!(line.chars().count() <= 80 && line == line.trim_end(), "{line:?}");
@@ -133,9 +123,11 @@ fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
     for what in ["switch, 2 processes", "getuid", "reading time-stamp", "wake-up, idle CPU"] {
         assert!(said.out.contains(what), "{what}: {}", said.out);
     }
-    assert!(!said.out.contains("run file: ") && !said.out.contains("report: "), "{}", said.out);
+    assert!(!said.out.contains("run file: "), "{}", said.out);
+    assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
     assert_eq!(fs::read_dir(&here).expect("a folder").count(), 0, "something was written");
     // Its plans keep their budgets: what one took too much, the others would lack.
+    assert_eq!(home.run_files().len(), 4);
     for file in home.run_files() {
         let header = &crate::common::lines_of(&file)[0]["header"];
         assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{file:?}");

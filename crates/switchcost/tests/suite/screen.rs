@@ -36,15 +36,24 @@ fn rings_fit_eighty_columns() {
 #[test]
 fn costs_fit_eighty_columns() {
     let home = Home::new();
-    let args = [&["cost", "--array", "1K,64K"], &SMALL[..]].concat();
+    // Its rings of 64 that yield take their time for a lap.
+    let bounds = ["--rounds", "2", "--laps", "10", "--budget", "60s"];
+    let args = [&["cost", "--array", "1K,64K"], &bounds[..]].concat();
     assert_fits(&home.run(&args), &args);
 }
 
 #[test]
 fn clocks_fit_eighty_columns() {
     let home = Home::new();
-    for clock in ["overhead", "primes", "malloc", "sampling"] {
-        let args = ["clock", clock, "--rounds", "2", "--budget", "60s"];
+    // As wide as by default, as both ends of the default are there.
+    let ends = "100,1000,5000";
+    for args in [
+        &["overhead", "--trials", "20"][..],
+        &["primes", "--primes", ends, "--trials", "5"],
+        &["malloc", "--sizes", ends, "--trials", "20"],
+        &["sampling", "--duration", "100ms"],
+    ] {
+        let args = [&["clock"], args, &["--rounds", "2", "--budget", "60s"]].concat();
         assert_fits(&home.run(&args), &args);
     }
 }
@@ -53,7 +62,7 @@ fn clocks_fit_eighty_columns() {
 fn responses_fit_eighty_columns() {
     let home = Home::new();
     for only in ["system-calls", "signals", "links", "wakeup", "interrupts", "signals,wakeup"] {
-        let args = ["response", "--only", only, "--rounds", "2", "--budget", "60s"];
+        let args = ["response", "--only", only, "--rounds", "1", "--budget", "60s"];
         assert_fits(&home.run(&args), &args);
     }
 }

@@ -1,6 +1,7 @@
 //! What a test says that is known of the CPU it runs on: in the table, seen before, or never seen.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use model::run::Run;
 use model::speed::cpu_key;
@@ -29,9 +30,13 @@ pub fn cpu_of(home: &Home) -> Option<String> {
 
 /// The CPU that a ring is measured on here.
 pub fn cpu() -> Option<String> {
-    let home = Home::new();
-    home.measure(&["--members", "2", "--rounds", "1", "--laps", "9", "--placement", "same"]);
-    cpu_of(&home)
+    static CPU: OnceLock<Option<String>> = OnceLock::new();
+    let measure = || {
+        let home = Home::new();
+        home.measure(&["--members", "2", "--rounds", "1", "--laps", "9", "--placement", "same"]);
+        cpu_of(&home)
+    };
+    CPU.get_or_init(measure).clone()
 }
 
 impl Home {

@@ -1,13 +1,46 @@
-//! A run file of another time, and copies of it with other figures.
+//! A run file of another time, and copies of it with other figures; and the runs of one `measure`,
+//! which take a while.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::Home;
+use super::speed::{Known, cpu};
+use super::{Home, Said};
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
 pub const RUN: &str = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
+
+/// What `switchcost measure --quiet` left, of a CPU that nobody had measured.
+pub struct Measured {
+    pub said: Said,
+    /// Names and contents of its run files.
+    pub runs: Vec<(String, String)>,
+    /// Empty where there is none.
+    pub report: String,
+}
+
+/// As little as `measure` does: the first round of each experiment, which is finished whatever the
+/// budget. Measured once for all tests that read it.
+pub fn measured() -> &'static Measured {
+    static MEASURED: OnceLock<Measured> = OnceLock::new();
+    MEASURED.get_or_init(|| {
+        let home = Home::new();
+        if let Some(cpu) = cpu() {
+            home.know(&cpu, Known::Never);
+        }
+        let report = home.path().join("report.html");
+        let to = report.to_str().expect("a path in UTF-8");
+        let said = home.run(&["measure", "--budget", "1ms", "--quiet", "--report", to]);
+        let name = |path: &std::path::Path| {
+            path.file_name().expect("a name").to_string_lossy().into_owned()
+        };
+        let text = |path: &std::path::Path| fs::read_to_string(path).expect("a run file");
+        let runs = home.run_files().iter().map(|file| (name(file), text(file))).collect();
+        Measured { said, runs, report: fs::read_to_string(report).unwrap_or_default() }
+    })
+}
 
 /// That run in a file of the home, with `change` made to each line; gives its path.
 pub fn stored_run(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {

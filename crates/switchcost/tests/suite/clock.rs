@@ -1,8 +1,9 @@
 //! `switchcost clock`: counts that are laws, and files that say what the table says.
 
 use crate::common::schema::Schema;
-use crate::common::{Home, Said, lines_of, skip};
+use crate::common::{Home, Said, lines_of};
 use serde_json::Value;
+use testing::{Need, skip, wait_for};
 
 /// Rounds and trials that make a short run of known size.
 const ROUNDS: u64 = 2;
@@ -124,25 +125,41 @@ fn primes_are_timed_as_often_by_each_way() {
 
 #[test]
 fn malloc_counts_what_the_allocator_asks_of_the_kernel() {
-    let home = Home::new();
-    // glibc maps each block from 128 KiB on by itself, and unmaps it when it is freed (mallopt(3)).
-    let said = clock(&home, &["malloc", "--sizes", "64,200000", "--trials", "16"]);
-    let record = assert_kept(&home, &said, "clock-malloc", 2);
-    let [small, large] = [0, 1].map(|case| record["cases"][case]["counts"].clone());
-    for case in record["cases"].as_array().expect("cases") {
-        for quantity in ["malloc_ticks", "free_ticks", "empty_ticks"] {
-            assert_eq!(case["quantities"][quantity]["count"], 16 * ROUNDS, "{case}");
+    let trials = 16 * ROUNDS;
+    let counts = || {
+        let home = Home::new();
+        // glibc maps each block from 128 KiB on by itself, and unmaps it when it is freed
+        // (mallopt(3)).
+        let said = clock(&home, &["malloc", "--sizes", "64,200000", "--trials", "16"]);
+        let record = assert_kept(&home, &said, "clock-malloc", 2);
+        for case in record["cases"].as_array().expect("cases") {
+            for quantity in ["malloc_ticks", "free_ticks", "empty_ticks"] {
+                assert_eq!(case["quantities"][quantity]["count"], trials, "{case}");
+            }
+        }
+        [0, 1].map(|case| record["cases"][case]["counts"].clone())
+    };
+    // That they are slow, and why, is seen; of some it may hide behind stolen time.
+    let mut is_seen = false;
+    for _ in 0..10 {
+        let [small, large] = counts();
+        if small.get("brk_calls").is_none() {
+            return skip(Need::Ptrace, "calls of the kernel are not counted");
+        }
+        if cfg!(not(target_env = "gnu")) {
+            return;
+        }
+        assert_eq!(small["mmap_calls"], 0, "{small}");
+        assert_eq!(large["mmap_calls"], 2 * trials, "{large}");
+        let seen = large["slow_malloc_mmap"].as_u64().expect("a count");
+        assert!(seen <= trials, "{large}");
+        is_seen = seen >= trials - 4;
+        if is_seen {
+            break;
         }
     }
-    if small.get("brk_calls").is_none() {
-        return skip("a child cannot be traced here (ptrace): calls of the kernel are not counted");
-    }
-    if cfg!(target_env = "gnu") {
-        assert_eq!(small["mmap_calls"], 0, "{small}");
-        assert_eq!(large["mmap_calls"], 2 * 16 * ROUNDS, "{large}");
-        // They are slow, and it is seen why; one may hide behind stolen time.
-        let seen = large["slow_malloc_mmap"].as_u64().expect("a count");
-        assert!((16 * ROUNDS - 4..=16 * ROUNDS).contains(&seen), "{large}");
+    if !is_seen {
+        skip(Need::Quiet, "too much time is stolen for slow calls of malloc to show");
     }
 }
 
@@ -172,30 +189,44 @@ fn another_allocator_is_a_case_of_its_own_or_an_error() {
 
 #[test]
 fn who_sleeps_across_ticks_is_not_seen_by_them() {
-    let home = Home::new();
-    let said = clock(&home, &["sampling", "--duration", "400ms"]);
-    let record = assert_kept(&home, &said, "clock-sampling", 2);
-    let count =
-        |case: usize, name: &str| record["cases"][case]["counts"][name].as_i64().expect("a count");
-    for case in [0, 1] {
-        for process in ["sleeper", "burner"] {
-            for account in ["precise", "threadclock", "getrusage", "true_user"] {
-                let ns = count(case, &format!("{process}_{account}_ns"));
-                assert!(ns > 0, "{process} by {account}: {ns}");
+    // What has a higher priority may push the sleeper into the ticks, for a while.
+    let is_not_seen = |_| {
+        let home = Home::new();
+        let said = clock(&home, &["sampling", "--duration", "200ms"]);
+        let record = assert_kept(&home, &said, "clock-sampling", 2);
+        let count = |case: usize, name: &str| {
+            record["cases"][case]["counts"][name].as_i64().expect("a count")
+        };
+        let lines = lines_of(&home.run_file());
+        for case in [0, 1] {
+            for process in ["sleeper", "burner"] {
+                for account in ["precise", "threadclock", "getrusage", "true_user"] {
+                    let ns = count(case, &format!("{process}_{account}_ns"));
+                    assert!(ns > 0, "{process} by {account}: {ns}");
+                }
             }
+            // Both were on one CPU: together they had no more than passed, but for what they did
+            // before they were told to go.
+            let both = count(case, "sleeper_precise_ns") + count(case, "burner_precise_ns");
+            let of_case = lines.iter().filter_map(|line| line.get("sample"));
+            let of_case = of_case.filter(|sample| sample["case"] == case);
+            let passed: i64 = of_case.filter_map(|sample| sample["elapsed_ns"].as_i64()).sum();
+            assert!(both <= passed + passed / 10, "{both} ns of {passed} ns on one CPU");
         }
-        // Both were on one CPU, for two rounds of 400 ms.
-        let both = count(case, "sleeper_precise_ns") + count(case, "burner_precise_ns");
-        assert!(both < 2 * 1_000_000_000, "{both} ns on one CPU");
+        if record["header"]["plan"]["cases"][0]["policy"] != "fifo" {
+            assert!(said.out.contains("note: the sleeper runs under SCHED_OTHER"), "{}", said.out);
+            return None;
+        }
+        // A law and no timing: what is not running when the tick comes is not counted.
+        let sampled = count(0, "sleeper_ticks_ns");
+        Some(sampled < count(0, "sleeper_precise_ns") / 2)
+    };
+    // None where it has no real-time policy.
+    match (0..10).map(is_not_seen).find(|is_not_seen| *is_not_seen != Some(false)) {
+        Some(Some(_)) => {}
+        Some(None) => skip(Need::RealTime, "the burner may push the sleeper into the ticks"),
+        None => panic!("the ticks saw the sleeper each time"),
     }
-    let policy = &record["header"]["plan"]["cases"][0]["policy"];
-    if policy != "fifo" {
-        assert!(said.out.contains("note: the sleeper runs under SCHED_OTHER"), "{}", said.out);
-        return skip("without a real-time policy the burner may push the sleeper into the ticks");
-    }
-    // A law and no timing: what is not running when the tick comes is not counted.
-    let sampled = count(0, "sleeper_ticks_ns");
-    assert!(sampled < count(0, "sleeper_precise_ns") / 2, "ticks saw {sampled} ns: {}", said.out);
 }
 
 #[test]
@@ -258,9 +289,7 @@ fn what_cannot_be_is_refused_by_name() {
 fn killed_it_leaves_no_process() {
     let home = Home::new();
     let mut child = home.start(&["clock", "sampling", "--duration", "30s"]);
-    crate::common::wait_for("worker and both processes", || {
-        (home.processes().len() >= 4).then_some(())
-    });
+    wait_for("worker and both processes", || (home.processes().len() >= 4).then_some(()));
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");
     home.wait_until_alone();

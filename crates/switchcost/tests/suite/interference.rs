@@ -292,9 +292,8 @@ fn packets_have_a_network_of_their_own_that_ends_with_them() {
     let before = devices();
     let args = ["cost", "--interference", "--sizes", "64K", "--budget", "60s", "--noise", "net"];
     let mut child = home.start(&args);
-    let header = wait_for("a run file", || {
-        Some(lines_of(home.run_files().first()?)[0]["header"].clone())
-    });
+    let header =
+        wait_for("a run file", || Some(lines_of(home.run_files().first()?)[0]["header"].clone()));
     if header["plan"]["cases"][0]["trial"]["wire"] != "veth" {
         let _ = child.kill();
         let _ = child.wait();
@@ -323,8 +322,7 @@ fn packets_without_a_network_of_their_own_say_so() {
         return skip(Need::Namespaces, "no user namespace without networks can be made");
     }
     let bounds = "--sizes 4K --runs 2 --laps 50 --budget 5m --noise net --verbose";
-    let script =
-        format!("{no_networks} && exec {} cost --interference {bounds}", PROGRAM);
+    let script = format!("{no_networks} && exec {} cost --interference {bounds}", PROGRAM);
     let said = Said::of(home.command("unshare").args(["-Ur", "sh", "-c", &script]));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("noise (net by loopback)"), "{}", said.out);

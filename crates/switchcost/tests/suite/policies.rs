@@ -1,33 +1,27 @@
 //! Members run under the policy that was asked for. These tests stand apart as their real-time
 //! rings take the CPU from all others.
 
-use crate::common::{Home, skip, switches_per_hop};
+use crate::common::{Home, switches_per_hop};
+use testing::{Need, skip, wait_for};
 
 const SMALL: [&str; 8] = ["--members", "2,4", "--rounds", "2", "--laps", "200", "--csv", "-"];
 
 /// Asks the kernel under which policy and priority the members run.
 fn assert_policy(name: &str, number: u64, priority: u64) {
     let home = Home::new();
-    let mut child = home.start(&[
-        "ring",
-        "--verbose",
-        "--wide",
-        "--members",
-        "2",
-        "--laps",
-        "100000",
-        "--policy",
-        name,
-    ]);
-    let pid = child.id();
-    let worker = home.wait_for_worker(pid, 2);
-    let ring: Vec<_> = home.processes().into_iter().filter(|p| p.is_worker).collect();
-    assert_eq!(ring.len(), 2, "leader and member: {ring:?}");
-    for member in ring {
-        assert_eq!(member.policy(), (number, priority), "{name}: {member:?} of {worker:?}");
-    }
-    let controller = home.processes().into_iter().find(|p| p.pid == pid as i32);
-    assert_eq!(controller.map(|p| p.policy()), Some((0, 0)), "the controller is none of them");
+    let mut child =
+        home.start(&["ring", "--members", "2", "--laps", "20000", "--policy", name, "--quiet"]);
+    let pid = child.id() as i32;
+    // All at one look: a ring is there for a moment only. A member is born with its leader's policy.
+    let policies = wait_for("leader and member, and the controller", || {
+        let all = home.processes();
+        let leader = all.iter().find(|p| p.is_worker && p.parent == pid)?;
+        let member = all.iter().find(|p| p.is_worker && p.parent == leader.pid)?;
+        let controller = all.iter().find(|p| p.pid == pid)?;
+        Some([leader.try_policy()?, member.try_policy()?, controller.try_policy()?])
+    });
+    let own = (number, priority);
+    assert_eq!(policies, [own, own, (0, 0)], "{name}: the controller is none of them");
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");
 }
@@ -48,7 +42,7 @@ fn assert_realtime(policy: &str, number: u64) {
             .concat();
     let said = Home::new().run(&args);
     if said.code == Some(1) && said.error().contains("CAP_SYS_NICE") {
-        return skip(&format!("policy {policy} is refused here"));
+        return skip(Need::RealTime, format_args!("policy {policy} is refused here"));
     }
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.rows().rows.iter().all(|row| row.text("policy") == policy));

@@ -1,8 +1,9 @@
 //! `switchcost classic sweep`: Sloan's procedure, and what it leaves when it is cut short.
 
 use crate::common::group::Group;
-use crate::common::{Home, PROGRAM, Said, allowed_cpus, skip, wait_for};
+use crate::common::{Home, PROGRAM, Said, allowed_cpus, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
+use testing::{Need, skip};
 
 const SMALL: [&str; 6] = ["classic", "sweep", "--laps", "200", "--counts", "2,3,8"];
 
@@ -67,20 +68,14 @@ fn rows_for_machines_are_all_that_standard_output_gets() {
     assert_eq!(table(&said.err).len(), 3, "the table goes beside it: {}", said.err);
 }
 
-/// In the midst of its second ring, of 64 processes, which goes on for minutes.
-fn midst(home: &Home) -> std::process::Child {
-    let child = home.start(&["classic", "sweep", "--laps", "1000000", "--counts", "64,2"]);
-    wait_for("a pipeline of 64", || (home.processes().len() >= 66).then_some(()));
-    child
-}
-
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let home = Home::new();
-        let laps = ["classic", "sweep", "--laps", "30000", "--counts", "2,3,64"];
+        // The last one has sixty times as much to do as the others together.
+        let laps = ["classic", "sweep", "--laps", "4000", "--counts", "2,3,300"];
         let child = home.start(&laps);
-        wait_for("a pipeline of 64", || (home.processes().len() >= 66).then_some(()));
+        wait_for("a pipeline of 300", || (home.processes().len() >= 302).then_some(()));
         kill_process(Pid::from_child(&child), signal).expect("a living process");
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(code), "{}", said.err);
@@ -94,7 +89,8 @@ fn ctrl_c_keeps_what_was_measured() {
 #[test]
 fn a_killed_sweep_leaves_no_process() {
     let home = Home::new();
-    let mut child = midst(&home);
+    let mut child = home.start(&["classic", "sweep", "--laps", "1000000", "--counts", "64"]);
+    wait_for("a pipeline of 64", || (home.processes().len() >= 66).then_some(()));
     child.kill().expect("a living process");
     child.wait().expect("an end");
     home.wait_until_alone();
@@ -103,7 +99,7 @@ fn a_killed_sweep_leaves_no_process() {
 #[test]
 fn a_ring_that_cannot_be_is_told_and_the_others_are_measured() {
     let Some(group) = Group::with_tasks(30) else {
-        return skip("no control group with a limit on tasks can be made");
+        return skip(Need::ControlGroup, "none can be made");
     };
     let home = Home::new();
     let script = r#"echo $$ > "$GROUP/cgroup.procs" && exec "$0" "$@""#;

@@ -1,7 +1,8 @@
 //! Help, completions, manual: what stands around the measurements.
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, has, skip};
+use crate::common::{Home, PROGRAM, Said};
+use testing::{Need, lacks};
 
 const ESCAPE: char = '\u{1b}';
 
@@ -125,7 +126,7 @@ fn every_schema_that_is_listed_is_printed() {
 fn what_is_no_terminal_gets_no_escapes() {
     let home = Home::new();
     for args in [
-        &["ring", "--members", "2", "--rounds", "1", "--laps", "200"][..],
+        &["ring", "--members", "2", "--rounds", "1", "--laps", "9"][..],
         &["ring", "--bogus"],
         &["ring", "--help"],
         &["runs", "list"],
@@ -147,8 +148,8 @@ fn on_terminal(home: &Home, line: &str, variables: &[(&str, &str)]) -> Said {
 
 #[test]
 fn no_color_means_no_color() {
-    if !has("script") {
-        return skip("script(1) is missing");
+    if lacks([Need::Program("script")]) {
+        return;
     }
     let home = Home::new();
     for line in ["ring --help", "ring --bogus"] {
@@ -160,18 +161,19 @@ fn no_color_means_no_color() {
     assert!(on_terminal(&home, "ring --help", &[]).out.contains(ESCAPE));
 }
 
-const LONG_ENOUGH: &str = "ring --members 2 --rounds 3 --laps 20000";
+/// A state is drawn before each measurement: the first twenty however fast they come.
+const THREE_ROUNDS: &str = "ring --members 2 --rounds 3 --laps 200";
 
 #[test]
 fn on_a_terminal_a_bar_says_what_is_measured_how_well_and_how_long() {
-    if !has("script") {
-        return skip("script(1) is missing");
+    if lacks([Need::Program("script")]) {
+        return;
     }
-    let said = on_terminal(&Home::new(), LONG_ENOUGH, &[]);
+    let said = on_terminal(&Home::new(), THREE_ROUNDS, &[]);
     assert_eq!(said.code, Some(0), "{}", said.out);
     for word in ["round 1, ring of ", "asked 2.5 %, ", "s left, round 2"] {
         assert!(said.out.contains(word), "no {word:?} in {}", said.out);
     }
-    let quiet = on_terminal(&Home::new(), &format!("{LONG_ENOUGH} --quiet"), &[]);
+    let quiet = on_terminal(&Home::new(), "ring --members 2 --rounds 2 --laps 9 --quiet", &[]);
     assert_eq!((quiet.code, &*quiet.out), (Some(0), ""));
 }

@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::common::{Home, skip};
+use crate::common::{Home, seed_of_order};
+use testing::{Need, lacks, skip};
 
 /// Of `switchcost links --json -`: the names of links, and whether they are here.
 fn listed(home: &Home) -> Vec<(String, bool)> {
@@ -40,14 +41,14 @@ fn links_are_listed_with_what_they_need_and_whether_they_are_here() {
 #[test]
 fn ignored_deaths_of_children_are_none_of_its_business() {
     let home = Home::new();
-    if !crate::common::has("env") {
-        return skip("it takes env(1) of coreutils");
+    if lacks([Need::Program("env")]) {
+        return;
     }
     let mut command = home.command("env");
     command.args(["--ignore-signal=CHLD", crate::common::PROGRAM, "links", "--json", "-"]);
     let said = crate::common::Said::of(&mut command);
     if said.err.contains("unrecognized option") {
-        return skip("this env(1) does not ignore signals");
+        return skip(Need::Program("env --ignore-signal"), "this env(1) does not ignore signals");
     }
     let names = |list: serde_json::Value| -> Vec<_> {
         let all = list.as_array().expect("a list").iter();
@@ -59,7 +60,7 @@ fn ignored_deaths_of_children_are_none_of_its_business() {
 #[test]
 fn all_links_are_compared_in_one_table() {
     let home = Home::new();
-    let few = ["--members", "2", "--laps", "300", "--rounds", "1", "--kind", "thread"];
+    let few = ["--members", "2", "--laps", "100", "--rounds", "1", "--kind", "thread"];
     let said = home.measure(&[&["--link", "all"], &few[..]].concat());
     let wanted = listed(&home).into_iter().filter(|(_, available)| *available);
     let rings = |name: String| [(name.clone(), "1".to_string()), (name, "2".to_string())];
@@ -77,7 +78,8 @@ fn all_links_are_compared_in_one_table() {
 fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
     let home = Home::new();
     let args = ["ring", "--link", "coroutine", "--kind", "thread", "--members", "2,3"];
-    let stopping = ["--laps", "3000", "--budget", "5s", "--precision", "99%", "--json", "-"];
+    // Looked at after eight rounds, and after twelve.
+    let stopping = ["--laps", "300", "--rounds", "13", "--precision", "99%", "--json", "-"];
     let said = home.run(&[&args[..], &stopping].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
     let record = said.json();
@@ -88,8 +90,7 @@ fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
         assert!(case["ns_per_hop"]["value"].as_f64().is_some_and(|ns| ns > 0.0), "{case}");
     }
     assert_eq!(record["scaling"].as_array().map(Vec::len), Some(0));
-    // On a quiet machine its hops become precise at once; a cost that is not there would spend the
-    // budget.
+    // On a quiet machine its hops become precise at once; a cost that is not there never would.
     let (reason, noise) = (&record["end"]["reason"], &record["noise"]["level"]);
     assert!(reason == "precise" || noise != "quiet", "{}: {}", record["end"], record["noise"]);
 }
@@ -110,7 +111,7 @@ fn all_leaves_out_with_a_word_what_cannot_be() {
 #[test]
 fn a_list_of_links_is_measured_and_shown_again() {
     let home = Home::new();
-    let few = ["--members", "2,3", "--laps", "300", "--rounds", "2"];
+    let few = ["--members", "2,3", "--laps", "100", "--rounds", "1"];
     let said = home.measure(&[&["--link", "futex,pipe,futex"], &few[..]].concat());
     assert!(said.out.contains("process members by futex, pipe, "), "{}", said.out);
     let names: Vec<String> = said.table().into_iter().map(|row| row[0].clone()).collect();
@@ -143,8 +144,8 @@ fn a_link_that_cannot_be_had_is_refused_with_what_to_do() {
 #[test]
 fn an_ordinary_user_has_the_same_links() {
     let home = Home::new();
-    if !rustix::process::geteuid().is_root() || !crate::common::has("setpriv") {
-        return skip("becoming somebody else needs root and setpriv(1)");
+    if lacks([Need::Root, Need::Program("setpriv")]) {
+        return;
     }
     // Somebody else may not look into the folder that the tests are built in.
     let program = home.path().join("program");
@@ -178,6 +179,8 @@ fn a_killed_controller_leaves_nothing_by_any_link() {
     let temporary = home.path().join("temporary");
     std::fs::create_dir(&temporary).expect("a folder");
     let before = sysv_objects();
+    // The ring of three first: then it is there when all of its processes are.
+    let seed = seed_of_order("3", |sizes| sizes == [3, 1]);
     for (link, _) in listed(&home).into_iter().filter(|(name, here)| *here && name != "coroutine") {
         let mut command = home.command(crate::common::PROGRAM);
         command.env("TMPDIR", &temporary).args([
@@ -186,16 +189,18 @@ fn a_killed_controller_leaves_nothing_by_any_link() {
             "--wide",
             "--members",
             "3",
+            "--seed",
+            &seed,
             "--link",
             &link,
         ]);
         let child = command.args(["--laps", "100000000"]).stderr(Stdio::null()).spawn();
         let mut child = child.expect("the program starts");
-        // The solo ring or the larger one: whichever comes first.
-        crate::common::wait_for("a worker", || {
-            home.processes().iter().any(|p| p.is_worker).then_some(())
+        crate::common::wait_for("a ring of three in the midst of its laps", || {
+            let ring: Vec<_> = home.processes().into_iter().filter(|p| p.is_worker).collect();
+            let ticks: u64 = ring.iter().map(|member| member.cpu_ticks()).sum();
+            (ring.len() == 3 && ticks >= 4).then_some(())
         });
-        std::thread::sleep(std::time::Duration::from_millis(30));
         child.kill().expect("the controller is killed");
         child.wait().expect("the controller has ended");
         home.wait_until_alone();

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::stored::stored_run;
-use crate::common::{Home, PROGRAM, Said, has, is_root, skip};
+use crate::common::{Home, PROGRAM, Said};
+use testing::{Need, lacks, repeats, skip};
 
 /// A home with a run file, its path, and a folder that has nothing but what a test puts there.
 fn home() -> (Home, String, String) {
@@ -63,8 +64,8 @@ fn a_file_that_grows_too_large_leaves_the_old_one() {
 /// A disk of its own, which is smaller than what is written.
 #[test]
 fn a_full_disk_leaves_the_old_file() {
-    if !is_root() || !has("unshare") {
-        return skip("it needs root and unshare, for a disk of its own");
+    if lacks([Need::Root, Need::Program("unshare")]) {
+        return;
     }
     let (home, run, folder) = home();
     let file = format!("{folder}/file");
@@ -78,7 +79,7 @@ fn a_full_disk_leaves_the_old_file() {
                 .env("OUT", &folder),
         );
         if said.code == Some(77) {
-            return skip("no tmpfs can be mounted here");
+            return skip(Need::Namespaces, "no tmpfs can be mounted here");
         }
         assert_eq!((said.code, &*said.out), (Some(1), &*format!("{OLD}file\n")), "{said:?}");
         assert!(said.error().contains("No space left on device (os error 28)"), "{}", said.err);
@@ -93,7 +94,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     let args = ["report", &*run, "--output", &*file];
     assert_eq!(home.run(&args).code, Some(0));
     let whole = fs::metadata(&file).expect("a report").len();
-    for _ in 0..20 {
+    for _ in 0..repeats(5, 20) {
         fs::write(&file, OLD).expect("a file");
         let mut child = home.start(&args);
         while fs::metadata(&file).expect("a report").len() == OLD.len() as u64

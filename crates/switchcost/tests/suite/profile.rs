@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::common::schema::Schema;
-use crate::common::{Home, Said, has, skip, wait_for};
+use crate::common::{Home, Said, has, wait_for};
+use testing::{Need, lacks, skip};
 
 /// A program in C (or C++), compiled.
 fn compiled(home: &Home, compiler: &str, source: &str, flags: &[&str]) -> PathBuf {
@@ -215,8 +216,9 @@ int main(void) {
 
 #[test]
 fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
-    if cfg!(not(target_arch = "x86_64")) {
-        return skip("--calls is for x86-64");
+    // --calls is for x86-64.
+    if lacks([Need::X86]) {
+        return;
     }
     let home = Home::new();
     let program = compiled(&home, "cc", NAMED, &[]);
@@ -233,7 +235,8 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
     let sleeps = counted.iter().find(|of| of["function"] == "nanosleep").unwrap();
     let number = |name: &str| sleeps[name].as_u64().unwrap();
     if profile["launches"][0]["clocks"].to_string().contains("kernel") {
-        return skip("no fast clock of the thread: time off the CPU is not known");
+        let why = "no fast clock of the thread: time off the CPU is not known";
+        return skip(Need::Hardware("fast thread clock"), why);
     }
     // Five sleeps of 20 ms at least.
     assert_eq!(number("switched"), 5);
@@ -243,8 +246,9 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
 
 #[test]
 fn what_the_profiler_calls_itself_may_be_named() {
-    if cfg!(not(target_arch = "x86_64")) {
-        return skip("--calls is for x86-64");
+    // --calls is for x86-64.
+    if lacks([Need::X86]) {
+        return;
     }
     let home = Home::new();
     let source = r#"
@@ -272,8 +276,9 @@ fn what_the_profiler_calls_itself_may_be_named() {
 
 #[test]
 fn a_fork_within_a_call_is_no_call_of_the_child() {
-    if cfg!(not(target_arch = "x86_64")) {
-        return skip("--calls is for x86-64");
+    // --calls is for x86-64.
+    if lacks([Need::X86]) {
+        return;
     }
     let home = Home::new();
     let library = r#"
@@ -302,11 +307,9 @@ fn a_fork_within_a_call_is_no_call_of_the_child() {
 
 #[test]
 fn an_exception_passes_a_named_function() {
-    if cfg!(not(target_arch = "x86_64")) {
-        return skip("--calls is for x86-64");
-    }
-    if !has("g++") {
-        return skip("no g++");
+    // --calls is for x86-64.
+    if lacks([Need::X86, Need::Program("g++")]) {
+        return;
     }
     let home = Home::new();
     let source = r#"

@@ -9,10 +9,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip, wait_for};
-use crate::trace::{can_trace, threads_come_and_go};
+use crate::common::{Home, PROGRAM, Said, allowed_cpus, catches_interrupts, wait_for};
+use crate::trace::{THREADS, can_trace, threads_come_and_go};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use testing::{Need, lacks};
 
 /// A sleeper of known behaviour, ended with the test.
 struct Sleeper(Child);
@@ -128,7 +129,7 @@ fn store_profile_of(
 #[test]
 fn a_shell_that_waits_makes_at_least_that_many_switches() {
     let home = Home::new();
-    let wait = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done; echo done";
+    let wait = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.001; done; echo done";
     let (said, figures) = command(&home, wait);
     assert_eq!((said.code, &*said.out), (Some(0), "done\n"), "{}", said.err);
     // Each sleep waits once, and the shell for each of them.
@@ -203,18 +204,19 @@ fn the_end_is_stamped_when_it_comes_not_when_it_is_seen() {
     let file = home.path().join("figures.json");
     let to = file.to_str().expect("a path in UTF-8");
     let before = Instant::now();
-    let child = home.start(&["cost", "--json", to, "--", "sleep", "0.3"]);
+    let end = home.path().join("end");
+    let script = format!("while [ ! -e {} ]; do sleep 0.01; done; exec sleep 0", end.display());
+    let child = home.start(&["cost", "--json", to, "--", "sh", "-c", &script]);
     let pid = Pid::from_raw(child.id() as i32).expect("a process id");
-    let command = wait_for("the command", || {
-        let runs = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm"));
-        let all = home.processes();
-        all.into_iter().find(|process| runs(process.pid).is_ok_and(|name| name == "sleep\n"))
-    });
+    home.wait_for_command("sleep");
+    let shell = home.processes().into_iter().find(|process| process.name() == Some("sh".into()));
+    let folder = format!("/proc/{}", shell.expect("the command").pid);
     kill_process(pid, Signal::STOP).expect("a signal");
-    let folder = format!("/proc/{}", command.pid);
+    fs::write(end, "").expect("a file");
     wait_for("its end", || (!Path::new(&folder).exists()).then_some(()));
     let most = before.elapsed();
-    sleep(Duration::from_millis(200));
+    // As long again: nobody who sees the end now can take it for one before.
+    sleep(most);
     kill_process(pid, Signal::CONT).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -225,7 +227,7 @@ fn the_end_is_stamped_when_it_comes_not_when_it_is_seen() {
 }
 
 /// A shell whose child does the work.
-const CHILD: &str = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0";
+const CHILD: &str = "sh -c 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done'; exit 0";
 
 #[test]
 fn a_childs_switches_do_not_go_with_the_commands_own_pages() {
@@ -242,21 +244,36 @@ fn a_childs_switches_do_not_go_with_the_commands_own_pages() {
     assert!(text.contains("to know it: switchcost cost --pid PID"), "{text}");
 }
 
+/// Watches longer and longer, until there is what a moment on a slow machine does not have.
+fn longer(watched: impl Fn(&str) -> Value, is_enough: impl Fn(&Value) -> bool) -> Value {
+    let mut all = ["0.2", "1", "5", "25", "125"].into_iter().map(watched);
+    all.find(|figures| is_enough(figures)).expect("enough is seen in two minutes")
+}
+
+fn has_windows(figures: &Value) -> bool {
+    !figures["windows"].as_array().expect("windows").is_empty()
+}
+
 #[test]
 fn a_running_program_is_counted() {
     let home = Home::new();
     let sleeper = Sleeper::start("while :; do sleep 0.01; done");
-    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "1", "--json", "-"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let figures = said.json();
+    let watched = |seconds: &str| {
+        let args = ["cost", "--pid", &sleeper.pid(), "--seconds", seconds, "--json", "-"];
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.json()
+    };
+    // Once for each sleep that it waits for.
+    let enough = |of: &Value| of["voluntary"].as_u64().is_some_and(|count| count >= 3);
+    let figures = longer(watched, enough);
     assert_valid(&figures);
     assert_eq!((&figures["name"], &figures["threads"]), (&"sh".into(), &1.into()));
-    // Once for each sleep that it waits for; a second holds several on any machine.
-    assert!(figures["voluntary"].as_u64().expect("a count") >= 3, "{figures}");
-    if !is_root() {
-        return skip("touched pages are counted for whoever may clear them");
+    // Touched pages are counted for whoever may clear them.
+    if lacks([Need::Root]) {
+        return;
     }
-    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let figures = longer(watched, has_windows);
     let set = &figures["program"]["working_set"];
     assert!(set["low_bytes"].as_u64() <= set["high_bytes"].as_u64(), "{set}");
 }
@@ -264,27 +281,34 @@ fn a_running_program_is_counted() {
 #[test]
 fn threads_that_come_and_go_are_counted_where_tracing_is_permitted() {
     let home = Home::new();
-    let args = ["cost", "--seconds", "1", "--json", "-", "--pid"];
+    let cost = ["cost", "--json", "-", "--seconds"];
     if can_trace() {
-        let (said, threads) = threads_come_and_go(|own| home.run(&[&args[..], &[own]].concat()));
+        let mut looker = home.command(PROGRAM);
+        looker.args(cost).args(["600", "--pid"]);
+        let said = threads_come_and_go(looker);
         let figures = said.json();
         assert_valid(&figures);
         assert_eq!(figures["counted_by"], "tracepoints", "{figures}");
-        let voluntary = figures["voluntary"].as_f64().expect("a count");
-        assert!(voluntary > threads, "{threads}: {figures}");
+        // Two switches each: when it sleeps and when it ends.
+        let voluntary = figures["voluntary"].as_u64().expect("a count");
+        assert!(voluntary >= u64::from(2 * THREADS), "{figures}");
         assert!(figures["yields"].is_u64() && figures["migrations"].is_u64(), "{figures}");
         let text = unwrapped(&said.err);
         assert!(text.contains("counted by kernel tracepoints"), "{text}");
         let notices = figures["notices"].to_string();
         assert!(!notices.contains("threads ended"), "{notices}");
     }
-    if !is_root() || !has("setpriv") {
-        return skip("needs root and setpriv(1)");
+    if lacks([Need::Root, Need::Program("setpriv")]) {
+        return;
     }
-    let (said, _) = threads_come_and_go(|own| {
-        let mut without = home.command("setpriv");
-        Said::of(without.args(["--bounding-set=-all", PROGRAM]).args(args).arg(own))
-    });
+    let mut without = home.command("setpriv");
+    let own = std::process::id().to_string();
+    without.args(["--bounding-set=-all", PROGRAM]).args(cost).args(["0.2", "--pid", &own]);
+    let mut child = without.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("setpriv");
+    while child.try_wait().expect("a child").is_none() {
+        std::thread::spawn(|| sleep(Duration::from_micros(10))).join().expect("a thread");
+    }
+    let said = Said::at_end(child);
     let figures = said.json();
     assert_valid(&figures);
     assert_eq!(figures["counted_by"], "proc", "{figures}");
@@ -297,14 +321,19 @@ fn orphans_are_counted_where_tracing_is_permitted() {
     let home = Home::new();
     // Nobody waits for the one that sleeps a hundred times, but all of it is within the command's
     // time.
-    let script = "(sh -c 'for i in $(seq 100); do sleep 0.001; done' &) ; sleep 1";
+    let end = home.path().join("end").display().to_string();
+    let script = format!(
+        "mkfifo {end}; (sh -c 'for i in $(seq 100); do sleep 0.001; done; echo > {end}' &); read x \
+         < {end}; rm {end}"
+    );
+    let script = &*script;
     if can_trace() {
         let (_, figures) = command(&home, script);
         assert_eq!(figures["counted_by"], "tracepoints", "{figures}");
         assert!(figures["voluntary"].as_u64().expect("a count") > 200, "{figures}");
     }
-    if !is_root() || !has("setpriv") {
-        return skip("needs root and setpriv(1)");
+    if lacks([Need::Root, Need::Program("setpriv")]) {
+        return;
     }
     let mut without = home.command("setpriv");
     without.args(["--bounding-set=-all", PROGRAM, "cost", "--", "sh", "-c", script]);
@@ -344,8 +373,9 @@ fn start_walker(cpu: u32) -> Sleeper {
 /// unseen.
 #[test]
 fn the_working_set_holds_what_is_known_to_be_touched() {
-    if !is_root() {
-        return skip("touched pages are counted for whoever may clear them");
+    // Touched pages are counted for whoever may clear them.
+    if lacks([Need::Root]) {
+        return;
     }
     let home = Home::new();
     let cpu = allowed_cpus()[0];
@@ -364,9 +394,11 @@ fn the_working_set_holds_what_is_known_to_be_touched() {
         let tasks = fs::read_dir(&status).ok()?.flatten();
         tasks.filter_map(|task| switches(&task.path())).any(|n: u64| n > 50).then_some(())
     });
-    let said = home.run(&["cost", "--pid", &walker.pid(), "--seconds", "1", "--json", "-"]);
-    let figures = said.json();
-    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let watched = |seconds: &str| {
+        let args = ["cost", "--pid", &walker.pid(), "--seconds", seconds, "--json", "-"];
+        home.run(&args).json()
+    };
+    let figures = longer(watched, has_windows);
     let end = |end: &str| figures["program"]["working_set"][end].as_u64().expect("bytes");
     let (low, high) = (end("low_bytes"), end("high_bytes"));
     assert!(low <= WALKED_BYTES && WALKED_BYTES <= high, "{low} to {high}: {figures}");
@@ -387,14 +419,18 @@ fn what_a_terminal_would_obey_in_its_name_is_not_printed() {
 #[test]
 fn a_program_that_ends_is_told_with_what_was_seen() {
     let home = Home::new();
-    let sleeper = Sleeper::start("exec sleep 1");
-    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "60"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    let watched = |sleep: &str| {
+        let sleeper = Sleeper::start(&format!("exec sleep {sleep}"));
+        home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "600"])
+    };
+    // On a slow machine the first may be gone before it is looked at.
+    let mut all = ["0.3", "2", "10", "60"].into_iter().map(watched);
+    let said = all.find(|said| said.code == Some(0)).expect("one of them lives long enough");
     assert!(said.out.contains("it ended after"), "{}", said.out);
 }
 
 /// A loop of the shell's own, then a wait: its pages are looked at while it runs.
-const WORK: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.05";
+const WORK: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.01";
 
 #[test]
 fn the_estimate_is_that_of_the_stored_profile() {
@@ -403,7 +439,7 @@ fn the_estimate_is_that_of_the_stored_profile() {
         header["machine"]["kernel"]["release"] = "2.6.17".into();
     });
     // Of another kernel: not without being asked for.
-    let (said, figures) = command(&home, "sleep 0.1");
+    let (said, figures) = command(&home, "sleep 0.01");
     let why =
         "refused 20260101T000000 (of another machine: kernel.release): run `switchcost cost` first";
     assert!(unwrapped(&said.err).contains(why), "{}", said.err);
@@ -450,7 +486,7 @@ fn the_profile_that_fits_is_taken_before_a_newer_one() {
     let path = home.runs_folder().join(format!("{interrupted}.jsonl"));
     let text = fs::read_to_string(&path).expect("a run").replace("rounds_done", "interrupted");
     fs::write(&path, text).expect("a file");
-    let (said, figures) = command(&home, "sleep 0.1");
+    let (said, figures) = command(&home, "sleep 0.01");
     assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
     assert!(!said.err.contains("differs"), "{}", said.err);
     assert!(unwrapped(&said.err).contains("by profile 20260101T000000, "), "{}", said.err);
@@ -465,7 +501,7 @@ fn the_profile_that_fits_is_taken_before_a_newer_one() {
 fn a_profile_as_advised_is_used() {
     let home = Home::new();
     store_profile(&home, "20260101T000000000Z-cost-1", &[4096, 8192]);
-    let (_, figures) = command(&home, "sleep 0.1");
+    let (_, figures) = command(&home, "sleep 0.01");
     let advice = figures["command_to_know"].as_str().expect("advice");
     let most = advice.strip_prefix("switchcost cost --array 1K..").expect("an array");
     let most = most.strip_suffix("MiB:x2").expect("MiB").parse::<u64>().expect("a size") << 20;
@@ -474,7 +510,7 @@ fn a_profile_as_advised_is_used() {
         [("20260102T000000000Z-cost-1", "chase"), ("20260103T000000000Z-cost-1", "whole")]
     {
         store_profile_of(&home, name, &sizes, walk, |_| {});
-        let (said, figures) = command(&home, "sleep 0.1");
+        let (said, figures) = command(&home, "sleep 0.01");
         assert_eq!(figures["surface"]["run"], name, "{}", said.err);
         assert_eq!(figures["surface"]["points"][0]["walk"], walk);
         assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
@@ -489,12 +525,12 @@ fn rings_and_quick_measurements_are_no_profile_unless_asked_for() {
         header["plan"]["experiment"] = "ring".into();
         header["notices"] = json!(["a quick measurement of `switchcost run`"]);
     });
-    let (said, figures) = command(&home, "sleep 0.1");
+    let (said, figures) = command(&home, "sleep 0.01");
     assert!(figures["surface"]["unknown"].is_string(), "{figures}");
     assert!(said.err.contains("run `switchcost cost` first"), "{}", said.err);
     // With a name it is taken, also before one of `cost`.
     store_profile(&home, "20260103T000000000Z-cost-1", &[4096, 1 << 30]);
-    let (said, figures) = command_with(&home, &["--profile", "20260102"], "sleep 0.1");
+    let (said, figures) = command_with(&home, &["--profile", "20260102"], "sleep 0.01");
     assert_eq!(figures["surface"]["run"], ring, "{}", said.err);
     assert_eq!(figures["profile_choice"], "asked for with --profile");
     assert!(said.err.contains("asked for with --profile"), "{}", said.err);
@@ -549,7 +585,7 @@ fn what_is_wrong_with_a_profile_is_said_before_anything_is_watched() {
 fn beyond_the_measured_arrays_the_way_out_and_the_direct_share_are_named() {
     let home = Home::new();
     store_profile(&home, "20260101T000000000Z-cost-1", &[4096, 8192]);
-    let (said, figures) = command(&home, "sleep 0.1");
+    let (said, figures) = command(&home, "sleep 0.01");
     assert_eq!(figures["cost"]["answer"], "cannot_tell", "{figures}");
     let direct = &figures["cost"]["direct_share"]["low"];
     assert!(direct.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n) && n > 0.0), "{figures}");
@@ -597,13 +633,6 @@ fn ctrl_c_ends_the_watching_and_not_what_was_seen() {
     assert_eq!(said.code, Some(130), "{}", said.err);
     assert!(said.out.contains("stopped by signal 2, before its time was over"), "{}", said.out);
     assert!(said.out.contains("switches "), "{}", said.out);
-}
-
-fn catches_interrupts(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
 }
 
 #[test]

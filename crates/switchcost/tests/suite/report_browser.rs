@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common::Home;
 use crate::common::stored::stored_run;
-use crate::common::{Home, skip};
+use testing::{Need, skip};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const MOST_BYTES: u64 = 1_000_000;
@@ -75,7 +76,7 @@ fn a_report_of_real_runs_is_drawn_whole_and_answers_its_reader() {
     let browser = match browser() {
         Ok(browser) => browser,
         Err(why) if env::var_os("SWITCHCOST_NEED_BROWSER").is_some() => panic!("{why}"),
-        Err(why) => return skip(&why),
+        Err(why) => return skip(Need::Browser, why),
     };
     let home = Home::new();
     let runs = measure(&home);

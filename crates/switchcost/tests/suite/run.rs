@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::commands::{assert_valid, number, read, record, runs};
-use crate::common::{Home, PROGRAM, Said, has, skip};
+use crate::common::{Home, PROGRAM, Said};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
+use testing::{Need, lacks, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -79,18 +80,18 @@ fn exit_codes_are_the_commands_and_bad_commands_have_a_line() {
 #[test]
 fn a_gate_ends_by_its_verdict() {
     let home = Home::new();
-    // Ten children more to wait for than the base has, and ten are added to both counts.
+    // Many more children to wait for than the base has, though ten are added to both counts.
     let turns = |count: u32| format!("sh -c 'for i in $(seq {count}); do /bin/true; done; :'");
     let gate = |other: &str, more: &[&str]| {
         let base = ["run", "--no-estimate", "-n", "6", "--figures", "voluntary", "--vs", other];
         home.run(
-            &[&base[..], more, &["--", "sh", "-c", "for i in $(seq 10); do /bin/true; done; :"]]
+            &[&base[..], more, &["--", "sh", "-c", "for i in $(seq 5); do /bin/true; done; :"]]
                 .concat(),
         )
     };
     let table = home.path().join("table.md");
     let path = table.to_str().expect("UTF-8");
-    let slow = gate(&turns(100), &["--fail-above", "50%", "--markdown", path]);
+    let slow = gate(&turns(40), &["--fail-above", "50%", "--markdown", path]);
     assert_eq!(slow.code, Some(1), "{}", slow.err);
     assert!(slow.err.trim_end().lines().any(|line| line.starts_with("FAIL: ")), "{}", slow.err);
     let text = fs::read_to_string(&table).expect("a table");
@@ -100,7 +101,7 @@ fn a_gate_ends_by_its_verdict() {
         "{text}"
     );
     // Without a gate the commands' own code; one that fails is not compared, however fast it is.
-    assert_eq!(gate(&turns(100), &["--markdown", "-"]).code, Some(0));
+    assert_eq!(gate(&turns(40), &["--markdown", "-"]).code, Some(0));
     let failed = gate("sh -c 'exit 3'", &["--fail-above", "50%", "--allow-undecided"]);
     assert_eq!(failed.code, Some(2), "{}", failed.err);
     let alone = home.run(&["run", "--fail-above", "5%", "--", "true"]);
@@ -116,7 +117,7 @@ fn what_runs_out_is_named() {
     let home = Home::new();
     // From what the dynamic loader needs on: a clear line, or all works. No limit hangs or panics.
     let mut named = 0;
-    for limit in 4..32 {
+    for limit in 4.. {
         let script = format!("ulimit -n {limit}; exec {PROGRAM} run --no-estimate -- true");
         let said = Said::of(home.command("sh").args(["-c", &script]));
         match said.code {
@@ -125,6 +126,10 @@ fn what_runs_out_is_named() {
                 named += u32::from(said.err.contains("Too many open files"));
             }
             _ => panic!("ulimit -n {limit}: {said:?}"),
+        }
+        // It suffices, and so does every higher one.
+        if said.code == Some(0) {
+            break;
         }
     }
     assert!(named > 0, "no limit was named");
@@ -176,8 +181,8 @@ fn a_command_finds_its_process_as_without_us() {
 
 #[test]
 fn a_small_command_after_a_large_one_has_its_own_maxrss() {
-    if !has("dd") {
-        return skip("dd is not there");
+    if lacks([Need::Program("dd")]) {
+        return;
     }
     let home = Home::new();
     let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
@@ -188,10 +193,10 @@ fn a_small_command_after_a_large_one_has_its_own_maxrss() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     for run in runs(&record) {
         let resident = number(&run["usage"]["max_resident_bytes"]);
-        // The buffer, and up to 4 MiB for dd and its libraries.
+        // The buffer, and up to 8 MiB for dd and its libraries, or what it was forked from.
         let buffer = if run["command"] == 0 { 64 * MIB } else { 4 * MIB };
-        assert!((buffer..buffer + 4 * MIB).contains(&resident), "{run}");
-        assert!(number(&run["at_exec"]["resident_bytes"]) < 4 * MIB, "{run}");
+        assert!((buffer..buffer + 8 * MIB).contains(&resident), "{run}");
+        assert!(number(&run["at_exec"]["resident_bytes"]) < 8 * MIB, "{run}");
     }
 }
 
@@ -261,7 +266,7 @@ fn switches_and_bytes_are_counted() {
     assert!(number(&run["usage"]["voluntary"]) >= 10, "{run}");
     let io = &run["io"];
     match io.get("unknown") {
-        Some(why) => skip(&format!("/proc/PID/io: {why}")),
+        Some(why) => skip(Need::Hardware("/proc/PID/io"), why),
         None => assert!((100_000..200_000).contains(&number(&io["write_call_bytes"])), "{io}"),
     }
     assert_eq!(record["not_kept"].as_array().map(Vec::len), Some(7));
@@ -319,7 +324,7 @@ fn switching_is_estimated_from_a_first_quick_measurement() {
         // so.
         let why = switching["surface"]["unknown"].as_str().expect("a reason");
         assert!(why.starts_with("the quick measurement is no profile: "), "{switching}");
-        return skip("the quick measurement gave no cost that holds");
+        return skip(Need::Quiet, "the quick measurement gave no cost that holds");
     }
     assert_eq!(switching["cost"]["answer"], "estimated", "{switching}");
     assert!(switching["lost_ns"]["low"].as_f64() <= switching["lost_ns"]["high"].as_f64());
@@ -357,20 +362,22 @@ fn a_profile_that_is_asked_for_must_be_one() {
 fn a_small_command_beside_one_with_many_words_has_its_own_maxrss() {
     let home = Home::new();
     let word = "x".repeat(10_000);
-    let mut args = vec!["-n", "5", "--vs", "true", "--", "true"];
-    args.extend(std::iter::repeat_n(&*word, 100));
-    let (said, record) = record(&home, &args);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    for run in runs(&record).iter().filter(|run| run["command"] == 1) {
-        let own = number(&run["usage"]["max_resident_bytes"]);
-        assert!(own < 3 * MIB, "{own} beside a megabyte of words");
-    }
+    let most = |words: &[&str]| {
+        let args = [&["-n", "5", "--vs", "true", "--", "true"], words].concat();
+        let (said, record) = record(&home, &args);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let own = runs(&record).iter().filter(|run| run["command"] == 1);
+        own.map(|run| number(&run["usage"]["max_resident_bytes"])).max().expect("runs")
+    };
+    // What it was forked from has a part in it, but not those words.
+    let (alone, beside) = (most(&[]), most(&[&*word; 100]));
+    assert!(beside < alone + MIB / 2, "{beside} beside a megabyte of words, {alone} without");
 }
 
 #[test]
 fn the_greatest_of_all_children_hides_a_small_one() {
-    if !has("dd") {
-        return skip("dd is not there");
+    if lacks([Need::Program("dd")]) {
+        return;
     }
     let home = Home::new();
     let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
@@ -385,7 +392,7 @@ fn the_greatest_of_all_children_hides_a_small_one() {
     let args: Vec<&str> = ["--"].into_iter().chain(small.split(' ')).collect();
     let (_, record) = record(&home, &args);
     let own = number(&runs(&record)[0]["usage"]["max_resident_bytes"]);
-    assert!((4 * MIB..8 * MIB).contains(&own), "{own}");
+    assert!((4 * MIB..12 * MIB).contains(&own), "{own}");
 }
 
 #[test]
@@ -405,12 +412,10 @@ fn places_that_cannot_be_written_are_told_before_anything_runs() {
         assert_eq!(fs::read_to_string(kept).expect("a file"), "kept");
     }
     // One that turns out to be full does not cost the other.
-    if Path::new("/dev/full").exists() {
-        let args = ["run", "--no-estimate", "--quiet", "--json", "/dev/full", "--csv", "-"];
-        let said = home.run(&[&args[..], &["--", "true"]].concat());
-        assert_eq!((said.code, said.out.lines().count()), (Some(1), 2), "{said:?}");
-        assert!(said.error().contains("/dev/full"), "{}", said.err);
-    }
+    let args = ["run", "--no-estimate", "--quiet", "--json", "/dev/full", "--csv", "-"];
+    let said = home.run(&[&args[..], &["--", "true"]].concat());
+    assert_eq!((said.code, said.out.lines().count()), (Some(1), 2), "{said:?}");
+    assert!(said.error().contains("/dev/full"), "{}", said.err);
 }
 
 #[test]
@@ -418,14 +423,22 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
     let home = Home::new();
     let once = home.path().join("once");
     let stop = home.path().join("stop");
-    let (once, stop) = (once.display(), stop.display());
-    // A daemon of the first run that goes on making orphans while the others run.
+    let made = home.path().join("made");
+    let (once, stop, made) = (once.display(), stop.display(), made.display());
+    // A daemon of the first run that goes on making orphans while the others run: each of them
+    // lasts until three more orphans have come, the first of which has ended by then.
     let script = format!(
-        "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep \
-         0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
+        "count() {{ wc -l < {made}; }}
+        if [ ! -e {once} ]; then
+            : > {once}; : > {made}
+            (while [ ! -e {stop} ]; do
+                (sh -c 'echo x >> {made}' &); sleep 0.01
+            done) >/dev/null 2>&1 &
+        fi
+        n=$(count); while [ $(count) -lt $((n + 3)) ]; do sleep 0.01; done"
     );
     let (said, record) =
-        record(&home, &["-n", "4", "--tree", "--verbose", "--", "sh", "-c", &script]);
+        record(&home, &["-n", "3", "--tree", "--verbose", "--", "sh", "-c", &script]);
     fs::write(home.path().join("stop"), "").expect("a file");
     assert_eq!(said.code, Some(0), "{}", said.err);
     let [_, later @ ..] = &runs(&record)[..] else { panic!("no runs") };
@@ -444,21 +457,19 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
 
 #[test]
 fn an_ordinary_user_learns_of_bytes_too() {
-    if !rustix::process::geteuid().is_root() {
-        return skip("not root: all other tests run as an ordinary user");
+    // Without root all other tests run as an ordinary user.
+    if lacks([Need::Root, Need::Program("setpriv")]) {
+        return;
     }
     let home = Home::new();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("its mode");
     let to = home.path().join("r.json").display().to_string();
     let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM];
-    let run = |args: &[&str]| Said::of(home.command("setpriv").args(as_nobody).args(args));
-    if !has("setpriv") || run(&["--version"]).code != Some(0) {
-        return skip("nobody may not run the program here");
-    }
-    // What is over sooner than its file is opened is root's by then.
-    let script = "head -c 100000 /dev/zero; sleep 0.1";
+    // What is over sooner than its file is opened is root's by then: it lasts until it is.
+    let script = "head -c 100000 /dev/zero
+        until ls -l /proc/$PPID/fd | grep -q \" /proc/$$/io$\"; do sleep 0.01; done";
     let args = ["run", "--no-estimate", "-n", "3", "--json", &to, "--", "sh", "-c", script];
-    let said = run(&args);
+    let said = Said::of(home.command("setpriv").args(as_nobody).args(args));
     assert_eq!(said.code, Some(0), "{}", said.err);
     for run in runs(&read(Path::new(&to))) {
         assert!(number(&run["io"]["write_call_bytes"]) >= 100_000, "{}", run["io"]);

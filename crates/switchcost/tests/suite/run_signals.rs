@@ -6,11 +6,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::common::commands::{read, runs};
-use crate::common::{Home, PROGRAM, Process, Said, has, skip, wait_for};
+use crate::common::{Home, PROGRAM, Process, Said, wait_for};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use testing::{Need, lacks, repeats};
 
 #[test]
 fn signals_reach_the_command() {
@@ -39,7 +40,7 @@ fn signals_reach_the_command() {
 fn an_interrupted_series_gives_the_runs_that_are_done() {
     let home = Home::new();
     let file = home.path().join("count");
-    let script = format!("echo x >> {}; sleep 0.02", file.display());
+    let script = format!("echo x >> {}; sleep 0.01", file.display());
     let json = home.path().join("r.json");
     let to = json.to_str().expect("UTF-8");
     let args = ["run", "--no-estimate", "-n", "100000", "--json", to, "--", "sh", "-c", &script];
@@ -58,15 +59,16 @@ fn an_interrupted_series_gives_the_runs_that_are_done() {
 
 #[test]
 fn ctrl_c_reaches_the_command_once() {
-    if !has("script") {
-        return skip("script (util-linux) gives the terminal for this test");
+    // It gives the terminal.
+    if lacks([Need::Program("script")]) {
+        return;
     }
     let home = Home::new();
     let ready = home.path().join("ready");
     let trapped = home.path().join("trapped.sh");
     let text = format!(
         "trap 'echo got >> {0}' INT\necho ready > {0}\nn=0\nwhile [ $n -lt 1 ]; do sleep 0.05; \
-         n=$(grep -c got {0}); done\nsleep 0.3\nexit 9\n",
+         n=$(grep -c got {0}); done\nsleep 0.1\nexit 9\n",
         ready.display()
     );
     fs::write(&trapped, text).expect("a file");
@@ -80,14 +82,7 @@ fn ctrl_c_reaches_the_command_once() {
         script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = script.spawn().expect("script starts");
         let mut keys = child.stdin.take().expect("a pipe");
-        let runs = || {
-            let name = |p: &crate::common::Process| {
-                fs::read_to_string(format!("/proc/{}/comm", p.pid)).ok()
-            };
-            let sleeps = home.processes().iter().filter_map(name).any(|name| name == "sleep\n");
-            sleeps.then_some(())
-        };
-        wait_for("the command", runs);
+        home.wait_for_command("sleep");
         keys.write_all(b"\x03").expect("typed");
         keys.flush().expect("typed");
         let said = Said::at_end(child);
@@ -143,17 +138,37 @@ impl Counter {
         wait_for("its traps", || fs::read(&ready).ok().filter(|text| !text.is_empty()));
     }
 
-    /// How many it got once so many were sent; whatever more is on its way has had time to arrive.
-    fn count(&self, sent: usize) -> String {
+    /// Waits until it has seen so many signals, and whatever more was on its way has arrived.
+    fn wait_for_signals(&self, home: &Home, sent: usize) {
         let seen = || fs::read_to_string(self.folder.join("seen")).unwrap_or_default();
         wait_for("its signals", || (seen().lines().count() >= sent).then_some(()));
-        sleep(Duration::from_millis(300));
+        settle(home);
+    }
+
+    /// How many it got once so many were sent.
+    fn count(&self, home: &Home, sent: usize) -> String {
+        self.wait_for_signals(home, sent);
         fs::write(self.folder.join("end"), "").expect("a file");
         let count = self.folder.join("count");
         wait_for("its count", || {
             fs::read_to_string(&count).ok().filter(|text| text.ends_with('\n'))
         })
     }
+}
+
+/// Waits until nobody of this home has a signal before him or on his hands: all have taken theirs,
+/// the program has passed on what it passes on, and the launcher, which looks for that whenever it
+/// wakes, has looked.
+fn settle(home: &Home) {
+    let is_ours = |p: &Process| p.name().is_some_and(|name| name.starts_with("switchcost"));
+    let is_quiet = |p: &Process| !p.has_pending() && (!is_ours(p) || p.is_asleep());
+    let all_are = || home.processes().iter().all(is_quiet).then_some(());
+    wait_for("all signals taken", all_are);
+    let is_launcher = |p: &Process| p.name().as_deref() == Some("switchcost-cmd");
+    let launcher = home.processes().into_iter().find(is_launcher).expect("a launcher");
+    let before = launcher.waits().expect("a living launcher");
+    wait_for("two looks of the launcher", || (launcher.waits()? >= before + 2).then_some(()));
+    wait_for("all signals taken", all_are);
 }
 
 fn id_of(child: &Child) -> Pid {
@@ -175,14 +190,6 @@ fn on_a_terminal(home: &Home, args: &str) -> Child {
     script.spawn().expect("script starts")
 }
 
-fn has_no_terminal() -> bool {
-    let missing = !has("script");
-    if missing {
-        skip("script (util-linux) gives the terminal for this test");
-    }
-    missing
-}
-
 #[test]
 fn a_signal_arrives_once_whoever_was_meant() {
     let home = Home::new();
@@ -190,7 +197,7 @@ fn a_signal_arrives_once_whoever_was_meant() {
         [Signal::TERM, Signal::HUP, Signal::INT, Signal::USR1].into_iter().enumerate()
     {
         // Two at one moment are one now and then: the group's often enough to see a second.
-        let group = (0..4).map(|again| ("group", again, 1));
+        let group = (0..repeats(2, 4)).map(|again| ("group", again, 1));
         let others = [("program", 0, 1), ("group-then-program", 0, 2)];
         for (whom, again, sent) in group.chain(others) {
             let counter = Counter::new(&home, &format!("{whom}{number}{again}"));
@@ -204,12 +211,12 @@ fn a_signal_arrives_once_whoever_was_meant() {
                 kill_process_group(id_of(&child), signal).expect("a signal");
             }
             if sent == 2 {
-                sleep(Duration::from_millis(100));
+                counter.wait_for_signals(&home, 1);
             }
             if whom.ends_with("program") {
                 kill_process(id_of(&child), signal).expect("a signal");
             }
-            assert_eq!(counter.count(sent), format!("{sent}\n"), "{signal:?} to {whom}");
+            assert_eq!(counter.count(&home, sent), format!("{sent}\n"), "{signal:?} to {whom}");
             Said::at_end(child);
         }
     }
@@ -217,7 +224,7 @@ fn a_signal_arrives_once_whoever_was_meant() {
 
 #[test]
 fn ctrl_c_arrives_once() {
-    if has_no_terminal() {
+    if lacks([Need::Program("script")]) {
         return;
     }
     let home = Home::new();
@@ -228,24 +235,22 @@ fn ctrl_c_arrives_once() {
     let mut keys = child.stdin.take().expect("a pipe");
     counter.wait_for_traps();
     keys.write_all(b"\x03").expect("typed");
-    assert_eq!(counter.count(1), "1\n");
+    assert_eq!(counter.count(&home, 1), "1\n");
     let said = Said::at_end(child);
     assert!(said.out.contains("signal 2 arrived during the run"), "{said:?}");
 }
 
 #[test]
 fn ctrl_c_is_noted_with_the_run_that_it_ended() {
-    if has_no_terminal() {
+    if lacks([Need::Program("script")]) {
         return;
     }
     let home = Home::new();
-    for number in 0..12 {
+    for number in 0..repeats(4, 12) {
         let json = path(&home, &format!("{number}.json"));
         let mut child = on_a_terminal(&home, &format!("-n 1000 --json {json} -- sleep 60"));
         let mut keys = child.stdin.take().expect("a pipe");
-        let named = |p: &Process| fs::read_to_string(format!("/proc/{}/comm", p.pid)).ok();
-        let sleeps = || home.processes().iter().filter_map(named).any(|name| name == "sleep\n");
-        wait_for("the command", || sleeps().then_some(()));
+        home.wait_for_command("sleep");
         keys.write_all(b"\x03").expect("typed");
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(130), "{said:?}");
@@ -260,9 +265,13 @@ fn ctrl_c_is_noted_with_the_run_that_it_ended() {
 #[test]
 fn a_signal_at_any_moment_ends_the_series_in_order() {
     let home = Home::new();
-    for number in 0..80 {
+    // Moments are parts of what twenty runs take here.
+    let begun = Instant::now();
+    assert_eq!(home.run(&["run", "--no-estimate", "-n", "20", "--", "true"]).code, Some(0));
+    let (whole, count) = (begun.elapsed(), repeats(20, 80));
+    for number in 0..count {
         let child = home.start(&["run", "--no-estimate", "-n", "1000000", "--", "true"]);
-        sleep(Duration::from_micros(number * 400));
+        sleep(whole * number / count);
         kill_process(id_of(&child), Signal::TERM).expect("a signal");
         let said = Said::at_end(child);
         // Absent: it came before there was anything to put in order.
@@ -277,8 +286,8 @@ fn signals_that_the_caller_ignores_do_not_end_a_series() {
     let home = Home::new();
     let json = path(&home, "r.json");
     let script = format!(
-        "trap '' HUP; exec {PROGRAM} run --no-estimate -n 20 --json {json} -- sh -c 'echo x >> \
-         {json}.count; sleep 0.02'"
+        "trap '' HUP; exec {PROGRAM} run --no-estimate -n 10 --json {json} -- sh -c 'echo x >> \
+         {json}.count; sleep 0.01'"
     );
     let mut shell = home.command("sh");
     let child = shell.args(["-c", &script]).stderr(Stdio::piped()).spawn().expect("a shell");
@@ -286,7 +295,7 @@ fn signals_that_the_caller_ignores_do_not_end_a_series() {
     kill_process(id_of(&child), Signal::HUP).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(runs(&read(Path::new(&json))).len(), 20);
+    assert_eq!(runs(&read(Path::new(&json))).len(), 10);
     assert!(!said.err.contains("arrived during the run"), "{}", said.err);
 }
 
@@ -326,11 +335,11 @@ fn a_killed_launcher_does_not_cost_the_runs_before() {
     );
     let args = ["run", "--no-estimate", "-n", "9", "--json", &json, "--", "sh", "-c", &script];
     let child = home.start(&args);
-    wait_for("the fifth run", || fs::read(format!("{json}.count")).ok().filter(|t| t.len() >= 10));
-    // By then what was done has been told.
-    sleep(Duration::from_millis(300));
-    let all = home.processes();
+    let all = home.wait_for_command("sleep");
     let launcher = all.iter().find(|p| p.parent == child.id() as i32).expect("a launcher");
+    // Whenever nothing has happened for a while it tells what was done.
+    let before = launcher.waits().expect("a living launcher");
+    wait_for("two looks of the launcher", || (launcher.waits()? >= before + 2).then_some(()));
     launcher.kill();
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(1), "{}", said.err);

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use crate::common::schema::Schema;
-use crate::common::{Home, Said, allowed_cpus, has, lines_of, skip, wait_for};
+use crate::common::{Home, Said, allowed_cpus, lines_of, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testing::{Need, lacks, skip};
 
 fn compared(home: &Home, args: &[&str]) -> Said {
     home.run(&[&["compare"], args].concat())
@@ -20,8 +21,11 @@ fn json(said: &Said) -> Value {
     value
 }
 
-/// A session of few laps: counts, not times.
-const SESSION: [&str; 8] = ["--members", "2", "--rounds", "6", "--laps", "200", "--budget", "60s"];
+/// A session of few rounds and laps: counts, not times.
+const SESSION: [&str; 8] = ["--members", "2", "--rounds", "2", "--laps", "50", "--budget", "600s"];
+
+/// More precise than it can be: it goes on until it is ended.
+const LONG: [&str; 6] = ["--members", "2", "--budget", "600s", "--precision", "0.01%"];
 
 fn session(home: &Home, a: &str, b: &str, more: &[&str]) -> Said {
     compared(home, &[&["--ab", a, b], &SESSION[..], more].concat())
@@ -52,7 +56,7 @@ fn a_session_is_two_runs_that_know_of_each_other() {
     assert_eq!(other["session"]["prefix"], serde_json::json!(["env", "SWITCHCOST_SIDE=b"]));
     // Every round has every case of both.
     let cases = |file: &PathBuf| crate::common::order_of(file);
-    assert_eq!((cases(a).len(), cases(b).len()), (12, 12));
+    assert_eq!((cases(a).len(), cases(b).len()), (4, 4));
     // Stored, it is compared as it was, and by rounds.
     let names = [one["run"].as_str().unwrap_or(""), other["run"].as_str().unwrap_or("")];
     let again = json(&compared(&home, &[names[0], names[1], "--json", "-"]));
@@ -67,11 +71,11 @@ fn a_session_is_two_runs_that_know_of_each_other() {
 
 #[test]
 fn what_a_prefix_sets_is_what_its_rings_have() {
-    let cpus = allowed_cpus();
-    let (Some(first), Some(last)) = (cpus.first(), cpus.last()) else { return };
-    if cpus.len() < 2 || !has("taskset") || !has("chrt") {
-        return skip("two CPUs, taskset and chrt are needed");
+    if lacks([Need::TwoCpus, Need::Program("taskset"), Need::Program("chrt")]) {
+        return;
     }
+    let cpus = allowed_cpus();
+    let (first, last) = (&cpus[0], &cpus[cpus.len() - 1]);
     let home = Home::new();
     let on = |cpu: &u32| format!("taskset -c {cpu}");
     let said = session(&home, &on(first), &format!("{} chrt -b 0", on(last)), &[]);
@@ -116,8 +120,8 @@ fn a_prefix_that_does_not_become_the_worker_is_refused() {
 fn a_worker_behind_a_prefix_goes_with_the_program() {
     let home = Home::new();
     let prefix = "env SWITCHCOST_SIDE=a";
-    let args = ["compare", "--ab", prefix, prefix, "--members", "2", "--budget", "60s"];
-    let mut child = home.start(&args);
+    let args = ["compare", "--ab", prefix, prefix];
+    let mut child = home.start(&[&args[..], &LONG].concat());
     home.wait_for_sample();
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");
@@ -148,8 +152,8 @@ fn what_a_prefix_leaves_running_holds_nobody_up_and_ends_with_its_worker() {
 #[test]
 fn an_interrupt_ends_what_a_prefix_has_started() {
     let home = Home::new();
-    let args = ["compare", "--ab", LEAVES_A_CHILD, LEAVES_A_CHILD, "--members", "2"];
-    let child = home.start(&[&args[..], &["--laps", "100000", "--budget", "60s"]].concat());
+    let args = ["compare", "--ab", LEAVES_A_CHILD, LEAVES_A_CHILD, "--laps", "2000"];
+    let child = home.start(&[&args[..], &LONG].concat());
     home.wait_for_sample();
     interrupt(&child);
     let said = Said::at_end(child);
@@ -190,21 +194,21 @@ fn a_prefix_finds_the_cpus_that_the_program_was_given() {
     let own = fs::read_to_string("/proc/self/status").expect("a status");
     let own = own.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a list");
     let seen = fs::read_to_string(seen).expect("what it saw");
-    // Looked at twice and measured in six rounds of a ring and its solo, on either side.
-    assert_eq!(seen.lines().count(), 2 * (2 + 6 * 2), "{seen}");
+    // Looked at twice and measured in two rounds of a ring and its solo, on either side.
+    assert_eq!(seen.lines().count(), 2 * (2 + 2 * 2), "{seen}");
     assert!(seen.lines().all(|line| line == own), "{own}: {seen}");
 }
 
 #[test]
 fn the_program_makes_way_for_the_workers_of_both_sides() {
-    let cpus = allowed_cpus();
-    if cpus.len() < 2 || !has("taskset") {
-        return skip("two CPUs and taskset are needed");
+    if lacks([Need::TwoCpus, Need::Program("taskset")]) {
+        return;
     }
+    let cpus = allowed_cpus();
     let home = Home::new();
     let [a, b] = [0, 1].map(|at| format!("taskset -c {}", cpus[at]));
-    let args = ["compare", "--ab", &a, &b, "--members", "2", "--laps", "100000"];
-    let mut child = home.start(&[&args[..], &["--budget", "60s"]].concat());
+    let args = ["compare", "--ab", &a, &b, "--laps", "20000"];
+    let mut child = home.start(&[&args[..], &LONG].concat());
     for cpu in &cpus[..2] {
         let program = wait_for("a worker on that CPU", || {
             let worker = home.wait_for_worker(child.id(), 2);
@@ -233,8 +237,8 @@ fn listed(cpus: &str) -> Vec<u32> {
 
 #[test]
 fn a_policy_that_was_typed_is_not_undone_by_a_prefix_nor_the_other_way_round() {
-    if !has("chrt") {
-        return skip("chrt is needed");
+    if lacks([Need::Program("chrt")]) {
+        return;
     }
     for (prefix, policy, set) in [
         ("chrt -o 0", "batch", "other"),
@@ -244,7 +248,7 @@ fn a_policy_that_was_typed_is_not_undone_by_a_prefix_nor_the_other_way_round() {
         let home = Home::new();
         let said = session(&home, "", prefix, &["--policy", policy]);
         if said.err.contains("CAP_SYS_NICE") {
-            skip(&format!("policy {policy} is refused here"));
+            skip(Need::RealTime, format!("policy {policy} is refused here"));
             continue;
         }
         assert_eq!(said.code, Some(2), "{prefix}, {policy}: {said:?}");
@@ -270,8 +274,8 @@ fn a_policy_that_was_typed_is_not_undone_by_a_prefix_nor_the_other_way_round() {
 fn a_case_that_fails_behind_the_new_prefix_does_not_pass_the_gate() {
     let home = Home::new();
     let few = "sh -c 'ulimit -n 60; exec \"$0\" \"$@\"'";
-    let args = ["--ab", "", few, "--kind", "thread", "--members", "2,64", "--rounds", "5"];
-    let more = ["--laps", "20", "--budget", "60s", "--fail-above", "99%", "--cost", "hop"];
+    let args = ["--ab", "", few, "--kind", "thread", "--members", "2,64", "--rounds", "2"];
+    let more = ["--laps", "9", "--budget", "600s", "--fail-above", "99%", "--cost", "hop"];
     let said = compared(&home, &[&args[..], &more].concat());
     // 1 if the rest has doubled meanwhile, 3 if it was not measured at full speed: this test is
     // about neither.

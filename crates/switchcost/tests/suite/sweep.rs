@@ -1,8 +1,9 @@
 //! Rings in several placements, and with registers in use.
 
-use crate::common::{Home, allowed_cpus, skip};
+use crate::common::{Home, allowed_cpus};
+use testing::{Need, lacks, skip};
 
-const FEW: [&str; 6] = ["--members", "2", "--laps", "300", "--rounds", "1"];
+const FEW: [&str; 6] = ["--members", "2", "--laps", "100", "--rounds", "1"];
 
 #[test]
 fn a_sweep_has_a_labelled_row_for_each_placement_with_counted_switches() {
@@ -10,7 +11,7 @@ fn a_sweep_has_a_labelled_row_for_each_placement_with_counted_switches() {
     let said = home.measure(&[&FEW[..], &["--placement", "sweep"]].concat());
     if allowed_cpus().len() < 2 {
         assert!(said.out.contains("may use one CPU only"), "{}", said.out);
-        return skip("one CPU only");
+        return skip(Need::TwoCpus, "one CPU only");
     }
     assert!(said.out.contains("placement sweep, no work"), "{}", said.out);
     let table = said.table();
@@ -34,7 +35,7 @@ fn a_sweep_has_a_labelled_row_for_each_placement_with_counted_switches() {
 
 #[test]
 fn the_rows_of_a_sweep_say_their_placement_and_solo_rings_run_on_one_cpu() {
-    let two = ["--members", "1,2,3", "--laps", "300", "--rounds", "1", "--placement", "sweep"];
+    let two = ["--members", "1,2,3", "--laps", "100", "--rounds", "1", "--placement", "sweep"];
     let home = Home::new();
     let rows = home.measure(&[&two[..], &["--csv", "-"]].concat()).rows();
     let mut labels: Vec<&str> = rows.of_members(2).map(|row| row.text("placement")).collect();
@@ -67,8 +68,8 @@ fn the_rows_of_a_sweep_say_their_placement_and_solo_rings_run_on_one_cpu() {
 
 #[test]
 fn links_that_need_one_cpu_are_left_out_of_the_pairs_with_a_word() {
-    if allowed_cpus().len() < 2 {
-        return skip("one CPU only");
+    if lacks([Need::TwoCpus]) {
+        return;
     }
     let said = Home::new()
         .measure(&[&FEW[..], &["--placement", "sweep", "--link", "pipe,yield"]].concat());
@@ -98,7 +99,7 @@ fn states_here() -> Vec<&'static str> {
 #[test]
 fn all_states_have_a_row_and_those_that_the_cpu_lacks_a_word() {
     let home = Home::new();
-    let few = ["--members", "2", "--laps", "300", "--rounds", "5"];
+    let few = ["--members", "2", "--laps", "100", "--rounds", "5"];
     let said = home.measure(&[&few[..], &["--state", "all"]].concat());
     let here = [vec!["none"], states_here()].concat();
     let lines = said.out.lines().skip_while(|line| !line.contains("above none"));

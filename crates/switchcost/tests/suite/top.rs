@@ -1,16 +1,14 @@
-//! `switchcost top` as a program. Needs root; says `skipped: why` without.
+//! `switchcost top` as a program. Needs root, and is skipped without.
 
-use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testing::{Need, lacks};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, has, skip, wait_for};
+use crate::common::{Home, PROGRAM, Said, catches_interrupts, wait_for};
 use crate::trace::can_trace;
 
 #[test]
@@ -18,7 +16,7 @@ fn updates_are_lines_of_json_that_follow_the_schema() {
     if !can_trace() {
         return;
     }
-    let args = ["top", "--batch=json", "--interval", "0.3", "--updates", "3", "--by", "user"];
+    let args = ["top", "--batch=json", "--interval", "0.1", "--updates", "3", "--by", "user"];
     let said = Home::new().run(&args);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
     let updates: Vec<Value> =
@@ -52,7 +50,7 @@ fn text_for_scripts_is_filtered_sorted_and_ends_with_a_signal() {
     ]);
     let child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-    thread::sleep(Duration::from_millis(1_500));
+    wait_for("its handler", || catches_interrupts(child.id()).then_some(()));
     kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!((said.code, &*said.err), (Some(130), ""));
@@ -72,10 +70,10 @@ fn text_for_scripts_is_filtered_sorted_and_ends_with_a_signal() {
 
 #[test]
 fn a_terminal_is_taken_and_given_back() {
-    if !can_trace() || !has("script") {
-        return skip("needs script(1)");
+    if !can_trace() || lacks([Need::Program("script")]) {
+        return;
     }
-    let line = format!("stty cols 120 rows 30; {PROGRAM} top --interval 0.3 --updates 2; stty -a");
+    let line = format!("stty cols 120 rows 30; {PROGRAM} top --interval 0.1 --updates 2; stty -a");
     let home = Home::new();
     let mut command = home.command("script");
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm");
@@ -98,14 +96,13 @@ fn it_ends_when_nobody_reads_any_longer() {
     }
     let home = Home::new();
     let mut command = home.command(PROGRAM);
-    command.args(["top", "--batch=json", "--interval", "0.2"]).stdout(Stdio::piped());
+    command.args(["top", "--batch=json", "--interval", "0.1"]).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     out.read_line(&mut line).expect("a line");
     drop(out);
-    let child = RefCell::new(child);
-    let status = wait_for("its end", || child.borrow_mut().try_wait().expect("a child"));
+    let status = wait_for("its end", || child.try_wait().expect("a child"));
     assert_eq!((status.code(), line.ends_with('\n')), (Some(0), true));
 }
 

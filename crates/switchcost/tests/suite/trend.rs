@@ -1,6 +1,9 @@
 //! The stored runs as a record: changes, what they are put down to, gates.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -8,8 +11,8 @@ use crate::common::schema::Schema;
 use crate::common::stored::full_speed_run;
 use crate::common::{Home, Said};
 
-/// Stores a run of the day, with times of so many thousandths.
-fn store(home: &Home, day: usize, permille: u64, change: impl Fn(&mut Value)) -> String {
+/// Stores a run of the day, with times of so many thousandths and one sample a round.
+fn store(home: &Home, day: usize, permille: u64, change: impl Fn(&mut Value)) {
     fs::create_dir_all(home.runs_folder()).expect("a folder");
     let name = format!("202611{day:02}T120000-ring");
     full_speed_run(home, &format!("switchcost/runs/{name}.jsonl"), |line| {
@@ -26,7 +29,15 @@ fn store(home: &Home, day: usize, permille: u64, change: impl Fn(&mut Value)) ->
             sample["elapsed_ns"] = elapsed_ns.into();
             sample["slices"]["elapsed_ns"] = vec![elapsed_ns / 10; 10].into();
         }
-    })
+    });
+    let file = home.runs_folder().join(format!("{name}.jsonl"));
+    let text = fs::read_to_string(&file).expect("a run");
+    let is_kept = |line: &&str| {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        line.pointer("/sample/sample").is_none_or(|number| *number == 0)
+    };
+    let kept = text.lines().filter(is_kept).map(|line| format!("{line}\n"));
+    fs::write(file, kept.collect::<String>()).expect("a file");
 }
 
 fn set_kernel(header: &mut Value, release: &str) {
@@ -34,8 +45,25 @@ fn set_kernel(header: &mut Value, release: &str) {
 }
 
 /// Twelve runs that scatter by 0.2 %; from the seventh on the kernel is another, and costs so many
-/// thousandths.
+/// thousandths. They are made once; each home has a copy of its own.
 fn twelve(home: &Home, permille: u64) {
+    type Made = BTreeMap<u64, (Home, Vec<PathBuf>)>;
+    static MADE: Mutex<Made> = Mutex::new(Made::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, files) = made.entry(permille).or_insert_with(|| {
+        let home = Home::new();
+        make_twelve(&home, permille);
+        let files = home.run_files();
+        (home, files)
+    });
+    fs::create_dir_all(home.runs_folder()).expect("a folder");
+    for file in files {
+        let name = file.file_name().expect("a name");
+        fs::copy(&*file, home.runs_folder().join(name)).expect("a copy");
+    }
+}
+
+fn make_twelve(home: &Home, permille: u64) {
     for day in 1..=12 {
         let off = [0, 3, 1, 4, 2][day % 5];
         let (level, release) = if day < 7 { (1000, "6.12.3") } else { (permille, "6.12.9") };

@@ -15,20 +15,16 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
+use testing::Need;
+pub use testing::{has, is_root, wait_for};
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_switchcost");
-
-/// Longest wait for something that has to come: only a hang lasts so long.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Environment variable that tells the processes of one test from all others.
 const MARK: &str = "SWITCHCOST_TEST_MARK";
@@ -127,32 +123,29 @@ impl Home {
     /// Waits until a process of this home runs the program of this name: the launcher's children
     /// are there before it does. Gives all of them.
     pub fn wait_for_command(&self, name: &str) -> Vec<Process> {
-        let named = |process: &Process| {
-            let comm = fs::read_to_string(format!("/proc/{}/comm", process.pid));
-            comm.is_ok_and(|comm| comm.trim_end() == name)
-        };
+        let named = |process: &Process| process.name().as_deref() == Some(name);
         wait_for("the command", || Some(self.processes()).filter(|all| all.iter().any(named)))
     }
 
-    /// The worker of `controller` once it has `members` members that are processes of their own
-    /// and has measured for a while.
+    /// The worker of `controller` once it has `members` members, two or more, that are processes
+    /// of their own, and each of them has passed the token on a hundred times.
     pub fn wait_for_worker(&self, controller: u32, members: usize) -> Process {
         wait_for("a worker in the midst of its laps", || {
             let all = self.processes();
             let is_worker = |p: &&Process| p.parent == controller as i32 && p.is_worker;
             let worker = *all.iter().find(is_worker)?;
-            let others = all.iter().filter(|p| p.parent == worker.pid).count();
-            (others + 1 == members && worker.cpu_ticks() >= 5).then_some(worker)
+            let others: Vec<&Process> = all.iter().filter(|p| p.parent == worker.pid).collect();
+            // The last one joins last, and until the laps begin it waits a few times at most.
+            let turns = || others.iter().all(|other| other.waits() >= Some(100));
+            (others.len() + 1 == members && turns()).then_some(worker)
         })
     }
 
     /// Waits until no process of this home is left.
     pub fn wait_until_alone(&self) {
-        let end = Instant::now() + Duration::from_secs(5);
-        while !self.processes().is_empty() && Instant::now() < end {
-            sleep(Duration::from_millis(5));
-        }
-        assert_eq!(self.processes(), [], "processes are left behind");
+        wait_for("end of the processes that were started", || {
+            self.processes().is_empty().then_some(())
+        });
     }
 }
 
@@ -215,8 +208,34 @@ impl Process {
         stat_field(self.pid, number)?.parse().ok()
     }
 
-    fn cpu_ticks(&self) -> u64 {
+    /// CPU time that it has had, in ticks of the kernel's clock.
+    pub fn cpu_ticks(&self) -> u64 {
         self.field(14).zip(self.field(15)).map_or(0, |(user, system)| user + system)
+    }
+
+    /// Its name; absent once it has ended.
+    pub fn name(&self) -> Option<String> {
+        let name = fs::read_to_string(format!("/proc/{}/comm", self.pid)).ok()?;
+        Some(name.trim_end().to_string())
+    }
+
+    /// Whether a signal has come that it has not taken yet.
+    pub fn has_pending(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let sets = status.lines().filter(|l| l.starts_with("SigPnd:") || l.starts_with("ShdPnd:"));
+        sets.filter_map(|line| line.split_whitespace().nth(1)).any(|set| set.contains(|c| c != '0'))
+    }
+
+    /// Whether it waits for something.
+    pub fn is_asleep(&self) -> bool {
+        stat_field(self.pid, 3).is_some_and(|state| state == "S")
+    }
+
+    /// How often it has waited for something (voluntary switches); absent once it has ended.
+    pub fn waits(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let count = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse().ok()
     }
 }
 
@@ -225,6 +244,14 @@ fn stat_field(pid: i32, number: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_name) = stat.rsplit_once(')')?;
     behind_name.split_whitespace().nth(number - 3).map(str::to_string)
+}
+
+/// Whether a program notes an interrupt instead of ending by it.
+pub fn catches_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
 }
 
 /// What a program said and how it ended.
@@ -354,7 +381,7 @@ pub fn switches_per_hop<const N: usize>(members: [u64; N], args: &[&str]) -> Opt
             return Some(found.map(Option::unwrap_or_default));
         }
     }
-    skip("something else is running on the CPU all the time");
+    testing::skip(Need::Quiet, "something else is running on the CPU all the time");
     None
 }
 
@@ -381,49 +408,25 @@ pub fn order_of(file: &Path) -> Vec<(u64, u64)> {
     order
 }
 
-/// A seed with which the ring of 64 is the last of 1, 2 and 64 in the first round: then the others
-/// are measured by the time that it runs.
-pub fn seed_that_ends_with_64() -> &'static str {
-    static SEED: OnceLock<String> = OnceLock::new();
-    SEED.get_or_init(find_seed)
-}
-
-fn find_seed() -> String {
+/// A seed with which the first round of a ring of one and these has its sizes in an order that is
+/// wanted. It depends on how many rings there are, and on nothing else of them.
+pub fn seed_of_order(members: &str, is_wanted: impl Fn(&[u64]) -> bool) -> String {
     let home = Home::new();
-    let is_last = |seed: &u32| {
+    let has_order = |seed: &u32| {
         let seed = seed.to_string();
-        let small = ["--rounds", "1", "--laps", "1", "--csv", "-", "--members", "2,64"];
+        let small = ["--rounds", "1", "--laps", "1", "--csv", "-", "--members", members];
         let rows = home.measure(&[&small[..], &["--seed", &seed]].concat()).rows();
-        rows.rows.last().is_some_and(|row| row.number("members") == 64)
+        let mut sizes: Vec<u64> = rows.rows.iter().map(|row| row.number("members")).collect();
+        sizes.dedup();
+        is_wanted(&sizes)
     };
-    (0..100).find(is_last).expect("orders differ from seed to seed").to_string()
-}
-
-/// Asks again and again until there is an answer.
-pub fn wait_for<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    panic!("no {what} after {PATIENCE:?}");
+    (0..100).find(has_order).expect("orders differ from seed to seed").to_string()
 }
 
 /// Says why a test could not be made here.
 pub fn skip(why: &str) {
     // Not by eprintln: the test runner would swallow it.
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
-}
-
-pub fn is_root() -> bool {
-    rustix::process::getuid().is_root()
-}
-
-/// Whether a program that a test needs is there.
-pub fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
 }
 
 /// CPUs that this test may use.

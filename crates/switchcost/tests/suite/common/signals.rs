@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use rustix::process::Signal;
 
-use super::skip;
+use testing::{Need, skip};
 
 /// A command that starts with every signal at its default, and none blocked.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
@@ -70,7 +70,7 @@ fn a_command_finds_no_signal_ignored_or_blocked() {
     again.args(kept).arg(std::env::current_exe().expect("this test")).args(this).env(AGAIN, "");
     let output = again.output().expect("env(1)");
     if String::from_utf8_lossy(&output.stderr).contains("--ignore-signal") {
-        return skip("this env(1) does not ignore signals");
+        return skip(Need::Program("env --ignore-signal"), "this env(1) does not ignore signals");
     }
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");

@@ -430,7 +430,7 @@ fn a_program_that_ends_is_told_with_what_was_seen() {
 }
 
 /// A loop of the shell's own, then a wait: its pages are looked at while it runs.
-const WORK: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.01";
+const WORK: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 0.01";
 
 #[test]
 fn the_estimate_is_that_of_the_stored_profile() {
@@ -605,7 +605,7 @@ fn the_report_fits_eighty_columns_and_begins_with_the_answer() {
         }
     };
     let sleeper = Sleeper::start("while :; do sleep 0.01; done");
-    let watch = ["cost", "--pid", &sleeper.pid(), "--seconds", "0.2"];
+    let watch = ["cost", "--pid", &sleeper.pid(), "--seconds", "0.1"];
     let first = home.run(&watch);
     assert!(first.out.starts_with("What switching costs it is not known: "), "{}", first.out);
     fits(&first.out);

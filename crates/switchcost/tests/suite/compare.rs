@@ -1,9 +1,10 @@
 //! Comparisons: of stored runs, with published figures, and of two settings in one session.
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::schema::Schema;
-use crate::common::stored::{full_speed_run, lengthen, stored_run};
+use crate::common::stored::{full_speed_run, lengthen, measured, stored_run};
 use crate::common::{Home, Said, lines_of};
 use serde_json::Value;
 
@@ -241,18 +242,15 @@ fn runs_without_reference_quanta_are_inconclusive() {
     assert!(last.starts_with("UNDECIDED: ring of ") && last.contains("full speed"), "{last}");
 }
 
-/// Rings, trials, and both in one run: each is measured twice, and compared with the other and
-/// itself.
+/// Rings and trials: each is measured twice, and compared with the other and itself.
 #[test]
 fn runs_of_every_instrument_are_compared() {
     for (args, rounds, of) in [
         (
             &["cost", "--array", "4K", "--walk", "whole", "--laps", "5"][..],
-            2,
+            1,
             "ns_per_switch_above_solo",
         ),
-        // Pairs of rings by every link: more rounds would take long, and say no more.
-        (&["response", "--only", "system-calls,links"], 1, "trial_ns"),
         (&["clock", "overhead", "--calls", "monotonic,times", "--trials", "50"], 5, "trial_ns"),
         (&["clock", "primes", "--primes", "100,300", "--trials", "7"], 5, "trial_ns"),
     ] {
@@ -266,22 +264,46 @@ fn runs_of_every_instrument_are_compared() {
         let files: Vec<_> =
             home.run_files().iter().map(|file| file.display().to_string()).collect();
         let [one, other] = &files[..] else { panic!("{files:?}") };
-        let found = json(&compared(&home, &[one, other, "--json", "-"]));
-        let changes = found["changes"].as_array().expect("changes");
-        assert_eq!(found["unpaired"], serde_json::json!([]), "{args:?}");
-        assert!(changes.iter().any(|change| change["of"] == of), "{args:?}: {found}");
-        let planned = lines_of(&home.run_files()[0])[0]["header"]["plan"]["cases"].clone();
-        assert_eq!(planned.as_array().map(Vec::len), Some(changes.len()), "{args:?}");
-        for change in changes {
-            let of_both = (&change["base_rounds"], &change["new_rounds"]);
-            assert_eq!(of_both, (&rounds.into(), &rounds.into()), "{args:?}");
-        }
-        let table = compared(&home, &[one, other]);
-        let title = changes[0]["title"].as_str().expect("a title");
-        assert!(table.out.contains(title), "{args:?}: {}", table.out);
-        let itself = json(&compared(&home, &[one, one, "--json", "-"]));
-        assert!(!answers(&itself).contains(&"changed"), "{args:?}: {itself}");
+        assert_are_compared(&home, [one, other], rounds, of);
     }
+}
+
+/// Both in one run, as `measure` left it, and a copy of it under another name.
+#[test]
+fn runs_of_rings_and_trials_are_compared() {
+    let home = Home::new();
+    let is_response = |(name, _): &&(String, String)| name.contains("-response-");
+    let (_, text) = measured().runs.iter().find(is_response).expect("a run of response");
+    let [one, other] = ["one", "other"].map(|name| {
+        let (header, samples) = text.split_once('\n').expect("lines");
+        let mut header: Value = serde_json::from_str(header).expect("JSON");
+        header["header"]["run"] = name.into();
+        let file = home.path().join(format!("{name}.jsonl"));
+        fs::write(&file, format!("{header}\n{samples}")).expect("a file");
+        file.display().to_string()
+    });
+    assert_are_compared(&home, [&one, &other], 1, "trial_ns");
+}
+
+/// Every case of two runs of one plan is compared, some of them by that cost.
+fn assert_are_compared(home: &Home, [one, other]: [&str; 2], rounds: u32, of: &str) {
+    let lines = lines_of(Path::new(one));
+    let plan = &lines[0]["header"]["plan"];
+    let what = &plan["experiment"];
+    let found = json(&compared(home, &[one, other, "--json", "-"]));
+    let changes = found["changes"].as_array().expect("changes");
+    assert_eq!(found["unpaired"], serde_json::json!([]), "{what}");
+    assert!(changes.iter().any(|change| change["of"] == of), "{what}: {found}");
+    assert_eq!(plan["cases"].as_array().map(Vec::len), Some(changes.len()), "{what}");
+    for change in changes {
+        let of_both = (&change["base_rounds"], &change["new_rounds"]);
+        assert_eq!(of_both, (&rounds.into(), &rounds.into()), "{what}");
+    }
+    let table = compared(home, &[one, other]);
+    let title = changes[0]["title"].as_str().expect("a title");
+    assert!(table.out.contains(title), "{what}: {}", table.out);
+    let itself = json(&compared(home, &[one, one, "--json", "-"]));
+    assert!(!answers(&itself).contains(&"changed"), "{what}: {itself}");
 }
 
 #[test]

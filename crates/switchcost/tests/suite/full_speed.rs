@@ -148,7 +148,7 @@ fn a_resumed_run_is_read_by_what_was_known_when_it_went_on() {
 fn what_a_run_finds_the_next_one_knows() {
     let Some(cpu) = named_cpu() else { return };
     // Where others take the CPU, its quanta agree on no level: later they may.
-    let found = (0..40).find_map(|_| {
+    let found = (0..20).find_map(|_| {
         let home = Home::new();
         home.know(&cpu, Known::Never);
         let record = home.run(&[&SMALL[..], &["--quiet", "--json", "-"]].concat()).json();

@@ -107,7 +107,7 @@ fn a_worker_bounds_what_it_is_told() {
         .iter()
         .map(|trial| json!({"trial": {"trial": trial, "cpu": cpu, "policy": "other"}}));
     let cases: Vec<Value> = std::iter::repeat_n(json!({"ring": ring}), 6).chain(all).collect();
-    for number in 0..repeats(60, MESSAGES) {
+    for number in 0..repeats(48, MESSAGES) {
         let case = cases[number % cases.len()].clone();
         let mut message = json!({"case_number": 0, "case": case, "round": 0, "batching": batchings[number % 2],
             "unshared_ratio": 1.0});

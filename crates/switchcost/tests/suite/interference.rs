@@ -333,7 +333,7 @@ fn packets_without_a_network_of_their_own_say_so() {
 #[test]
 fn a_noise_that_is_killed_is_named() {
     // One that is not seen in time is looked for in longer runs.
-    let said = ["2s", "8s", "32s", "128s"].into_iter().find_map(said_without_a_noise);
+    let said = ["1s", "4s", "16s", "64s"].into_iter().find_map(said_without_a_noise);
     let said = said.expect("a disturbed run");
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert!(said.err.contains("the noise exited without output"), "{}", said.err);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use comfy_table::Table;
+use model::estimate::Estimate;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::quote::NotQuotable;
 use model::record::RingRecord;
@@ -128,17 +129,37 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     let row = |of: &CaseSummary| {
         let mut cells = comparison.cells(&of.case);
         cells.extend(has_sizes.then(|| of.case.members.to_string()));
-        let hop = interval(of.ns_per_hop);
-        let [switch, why] = cost_words(of);
-        let is_told = switch == "-" && why != hop && of.ns_per_switch_above_solo.is_some();
-        let switch = if is_told { why } else { switch };
-        cells.extend([value(of.ns_per_hop), hop, switch]);
+        cells.push(value(of.ns_per_hop));
+        cells.extend(why_briefly(of));
         cells.push(switches_words(of));
         cells.extend(disagrees.then(|| mark(of)));
         cells.extend((!has_sizes).then(|| of.rounds.to_string()));
         cells
     };
     terminal::table(columns, rings.iter().map(|of| row(of)))
+}
+
+/// The hop's interval, or why there is none; and what the switch costs, or why that is not known,
+/// where the hop's reason does not say so. With six columns they have to be narrow.
+fn why_briefly(of: &CaseSummary) -> [String; 2] {
+    let why = |cost: Option<Estimate>| cost.and_then(|cost| cost.quote_cost().err());
+    let (of_hop, of_switch) = (why(of.ns_per_hop), why(of.ns_per_switch_above_solo));
+    let hop = match of_hop {
+        Some(NotQuotable::NotAlone) => "its CPU was shared".to_string(),
+        _ => interval(of.ns_per_hop),
+    };
+    let [switch, no_cost] = cost_words(of);
+    let is_told = switch == "-" && of.ns_per_switch_above_solo.is_some();
+    let switch = match of_switch.filter(|_| !of.does_not_switch) {
+        _ if !is_told => switch,
+        None => no_cost,
+        same if same == of_hop => switch,
+        Some(NotQuotable::NotAlone) => "CPU shared".to_string(),
+        Some(NotQuotable::NotAtFullSpeed) => "no full speed".to_string(),
+        Some(NotQuotable::NotResolved { .. }) => "not resolved".to_string(),
+        Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string(),
+    };
+    [hop, switch]
 }
 
 /// The cheaper hop first; those that may not be quoted come last.

@@ -1,7 +1,8 @@
 //! Charts of rings without work.
 
 use charts::{Figure, Role, Scale, Unit};
-use model::case::Sample;
+use model::case::{Case, Sample};
+use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
 use model::run::{Run, StopReason};
 
@@ -157,6 +158,35 @@ fn an_interrupted_run_says_so_and_ranks_nothing() {
     assert!(text.contains("; links are not ranked.") && !text.contains("Cheapest"), "{text}");
     let killed = printed(&Run { end: None, ..links() });
     assert!(killed.starts_with("Not finished: A hop by pipe takes "), "{killed}");
+}
+
+/// Where one figure lacks this and the other that, both are told, of the longest names that there
+/// are.
+#[test]
+fn a_table_by_link_fits_eighty_columns_whatever_its_figures_lack() {
+    let mut run = links();
+    let names = [("futex", "handler-signal"), ("yield", "socket-dgram")];
+    let cases = run.header.plan.cases.iter_mut().filter_map(Case::ring_mut);
+    for case in cases {
+        let name = names.iter().find(|(old, _)| case.link == *old);
+        case.link = name.map_or(case.link.as_str(), |(_, new)| new).to_string();
+    }
+    let lacks = [Speed::Full, Speed::NotAlone, Speed::Contended];
+    let mut told = String::new();
+    for (hop, switch) in lacks.iter().flat_map(|hop| lacks.map(|switch| (*hop, switch))) {
+        let mut record = model::record::RingRecord::of(&run);
+        for of in record.cases.iter_mut().filter(|of| of.case.link == "handler-signal") {
+            of.ns_per_hop = of.ns_per_hop.map(|of| Estimate { speed: hop, ..of });
+            let cost = of.ns_per_switch_above_solo;
+            of.ns_per_switch_above_solo = cost.map(|of| Estimate { speed: switch, ..of });
+        }
+        let table = super::table::text(&record, View::default()).table;
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+        told += &table;
+    }
+    for why in ["its CPU was shared", "CPU shared", "no full speed", "not resolved"] {
+        assert!(told.contains(why), "no {why}: {told}");
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@
 
 mod analysis;
 mod points;
+#[cfg(test)]
+mod tests;
 
 pub use analysis::{Analysis, Fit, akaike_weights, credible_span, quantile};
 pub use points::{Data, Observation, Point, sound_error};

@@ -2,6 +2,9 @@
 //! without.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+// The C example, as that of threadclock.
+#[path = "../../../threadclock/tests/c_interface.rs"]
+mod c_interface;
 mod mixed_load;
 
 use std::collections::HashMap;

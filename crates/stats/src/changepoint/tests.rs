@@ -1,10 +1,7 @@
 //! The engine of change points by settings of its own: known answers, and any input.
 
-// Clippy takes only functions marked as tests for tests, not their helpers.
-#![allow(clippy::unwrap_used)]
-
+use super::{Analysis, Errors, Form, Nesting, Point, Settings, Term, Turn};
 use proptest::prelude::*;
-use stats::changepoint::{Analysis, Errors, Form, Nesting, Point, Settings, Term, Turn};
 
 const STEP: usize = 2;
 const HINGE: usize = 3;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use probe::program::{Count, Switches, Watched};
 
 fn tree(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/program").join(name)
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -1,6 +1,4 @@
 //! The machine readers on captured trees, and on this machine only for not failing.
-// clippy.toml allows it in tests, but does not know their helpers for such.
-#![allow(clippy::unwrap_used)]
 
 mod firecracker;
 mod hostile;

@@ -69,6 +69,18 @@ pub fn group(leader: u32) -> Vec<i32> {
     pids.filter(|pid| field(*pid, 5) == Some(i64::from(leader))).collect()
 }
 
+/// A worker and those whom it has forked: at once, where the kernel lists children (proc(5)).
+pub fn members(worker: &Child) -> Vec<i32> {
+    let leader = worker.id();
+    match fs::read_to_string(format!("/proc/{leader}/task/{leader}/children")) {
+        Ok(text) => {
+            let children = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+            std::iter::once(leader as i32).chain(children).collect()
+        }
+        Err(_) => group(leader),
+    }
+}
+
 /// Whether a process of this program besides this one is there.
 pub fn anybody() -> bool {
     let exe = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
@@ -139,14 +151,14 @@ pub fn turns(child: &Child) -> bool {
     const MANY: u64 = 300;
     let leader = child.id() as i32;
     wait_for("ring that turns", || {
-        let all = group(child.id());
+        let all = members(child);
         let turns = all.len() == 3 && all.iter().all(|pid| switches(*pid) > MANY);
         (turns || state(leader) == Some('Z')).then_some(turns)
     })
 }
 
 pub fn member_of(worker: &Child) -> i32 {
-    *group(worker.id()).iter().find(|pid| **pid != worker.id() as i32).unwrap()
+    *members(worker).iter().find(|pid| **pid != worker.id() as i32).unwrap()
 }
 
 /// Those who have ended are not left, however long whoever inherited them lets them lie.

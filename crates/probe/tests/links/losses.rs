@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testing::wait_for;
 
 use crate::left_behind::{
-    ENDLESS, each, end_of, group, has_pending, kill, member_of, signal, state, switches, turning,
+    ENDLESS, each, end_of, has_pending, kill, member_of, members, signal, state, switches, turning,
     turns, until_alone,
 };
 use crate::rings::available;
@@ -76,9 +76,9 @@ fn stopped() {
 fn stops_of(link: &str, laps: u64) -> u32 {
     let mut child = worker::start(&worker::case(link, Kind::Process, 3), laps);
     let is_turning = turns(&child);
-    let (leader, members) = (child.id() as i32, group(child.id()));
+    let (leader, all) = (child.id() as i32, members(&child));
     let send = |signal| {
-        for pid in &members {
+        for pid in &all {
             // Unless it has ended.
             let _ = kill_process(Pid::from_raw(*pid).unwrap(), signal);
         }
@@ -87,7 +87,7 @@ fn stops_of(link: &str, laps: u64) -> u32 {
     while is_turning && stops < 5 && child.try_wait().unwrap().is_none() {
         send(Signal::STOP);
         wait_for("stop of the ring", || {
-            members.iter().all(|pid| matches!(state(*pid), None | Some('T' | 'Z'))).then_some(())
+            all.iter().all(|pid| matches!(state(*pid), None | Some('T' | 'Z'))).then_some(())
         });
         stops += u32::from(state(leader) == Some('T'));
         let before = switches(leader);
@@ -133,10 +133,10 @@ fn stopped_in_set_up(link: &str) -> Child {
     wait_for("ring in its set-up", || {
         let child = worker::start(&worker::case(link, Kind::Process, MEMBERS), ENDLESS);
         let leader = child.id() as i32;
-        wait_for("ring with some members", || (group(child.id()).len() > 5).then_some(()));
+        wait_for("ring with some members", || (members(&child).len() > 5).then_some(()));
         signal(leader, Signal::STOP);
         wait_for("leader that is stopped", || (state(leader) == Some('T')).then_some(()));
-        if group(child.id()).len() < MEMBERS as usize {
+        if members(&child).len() < MEMBERS as usize {
             return Some(child);
         }
         kill(child);

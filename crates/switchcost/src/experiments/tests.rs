@@ -27,7 +27,7 @@ pub(super) const RUNS: [&str; 9] = [
 pub(super) const GAPS: &str = include_str!("../../tests/fixtures/response-gaps.jsonl");
 
 /// Files that are tried if SWITCHCOST_RUN_FILES says no other number: of the core, of all.
-const FILES: (u64, u64) = (600, 20_000);
+const FILES: (u64, u64) = (500, 20_000);
 
 /// SplitMix64.
 pub(super) struct Random(pub(super) u64);

@@ -209,7 +209,8 @@ fn unknown_flags_and_commands() {
     );
 }
 
-const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "9"];
+const SMALL: [&str; 9] =
+    ["ring", "--members", "2", "--rounds", "1", "--laps", "9", "--budget", "600s"];
 
 #[test]
 fn an_output_that_cannot_be_written_is_refused_before_anything_is_measured() {

@@ -126,7 +126,7 @@ fn every_schema_that_is_listed_is_printed() {
 fn what_is_no_terminal_gets_no_escapes() {
     let home = Home::new();
     for args in [
-        &["ring", "--members", "2", "--rounds", "1", "--laps", "9"][..],
+        &["ring", "--members", "2", "--rounds", "1", "--laps", "9", "--budget", "600s"][..],
         &["ring", "--bogus"],
         &["ring", "--help"],
         &["runs", "list"],
@@ -162,7 +162,7 @@ fn no_color_means_no_color() {
 }
 
 /// A state is drawn before each measurement: the first twenty however fast they come.
-const THREE_ROUNDS: &str = "ring --members 2 --rounds 3 --laps 200";
+const THREE_ROUNDS: &str = "ring --members 2 --rounds 3 --laps 200 --budget 600s";
 
 #[test]
 fn on_a_terminal_a_bar_says_what_is_measured_how_well_and_how_long() {
@@ -174,6 +174,6 @@ fn on_a_terminal_a_bar_says_what_is_measured_how_well_and_how_long() {
     for word in ["round 1, ring of ", "asked 2.5 %, ", "s left, round 2"] {
         assert!(said.out.contains(word), "no {word:?} in {}", said.out);
     }
-    let quiet = on_terminal(&Home::new(), "ring --members 2 --rounds 2 --laps 9 --quiet", &[]);
+    let quiet = on_terminal(&Home::new(), &format!("{THREE_ROUNDS} --quiet"), &[]);
     assert_eq!((quiet.code, &*quiet.out), (Some(0), ""));
 }

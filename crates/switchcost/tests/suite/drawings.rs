@@ -94,7 +94,7 @@ fn a_plot_is_as_narrow_as_the_terminal() {
 #[test]
 fn a_run_is_drawn_where_its_table_is_printed() {
     let home = Home::new();
-    let bounds = ["--rounds", "1", "--laps", "9"];
+    let bounds = ["--rounds", "1", "--laps", "9", "--budget", "600s"];
     let args = ["ring", "--members", "2,4", "--plot", "--json", "-"];
     let said = Said::of(program(&home).args(args).args(bounds));
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -16,8 +16,19 @@ use crate::common::{
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use testing::{Need, lacks, repeats, skip};
 
-const SMALL: [&str; 9] =
-    ["ring", "--verbose", "--wide", "--members", "2", "--rounds", "1", "--laps", "200"];
+const SMALL: [&str; 11] = [
+    "ring",
+    "--verbose",
+    "--wide",
+    "--members",
+    "2",
+    "--rounds",
+    "1",
+    "--laps",
+    "200",
+    "--budget",
+    "600s",
+];
 
 /// A seed with which the ring of 64 is the last of 1, 2 and 64 in the first round: then the others
 /// are measured by the time that it runs.
@@ -51,7 +62,7 @@ impl Midst {
             "1",
         ];
         let mut command = home.command(PROGRAM);
-        command.args(large).args(["--seed", seed, "--budget", "60s"]).args(more);
+        command.args(large).args(["--seed", seed, "--budget", "600s"]).args(more);
         // A group of its own, as a shell gives to each job.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -147,7 +158,8 @@ fn a_controller_of_threads_leaves_no_process_either() {
 /// Moments are parts of what a whole run takes here, closer to each other the earlier they are.
 #[test]
 fn a_controller_killed_at_any_moment_leaves_nothing() {
-    let rings = ["ring", "--members", "2,64,200", "--laps", "9", "--rounds", "1"];
+    let rings = ["--members", "2,64,200", "--laps", "9", "--rounds", "1", "--budget", "600s"];
+    let rings = [&["ring"], &rings[..]].concat();
     let begun = Instant::now();
     assert_eq!(Home::new().run(&rings).code, Some(0));
     let (whole, count) = (begun.elapsed(), repeats(9, 48));
@@ -235,7 +247,8 @@ fn a_member_that_was_stopped_is_told() {
         let home = Home::new();
         let args = ["ring", "--verbose", "--members", "2", "--placement", "same"];
         let begun = Instant::now();
-        let child = home.start(&[&args[..], &["--laps", "5000", "--rounds", "2"]].concat());
+        let child = home
+            .start(&[&args[..], &["--laps", "5000", "--rounds", "2", "--budget", "600s"]].concat());
         let worker = home.wait_for_worker(child.id(), 2);
         // The solo ring has no member beside its leader.
         let member = home.processes().into_iter().find(|other| other.parent == worker.pid)?;
@@ -258,7 +271,7 @@ fn a_member_that_was_stopped_is_told() {
 fn a_run_that_ignores_a_signal_goes_on() {
     let home = Home::new();
     // More precise than it can be: it ends by its rounds.
-    let ring = "ring --members 2 --laps 500 --rounds 6 --precision 0.01%";
+    let ring = "ring --members 2 --laps 500 --rounds 6 --precision 0.01% --budget 600s";
     let mut shell = home.command("sh");
     shell.args(["-c", &format!("trap '' INT; exec {PROGRAM} {ring}")]);
     let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh(1) starts");
@@ -282,7 +295,7 @@ fn an_interrupted_run_can_be_resumed() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
     assert_eq!(Said::at_end(child).code, Some(130));
     let before = order_of(&file);
-    let more = ["--budget", "60s", "--rounds", "1"];
+    let more = ["--budget", "600s", "--rounds", "1"];
     let resumed = home.run(&[&["runs", "resume", "last"], &more[..]].concat());
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     let after = order_of(&file);
@@ -452,7 +465,7 @@ fn a_full_disk_costs_the_file_but_not_the_measurement() {
         "$0" "$@"; code=$?; "$0" runs show last >&2 || exit 98; exit $code"#;
     let home = Home::new();
     // The header takes two pages of four; a round has two samples of 400 bytes or more.
-    let many = ["--members", "2", "--rounds", "20", "--laps", "1", "--budget", "60s"];
+    let many = ["--members", "2", "--rounds", "20", "--laps", "1", "--budget", "600s"];
     let mut command = home.command("unshare");
     command
         .args(["--mount", "sh", "-c", script, PROGRAM, "ring", "--verbose", "--wide"])
@@ -489,6 +502,8 @@ fn a_full_control_group_is_named_and_smaller_rings_are_kept() {
         "2,64,100",
         "--rounds",
         "1",
+        "--budget",
+        "600s",
     ]);
     let said = Said::of(command.args(["--laps", "200"]).env("GROUP", &group.0));
     assert_eq!(said.code, Some(1), "{said:?}");
@@ -526,7 +541,7 @@ fn threads_without_descriptors_are_told_the_limit() {
         "--members",
         "2,200",
     ]);
-    let said = Said::of(command.args(["--rounds", "1", "--laps", "200"]));
+    let said = Said::of(command.args(["--rounds", "1", "--laps", "200", "--budget", "600s"]));
     assert_eq!(said.code, Some(1), "{said:?}");
     for words in ["error: ring of 200: ", "RLIMIT_NOFILE is 64", "to raise it: ulimit -n 128"] {
         assert!(said.error().contains(words), "no {words:?} in {}", said.err);
@@ -577,6 +592,7 @@ fn a_user_with_too_many_processes_is_told_the_limit() {
     let home = Home::new();
     let args =
         ["ring", "--wide", "--verbose", "--members", "2,64", "--rounds", "1", "--laps", "200"];
+    let args = [&args[..], &["--budget", "600s"]].concat();
     let Some(said) = as_nobody(&home, &["prlimit", "--nproc=20:20"], &args) else {
         return;
     };

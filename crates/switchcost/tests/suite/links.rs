@@ -79,7 +79,8 @@ fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
     let home = Home::new();
     let args = ["ring", "--link", "coroutine", "--kind", "thread", "--members", "2,3"];
     // Looked at after eight rounds, and after twelve.
-    let stopping = ["--laps", "300", "--rounds", "13", "--precision", "99%", "--json", "-"];
+    let stopping = ["--laps", "300", "--rounds", "13", "--precision", "99%", "--budget", "600s"];
+    let stopping = [&stopping[..], &["--json", "-"]].concat();
     let said = home.run(&[&args[..], &stopping].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
     let record = said.json();
@@ -154,7 +155,7 @@ fn an_ordinary_user_has_the_same_links() {
     std::fs::set_permissions(home.path(), open).expect("a folder for all");
     let mut command = home.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-    let few = ["--members", "3", "--laps", "200", "--rounds", "1", "--kind", "process"];
+    let few = ["--members", "3", "--laps", "50", "--rounds", "1", "--budget", "600s"];
     command.args(["ring", "--verbose", "--wide", "--link", "all"]).args(few);
     let said = crate::common::Said::of(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -12,7 +12,7 @@ const SMALL: [&str; 6] = ["--members", "2", "--rounds", "2", "--laps", "200"];
 
 /// One round more than there are.
 const GO_ON: [&str; 9] =
-    ["runs", "resume", "last", "--verbose", "--wide", "--budget", "60s", "--rounds", "1"];
+    ["runs", "resume", "last", "--verbose", "--wide", "--budget", "600s", "--rounds", "1"];
 
 /// The smallest run that there is.
 const SMALLEST: [&str; 6] = ["--members", "2", "--rounds", "1", "--laps", "9"];
@@ -643,7 +643,7 @@ fn what_is_no_file_in_the_folder_is_passed_over() {
     std::os::unix::fs::symlink("/dev/zero", folder.join("20990101-zero.jsonl")).expect("a link");
     std::os::unix::fs::symlink("nowhere", folder.join("20990101-none.jsonl")).expect("a link");
     let path = file.display().to_string();
-    let args = [&["ring", "--quiet"], &SMALLEST[..]].concat();
+    let args = [&["ring", "--quiet", "--budget", "600s"], &SMALLEST[..]].concat();
     for args in [&["runs", "list"][..], &["runs", "show", "last", "--verbose"], &args] {
         let said = home.run(args);
         assert_eq!(said.code, Some(0), "{args:?}: {said:?}");

@@ -71,7 +71,8 @@ fn a_process_that_names_itself_is_called_so() {
     }
     let home = Home::new();
     let file = home.path().join("trace.json");
-    let ring = [PROGRAM, "ring", "--members", "3", "--rounds", "1", "--laps", "50", "--quiet"];
+    let ring = ["ring", "--members", "3", "--rounds", "1", "--laps", "50", "--budget", "600s"];
+    let ring = [&[PROGRAM], &ring[..], &["--quiet"]].concat();
     let flags = ["trace", "--by", "thread", "--quiet", "--json", file.to_str().unwrap(), "--"];
     let said = home.run(&[&flags[..], &ring].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -71,7 +71,7 @@ impl Home {
     /// Measures a small ring, which must succeed: `args` bound it by rounds and laps, so that
     /// counts are known.
     pub fn measure(&self, args: &[&str]) -> Said {
-        let said = self.run(&[&["ring", "--verbose", "--wide", "--budget", "60s"], args].concat());
+        let said = self.run(&[&["ring", "--verbose", "--wide", "--budget", "600s"], args].concat());
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
         said
     }

@@ -53,7 +53,7 @@ fn company_lines(file: &std::path::Path) -> Vec<Value> {
 
 /// How often a run is made again until its neighbour, whom others may keep from the CPU, had enough
 /// of it.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: usize = 6;
 
 #[test]
 fn a_busy_process_on_the_measured_cpu_is_found_by_name() {

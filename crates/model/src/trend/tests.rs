@@ -40,7 +40,7 @@ fn steps(costs: &[f64]) -> Steps {
 
 /// Records of each kind.
 fn records() -> usize {
-    testing::repeats(50, 400)
+    testing::repeats(30, 400)
 }
 
 /// The share of records in which a step of this size is found within one run of its place, and no
@@ -71,7 +71,8 @@ fn a_change_is_found_at_its_place_and_none_where_there_is_none() {
 
             println!("{runs} runs, r {r}: found {up} and {down}, none {none}");
             assert!(up >= 0.9 && down >= 0.9, "{runs} runs, r {r}: found {up} and {down}");
-            assert!(none >= 0.95, "{runs} runs, r {r}: none found {none}");
+            // Of thirty records one and a half are 5 %, and one more is less than a standard error.
+            assert!(none >= testing::repeats(0.91, 0.95), "{runs} runs, r {r}: none found {none}");
         }
     }
 }

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
             let thread = thread::Builder::new().name(test.0.to_string());
             started.push(thread.spawn_scoped(scope, || make(test)).unwrap());
         }
-        started.into_iter().fold(true, |well, test| test.join().is_ok() && well)
+        started.into_iter().map(|test| test.join().is_ok()).filter(|well| !well).count() == 0
     });
     // What is left tells by its name whose it was.
     wait_for("end of all rings", || (!left_behind::anybody()).then_some(()));

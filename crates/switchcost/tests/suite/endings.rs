@@ -247,23 +247,26 @@ fn a_member_that_was_stopped_is_told() {
         let home = Home::new();
         let args = ["ring", "--verbose", "--members", "2", "--placement", "same"];
         let begun = Instant::now();
-        let child = home
-            .start(&[&args[..], &["--laps", "5000", "--rounds", "2", "--budget", "600s"]].concat());
+        let child = home.start(
+            &[&args[..], &["--laps", "20000", "--rounds", "1", "--budget", "600s"]].concat(),
+        );
         let worker = home.wait_for_worker(child.id(), 2);
         // The solo ring has no member beside its leader.
-        let member = home.processes().into_iter().find(|other| other.parent == worker.pid)?;
-        let member = Pid::from_raw(member.pid).expect("an id");
-        kill_process(member, Signal::STOP).ok()?;
-        sleep(begun.elapsed() * 3);
-        kill_process(member, Signal::CONT).ok()?;
+        let member = home.processes().into_iter().find(|other| other.parent == worker.pid);
+        if let Some(member) = member.and_then(|member| Pid::from_raw(member.pid)) {
+            // One that has gone meanwhile is one that was not stopped.
+            let _ = kill_process(member, Signal::STOP);
+            sleep(begun.elapsed());
+            let _ = kill_process(member, Signal::CONT);
+        }
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(0), "{}", said.err);
         // On a machine that is busy too, it may be unusable.
         let verdict = ["machine: noisy", "machine: unusable"].map(|of| said.out.contains(of));
         let told = "stood still: a member was stopped by a signal";
-        (said.out.contains(told) && verdict.contains(&true)).then_some(())
+        said.out.contains(told) && verdict.contains(&true)
     };
-    assert!((0..20).any(|_| is_told().is_some()), "no stop was told");
+    assert!((0..20).any(|_| is_told()), "no stop was told");
 }
 
 /// As under nohup(1), or in a script behind an `&`.

@@ -12,7 +12,6 @@ pub mod stored;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use testing::Need;
-pub use testing::{has, is_root, wait_for};
+pub use testing::{has, wait_for};
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_switchcost");
@@ -421,12 +420,6 @@ pub fn seed_of_order(members: &str, is_wanted: impl Fn(&[u64]) -> bool) -> Strin
         is_wanted(&sizes)
     };
     (0..100).find(has_order).expect("orders differ from seed to seed").to_string()
-}
-
-/// Says why a test could not be made here.
-pub fn skip(why: &str) {
-    // Not by eprintln: the test runner would swallow it.
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// CPUs that this test may use.

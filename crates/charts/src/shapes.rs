@@ -241,4 +241,20 @@ mod tests {
         assert_eq!(found[4].name, "b: pipe");
         assert_eq!(entries(&all, &["a".into()])[4].name, "pipe");
     }
+
+    #[test]
+    fn the_last_class_of_counts_is_as_wide_as_the_one_before_it() {
+        let outline = |scale, classes: [f64; 3]| -> Vec<(f64, f64)> {
+            let points = places(classes.into_iter().zip([5.0, 0.0, 2.0]));
+            let outline = steps(&points, scale);
+            outline.iter().map(|point| (point.x.round(), point.y)).collect()
+        };
+        let of = |[first, second, third, end]: [f64; 4]| {
+            let (tops, tail) = ([(first, 5.0), (second, 5.0)], [(third, 2.0), (end, 2.0)]);
+            [&[(first, 0.0)], &tops[..], &[(second, 0.0), (third, 0.0)], &tail, &[(end, 0.0)]]
+                .concat()
+        };
+        assert_eq!(outline(Scale::Linear, [10.0, 20.0, 40.0]), of([10.0, 20.0, 40.0, 60.0]));
+        assert_eq!(outline(Scale::Log, [10.0, 20.0, 80.0]), of([10.0, 20.0, 80.0, 320.0]));
+    }
 }

@@ -407,6 +407,7 @@ mod tests {
 
     use crate::estimate::Speed;
     use crate::placement::Placement;
+    use crate::plan::Known;
     use crate::ring::{self, Counters};
     use crate::speed::cut;
 
@@ -549,6 +550,21 @@ mod tests {
         let all = table.above_solo_of_all(1, Sample::ns_per_hop);
         assert!(all.values().all(|cost| *cost > 3600.0), "{all:?}");
         assert!(table.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
+    }
+
+    /// Nothing scatters within the launch: what is left is the term for launches, 1.96 x 5 %.
+    #[test]
+    fn a_difference_scatters_between_launches_as_the_ring_that_scatters_more() {
+        let all = sliced(10, |_, _| true);
+        let mut plan = plan();
+        let known = [0.01, 0.02, 0.01, 0.05]
+            .map(|scatter| Known { launch_scatter: Some(scatter), ..Known::default() });
+        plan.reference.cases = known.to_vec();
+        let table = Table::of(&plan, &all, []);
+        for (one, other) in [(3, 1), (1, 3)] {
+            let half = table.difference(one, other, 1).unwrap().relative_half_width().unwrap();
+            assert!((half - 0.097_998_2).abs() < 1e-6, "{one} less {other}: {half}");
+        }
     }
 
     /// 30 clean slices of each kind, in 8 rounds, 5 % of all: one less of any, and there is no

@@ -134,6 +134,19 @@ fn a_resumed_run_is_read_by_what_was_known_when_it_went_on() {
     assert_eq!(reference(r#","reference":{"unshared_ratio":-1}"#), (None, 0, 1), "not meant");
 }
 
+/// One that was killed after that is told from one that is done; what it had spent is known.
+#[test]
+fn a_run_that_went_on_has_not_ended_until_it_ends_again() {
+    let end = V1.lines().last().filter(|line| line.starts_with(r#"{"end":"#)).unwrap();
+    let went_on = format!(
+        r#"{V1}{{"resumed":{{"at":"","spent_ns":7,"stopping":{{"precision":0.01,"budget_ns":9,"rounds":null,"confidence":0.95}},"differences":[]}}}}"#
+    );
+    let run = Run::parse(&went_on).unwrap();
+    assert_eq!((run.end.is_none(), run.unfinished().is_some(), run.spent_ns()), (true, true, 7));
+    let run = Run::parse(&format!("{went_on}\n{end}\n")).unwrap();
+    assert_eq!((run.end, run.resumed.len()), (Run::parse(V1).unwrap().end, 1));
+}
+
 #[test]
 fn what_is_no_run_is_told() {
     let why = |text: &str| Run::parse(text).unwrap_err().to_string();

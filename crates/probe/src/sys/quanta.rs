@@ -138,6 +138,17 @@ pub fn busy_quantum_ns() -> Option<u64> {
 /// what comes next then has a better chance to have the core for itself. Whether it had is judged
 /// by the quanta around it. `slice` is what is waited for.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
+    wait_by(quantum, unshared_ratio, most_ns, slice)
+}
+
+/// The same by such quanta: given now, they tell both times and now.
+#[inline(always)]
+fn wait_by(
+    mut quantum: impl FnMut(u64) -> (u64, u64, u64),
+    unshared_ratio: f64,
+    most_ns: u64,
+    slice: u32,
+) -> Wait {
     let switches = || usage(Whose::Thread).switches();
     let (start_ns, start_cpu_ns, start_switches) =
         (monotonic_raw_ns(), own_thread_cpu_ns(), switches());
@@ -198,6 +209,21 @@ mod tests {
         let longest_ns = testing::PATIENCE.as_nanos() as u64;
         let wait = wait_unshared(1e6, longest_ns, 0);
         assert!(wait.elapsed_ns < longest_ns, "{wait:?}");
+    }
+
+    #[test]
+    fn a_wait_ends_by_the_first_two_quanta_in_a_row_that_are_unshared() {
+        // A neighbour, an interrupt, another clock; then the last two.
+        let quanta =
+            [(5900, 8300), (9100, 5950), (6900, 6960), (5900, 5950), (5901, 5951), (5902, 5952)];
+        let mut left = quanta.into_iter();
+        let next = |now| {
+            let (latency_ns, throughput_ns) = left.next().expect("a wait that has ended");
+            (latency_ns, throughput_ns, now)
+        };
+        let wait = wait_by(next, 1.01, u64::MAX, 7);
+        assert_eq!((wait.slice, wait.latency_ns, wait.throughput_ns), (7, 5901, 5951));
+        assert_eq!(left.len(), 1);
     }
 
     #[test]

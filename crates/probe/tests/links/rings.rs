@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     ("yield_and_coroutines_run_under_real_time_policies", real_time),
     ("only_rings_that_sleep_have_a_limit_on_running_without", real_time_limits),
     ("no_wake_up_is_lost_between_two_cpus", across_cpus),
+    ("each_member_of_a_pinned_ring_is_on_its_own_cpu", pinned),
 ];
 
 /// Laps of a sample, enough for counts within some per cent.
@@ -242,4 +243,21 @@ fn across_cpus() {
             }
         }
     }
+}
+
+/// Whatever the leader's CPU, which they inherit.
+fn pinned() {
+    let cpus = probe::placement::allowed_cpus().unwrap();
+    let [first, second, ..] = cpus[..] else {
+        return skip(Need::TwoCpus, "there is one CPU only");
+    };
+    let placement = Placement::Pinned { cpus: vec![first, second, second], relation: None };
+    let case = Case { placement, ..case("pipe", Kind::Process, 3) };
+    let child = left_behind::until_it_turns(worker::start(&case, left_behind::ENDLESS));
+    let mut members = left_behind::members(&child);
+    members.sort_by_key(|pid| *pid != child.id() as i32);
+    // On which CPU each ran last.
+    let ran_on: Vec<_> = members.iter().map(|pid| left_behind::field(*pid, 39)).collect();
+    left_behind::kill(child);
+    assert_eq!(ran_on, [first, second, second].map(|cpu| Some(cpu.into())));
 }

@@ -105,3 +105,26 @@ fn text_of(line: &Line, experiment: Experiment) -> Result<String> {
     let text = line.to_text(experiment).context("cannot write a line as JSON")?;
     Ok(text + "\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_line_is_kept_if_it_lacks_only_its_end_of_line() {
+        let stored = include_str!("../../../tests/fixtures/ring.jsonl");
+        let lines = |count| stored.split_inclusive('\n').take(count).collect::<String>();
+        // A header and two samples.
+        let (whole, one_less) = (lines(3), lines(2));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.jsonl");
+        let reopened = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let (_, run) = RunFile::reopen(&path).unwrap();
+            (std::fs::read_to_string(&path).unwrap(), run.samples.len())
+        };
+        assert_eq!(reopened(&whole), (whole.clone(), 2));
+        assert_eq!(reopened(&whole[..whole.len() - 1]), (whole.clone(), 2));
+        assert_eq!(reopened(&whole[..whole.len() - 2]), (one_less, 1));
+    }
+}

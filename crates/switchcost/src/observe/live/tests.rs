@@ -239,6 +239,28 @@ fn names_are_cut_and_obey_no_terminal() {
     assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
 }
 
+/// Named one by one: who adds a field says here what its sum is.
+#[test]
+fn all_that_threads_did_is_added_up() {
+    let of = |times: u32| {
+        let count = u64::from(times);
+        Use {
+            voluntary: count,
+            involuntary: 20 * count,
+            yields: 3 * count,
+            migrations: 4 * count,
+            cpu_ns: 5 * count,
+            bursts: lengths(6, 6 * times),
+            waits: lengths(7, 7 * times),
+            off: std::array::from_fn(|cause| lengths(8 + cause, 8 * times)),
+        }
+    };
+    let mut sum = of(1);
+    sum.add(&of(100));
+    assert_eq!(sum, of(101));
+    assert_eq!((sum.switches(), sum.preempted()), (21 * 101, 17 * 101));
+}
+
 #[test]
 fn yields_are_no_preemptions() {
     let used = Use { involuntary: 5, yields: 7, ..Use::default() };

@@ -282,7 +282,145 @@ const TRIAL: [(&str, OfTrial); 28] = [
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use model::experiment::Experiment;
+    use model::placement::Placement;
+    use model::ring::{Counters, Op, Policy, Wait, Walk, Work};
+    use model::trial::interference::{Execution, Noise, Setting, Wire};
+    use model::trial::sampling::Phase;
+    use model::trial::wakeup::{Load, Wakeup};
+
     use super::*;
+
+    /// Of a sample in which no two fields are alike.
+    #[test]
+    fn every_column_of_a_ring_has_the_field_of_its_name() {
+        let work = Work {
+            bytes: 4096,
+            stride_bytes: 64,
+            op: Op::Write,
+            walk: Walk::Sparse,
+            huge_pages: true,
+        };
+        let case = ring::Case {
+            members: 3,
+            kind: ring::Kind::Thread,
+            link: "futex".into(),
+            work: Some(work),
+            placement: Placement::Pinned { cpus: vec![1, 0], relation: None },
+            policy: Policy::Fifo,
+            priority: Some(17),
+            state: Some(State::Avx),
+        };
+        let slices = Slices {
+            laps: 5,
+            elapsed_ns: vec![31, 32],
+            latency_ns: vec![41, 42],
+            throughput_ns: vec![51, 52],
+            cpu_ns: Vec::new(),
+            waits: Some(vec![Wait { elapsed_ns: 61, ..Wait::default() }]),
+        };
+        let sample = ring::Sample {
+            case: 4,
+            round: 6,
+            sample: 8,
+            laps: 7,
+            hops: 21,
+            elapsed_ns: 1000,
+            counters: Counters {
+                voluntary: 9,
+                involuntary: 10,
+                migrations: Some(11),
+                minor_faults: 12,
+                major_faults: 13,
+                cpu_ns: 1900,
+                user_ns: Some(500),
+                system_ns: Some(1400),
+                run_delay_ns: None,
+                halts: None,
+            },
+            steal_ns: Some(14),
+            setup_ns: 15,
+            slices: Some(slices),
+            triples: None,
+            huge_page_bytes: Some(16),
+        };
+        let plan = Plan::of(Experiment::Ring, [case.clone()]);
+        let row = Ring { plan: &plan, case: &case, sample: &sample };
+        // Of CPU time the quanta are left out: 41 + 42 + 51 + 52.
+        let expected = "experiment=ring, case=4, round=6, sample=8, members=3, kind=thread, \
+                        link=futex, work_bytes=4096, stride_bytes=64, op=write, placement=1,0, \
+                        policy=fifo, hops=21, elapsed_ns=1000, user_ns=314, system_ns=1400, \
+                        voluntary=9, involuntary=10, migrations=11, minor_faults=12, \
+                        major_faults=13, steal_ns=14, laps=7, cpu_ns=1714, setup_ns=15, cpus=0 1, \
+                        disturbed=steal:14ns major-faults:13 migrations:11, walk=sparse, \
+                        huge_pages=true, priority=17, state=avx, slice_laps=5, slices_ns=31 32, \
+                        latency_quanta_ns=41 42, throughput_quanta_ns=51 52, waited_ns=61, \
+                        huge_page_bytes=16";
+        assert_eq!(RING.map(|(name, of)| format!("{name}={}", of(&row))).join(", "), expected);
+    }
+
+    /// The same; what a trial does not have is empty.
+    #[test]
+    fn every_column_of_a_trial_has_the_field_of_its_name() {
+        let filled = |trial: Trial| {
+            let case = trial::Case { trial, cpu: 3, policy: Policy::Batch };
+            let plan = Plan::of(Experiment::Response, [case]);
+            let sample = trial::Sample {
+                case: 0,
+                round: 6,
+                elapsed_ns: 1000,
+                elapsed_ticks: Some(999),
+                tallies: BTreeMap::from([("late_ns".into(), [2, 5, 5, 8].into_iter().collect())]),
+                sliced: Vec::new(),
+                gaps: Vec::new(),
+                counts: BTreeMap::new(),
+                steal_ns: Some(14),
+            };
+            let row = &quantities(&plan, &sample)[0];
+            let cells = TRIAL.map(|(name, of)| (name, of(row))).into_iter();
+            let filled = cells.filter(|(_, cell)| !cell.is_empty());
+            filled.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" ")
+        };
+        let assert_is = |trial, first: &str, last: &str| {
+            let expected = format!(
+                "experiment=response case=0 round=6 cpu=3 policy=batch{first} elapsed_ns=1000 \
+                 steal_ns=14 quantity=late_ns values=4 total=20.0 mean=5.0 sd=2.449489742783178 \
+                 min=2 p50=5 p99=8 max=8{last}"
+            );
+            assert_eq!(filled(trial), expected);
+        };
+        assert_is(Trial::Call { call: "getpid".into() }, " call=getpid", "");
+        assert_is(Trial::Primes { primes: 40 }, " primes=40", "");
+        let malloc = Trial::Malloc { bytes: 41, preload: Some("lib".into()) };
+        assert_is(malloc, " bytes=41 preload=lib", "");
+        let sampling = Trial::Sampling { phase: Phase::Anywhere, duration_ns: 42 };
+        assert_is(sampling, " phase=anywhere", "");
+        let execution = Execution {
+            setting: Setting::Augmented,
+            environment: Environment::Disturbed,
+            noise: Noise::Timer,
+            noise_cpu: 2,
+            work: Work::new(4096, 64, Op::Write).unwrap(),
+            laps: 7,
+            seed: 9,
+            priority: Some(17),
+            wire: Wire::Loopback,
+        };
+        let words = " setting=augmented environment=disturbed noise=timer laps=7";
+        assert_is(Trial::Execution(execution), " bytes=4096", words);
+        let wakeup = Wakeup {
+            load: Load::Busy,
+            wakes: 30,
+            period_ns: 31,
+            timer_slack_ns: 32,
+            seed: 33,
+            cpu_latency_us: Some(34),
+        };
+        let words = " load=busy timer_slack_ns=32 cpu_latency_us=34";
+        assert_is(Trial::Wakeup(wakeup), " call=wakeup", words);
+    }
 
     /// The lists of columns there are the declarations, in their order.
     #[test]

@@ -4,14 +4,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::common::{Home, PROGRAM, Said};
+use crate::common::{Home, PROGRAM, Said, copy_program};
 
 /// Prints which one it is, the program to use, and its arguments one a line; exits with 3.
 fn put_script(folder: &Path, name: &str) {
     fs::create_dir_all(folder).expect("a folder");
     let path = folder.join("switchcost-fleet");
     let script = format!("#!/bin/sh\nprintf '%s\\n' {name} \"$SWITCHCOST\" \"$@\"\nexit 3\n");
-    fs::write(&path, script).expect("a script");
+    let written = folder.join("script");
+    fs::write(&written, script).expect("a script");
+    copy_program(&written, &path);
     fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a script that can be run");
 }
 
@@ -46,7 +48,7 @@ fn the_one_beside_the_program_comes_first() {
     put_script(home.path(), "path");
     put_script(&bin, "beside");
     let program = bin.join("switchcost");
-    fs::copy(PROGRAM, &program).expect("a copy of the program");
+    copy_program(PROGRAM.as_ref(), &program);
     let program = program.to_str().expect("a path in UTF-8");
     let said = Said::of(home.command(program).arg("fleet").env("PATH", home.path()));
     assert_eq!(said.out.lines().next(), Some("beside"), "{said:?}");

@@ -232,7 +232,7 @@ fn without_the_device_the_report_says_how_to_get_it() {
     std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
         .expect("it is ours");
     let program = home.path().join("switchcost-copy");
-    std::fs::copy(crate::common::PROGRAM, &program).expect("a copy that anybody may start");
+    crate::common::copy_program(crate::common::PROGRAM.as_ref(), &program);
     let program = program.to_str().expect("a path in UTF-8");
     let mut command = home.command("setpriv");
     command

@@ -69,24 +69,30 @@ fn a_process_that_names_itself_is_called_so() {
     if !can_trace() {
         return;
     }
-    let home = Home::new();
-    let file = home.path().join("trace.json");
-    let ring = ["ring", "--members", "3", "--rounds", "1", "--laps", "50", "--budget", "600s"];
-    let ring = [&[PROGRAM], &ring[..], &["--quiet"]].concat();
-    let flags = ["trace", "--by", "thread", "--quiet", "--json", file.to_str().unwrap(), "--"];
-    let said = home.run(&[&flags[..], &ring].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let trace = read(&home, "trace.json");
-    let rows = trace["rows"].as_array().unwrap();
-    let count = |name: &str| rows.iter().filter(|of| of["name"] == name).count();
-    // A ring of one and one of three, a worker each.
-    assert_eq!((count("switchcost-ring"), count("exe")), (4, 0), "{}", trace["rows"]);
-    // What the tracer itself did is no neighbour's doing.
-    let of_switches = number(&trace, "/own/preemptions/of_switches");
-    let switches = ["voluntary_per_s", "preempted_per_s", "yielded_per_s"];
-    let switches = switches.map(|of| number(&trace["total"], &format!("/{of}")));
-    let switches = switches.iter().sum::<f64>() * number(&trace, "/seconds");
-    assert!((switches - of_switches).abs() < 0.5, "{switches} of {of_switches}");
+    let named = || {
+        let home = Home::new();
+        let file = home.path().join("trace.json");
+        let ring = ["ring", "--members", "3", "--rounds", "1", "--laps", "50", "--budget", "600s"];
+        let ring = [&[PROGRAM], &ring[..], &["--quiet"]].concat();
+        let flags = ["trace", "--by", "thread", "--quiet", "--json", file.to_str().unwrap(), "--"];
+        let said = home.run(&[&flags[..], &ring].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let trace = read(&home, "trace.json");
+        // What the tracer itself did is no neighbour's doing.
+        let of_switches = number(&trace, "/own/preemptions/of_switches");
+        let switches = ["voluntary_per_s", "preempted_per_s", "yielded_per_s"];
+        let switches = switches.map(|of| number(&trace["total"], &format!("/{of}")));
+        let switches = switches.iter().sum::<f64>() * number(&trace, "/seconds");
+        assert!((switches - of_switches).abs() < 0.5, "{switches} of {of_switches}");
+        let rows = trace["rows"].as_array().unwrap();
+        let count = |name: &str| rows.iter().filter(|of| of["name"] == name).count();
+        (count("switchcost-ring"), count("exe"))
+    };
+    // A ring of one and one of three, a worker each. Who is not looked at between its name and its
+    // end keeps the name before, on a busy machine.
+    let all: Vec<(usize, usize)> =
+        (0..10).map(|_| named()).take_while(|all| *all != (4, 0)).collect();
+    assert!(all.len() < 10, "{all:?}");
 }
 
 /// How many threads come and go.

@@ -422,6 +422,13 @@ pub fn seed_of_order(members: &str, is_wanted: impl Fn(&[u64]) -> bool) -> Strin
     (0..100).find(has_order).expect("orders differ from seed to seed").to_string()
 }
 
+/// Copies a program by cp(1). One that this process has written itself may be held open for writing by
+/// the child that another test is about to start, and then it cannot be started (ETXTBSY).
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args([from, to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{}", to.display());
+}
+
 /// CPUs that this test may use.
 pub fn allowed_cpus() -> Vec<u32> {
     probe::placement::allowed_cpus().expect("an affinity mask")

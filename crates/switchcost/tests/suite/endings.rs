@@ -67,9 +67,9 @@ impl Midst {
         // A group of its own, as a shell gives to each job.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let child = child.expect("the program starts");
+        let mut child = child.expect("the program starts");
         let file = home.wait_for_sample();
-        let worker = home.wait_for_worker(child.id(), 64);
+        let worker = home.wait_for_worker(&mut child, 64).expect("a ring that goes on");
         Self { home, child, file, worker }
     }
 
@@ -248,12 +248,13 @@ fn a_member_that_was_stopped_is_told() {
         let home = Home::new();
         let args = ["ring", "--verbose", "--members", "2", "--placement", "same"];
         let begun = Instant::now();
-        let child = home.start(
+        let mut child = home.start(
             &[&args[..], &["--laps", "20000", "--rounds", "1", "--budget", "600s"]].concat(),
         );
-        let worker = home.wait_for_worker(child.id(), 2);
+        let worker = home.wait_for_worker(&mut child, 2);
         // The solo ring has no member beside its leader.
-        let member = home.processes().into_iter().find(|other| other.parent == worker.pid);
+        let of_it = |other: &Process| worker.is_some_and(|worker| other.parent == worker.pid);
+        let member = home.processes().into_iter().find(of_it);
         if let Some(member) = member.and_then(|member| Pid::from_raw(member.pid)) {
             // One that has gone meanwhile is one that was not stopped.
             let _ = kill_process(member, Signal::STOP);
@@ -350,9 +351,13 @@ fn a_killed_worker_of_the_ring_of_one_costs_a_round_and_not_the_run() {
         let laps = laps.to_string();
         let long = ["--members", "2", "--laps", &laps, "--rounds", "3", "--budget", "600s"];
         let args = [&["ring", "--verbose", "--wide", "--seed", &seed], &long[..]].concat();
-        let child = home.start(&args);
-        let own = |p: &Process| p.is_worker && p.parent == child.id() as i32;
-        wait_for("a worker", || home.processes().into_iter().find(own)).kill();
+        let mut child = home.start(&args);
+        let controller = child.id() as i32;
+        let own = |p: &Process| p.is_worker && p.parent == controller;
+        wait_for("a worker, or the end", || {
+            let worker = home.processes().into_iter().find(own);
+            worker.map(|worker| worker.kill()).or(child.try_wait().expect("wait4").map(|_| ()))
+        });
         Said::at_end(child)
     };
     // With few laps it may have ended before it is killed, and another worker has its turn.

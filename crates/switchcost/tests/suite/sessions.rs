@@ -211,7 +211,7 @@ fn the_program_makes_way_for_the_workers_of_both_sides() {
     let mut child = home.start(&[&args[..], &LONG].concat());
     for cpu in &cpus[..2] {
         let program = wait_for("a worker on that CPU", || {
-            let worker = home.wait_for_worker(child.id(), 2);
+            let worker = home.wait_for_worker(&mut child, 2).expect("a run that goes on");
             let is_there = worker.cpus() == Some(cpu.to_string());
             let program = home.processes().into_iter().find(|p| p.pid == child.id() as i32)?;
             let program = program.cpus()?;

@@ -127,16 +127,21 @@ impl Home {
     }
 
     /// The worker of `controller` once it has `members` members, two or more, that are processes
-    /// of their own, and each of them has passed the token on a hundred times.
-    pub fn wait_for_worker(&self, controller: u32, members: usize) -> Process {
-        wait_for("a worker in the midst of its laps", || {
+    /// of their own, and each of them has passed the token on a hundred times. Absent if the run has
+    /// ended before that was seen.
+    pub fn wait_for_worker(&self, controller: &mut Child, members: usize) -> Option<Process> {
+        let own = controller.id() as i32;
+        let seen = || {
             let all = self.processes();
-            let is_worker = |p: &&Process| p.parent == controller as i32 && p.is_worker;
+            let is_worker = |p: &&Process| p.parent == own && p.is_worker;
             let worker = *all.iter().find(is_worker)?;
             let others: Vec<&Process> = all.iter().filter(|p| p.parent == worker.pid).collect();
             // The last one joins last, and until the laps begin it waits a few times at most.
             let turns = || others.iter().all(|other| other.waits() >= Some(100));
             (others.len() + 1 == members && turns()).then_some(worker)
+        };
+        wait_for("a worker in the midst of its laps, or the end", || {
+            seen().map(Some).or(controller.try_wait().expect("wait4").map(|_| None))
         })
     }
 

@@ -23,7 +23,8 @@ if [ "$times" = nice ]; then
     nice -n 19 sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do while :; do :; done & done; wait' &
     loads+=($!)
 else
-    command -v stress-ng >/dev/null || apt-get install -y -qq --no-install-recommends stress-ng >/dev/null
+    command -v stress-ng >/dev/null ||
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends stress-ng >/dev/null; }
     stress-ng --quiet --cpu 8 --vm 2 --vm-bytes 512M &
     loads+=($!)
 fi
@@ -32,8 +33,9 @@ set +m
 for ((run = 1; run <= times; run++)); do
     start=$SECONDS code=0
     : >"$work/skips"
-    SWITCHCOST_SKIPS=${SWITCHCOST_SKIPS:-$work/skips} "${before[@]}" cargo test --quiet --locked -p switchcost --test suite -- "$@" >"$work/said" 2>&1 || code=$?
+    SWITCHCOST_SKIPS=$work/skips "${before[@]}" cargo test --quiet --locked -p switchcost --test suite -- "$@" >"$work/said" 2>&1 || code=$?
     [ "$code" = 0 ] || { cat "$work/said"; exit 1; }
     echo "run $run: $(grep '^test result' "$work/said"), $((SECONDS - start)) s"
+    [ -z "${SWITCHCOST_SKIPS:-}" ] || cat "$work/skips" >>"$SWITCHCOST_SKIPS"
     cut -f 1 "$work/skips" | sort | uniq -c | sed 's/^ */    skipped: /'
 done

@@ -84,6 +84,7 @@ pub fn skip(need: Need<'_>, why: impl Display) {
     // Not by eprintln: the test runner would keep it.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {why} [{need}]");
     if let Some(file) = env::var_os(SKIPS) {
+        let why = why.to_string().replace(['\t', '\n'], " ");
         let line = format!("{need}\t{test}\t{why}\n");
         let written = OpenOptions::new()
             .append(true)

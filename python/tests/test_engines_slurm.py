@@ -125,7 +125,7 @@ def test_a_controller_that_is_restarted_loses_nothing(fleet: Fleet) -> None:
 def test_a_full_disk_leaves_no_half_answers_and_the_rest_is_asked_again(fleet: Fleet) -> None:
     fleet.dataset = fleet.cluster.folder / "small"
     if not fleet.dataset.is_mount():
-        skip("root", "tmpfs could not be mounted")
+        skip("mounts", "tmpfs could not be mounted")
     assert fleet("submit", "--engine", "slurm", *QUICK)[0] == 0
     until(lambda: not fleet.cluster.call("squeue", "-h", "-t", "running,pending,completing"), "the end of all jobs")
     code, said = fleet("status")

@@ -37,8 +37,10 @@ pub enum Need<'a> {
     X86,
     /// A control group with a limit on tasks.
     ControlGroup,
-    /// Namespaces of users, mounts and networks.
+    /// Namespaces of users, mounts and networks, for root and for others.
     Namespaces,
+    /// A file system can be mounted, in a namespace of its own.
+    Mounts,
     /// Chromium, Node and `npm ci` in `tests/browser`.
     Browser,
     /// A program on the path.
@@ -66,6 +68,7 @@ impl Display for Need<'_> {
             Need::X86 => f.write_str("x86-64"),
             Need::ControlGroup => f.write_str("control-group"),
             Need::Namespaces => f.write_str("namespaces"),
+            Need::Mounts => f.write_str("mounts"),
             Need::Browser => f.write_str("browser"),
             Need::Program(name) => write!(f, "program:{name}"),
             Need::Hardware(what) => write!(f, "hardware:{what}"),

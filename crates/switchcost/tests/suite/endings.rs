@@ -460,7 +460,7 @@ fn can_mount() -> bool {
     let tried = Command::new("unshare").args(["--mount", "true"]).output();
     let can = tried.is_ok_and(|output| output.status.success());
     if !can {
-        skip(Need::Namespaces, "unshare --mount is refused");
+        skip(Need::Mounts, "unshare --mount is refused");
     }
     can
 }
@@ -688,7 +688,7 @@ fn without_proc_stored_runs_are_read_and_written() {
     {
         let said = without(args);
         if said.code == Some(77) {
-            return skip(Need::Namespaces, "nothing can be mounted here");
+            return skip(Need::Mounts, "nothing can be mounted here");
         }
         assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}");
     }

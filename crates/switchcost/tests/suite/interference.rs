@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use crate::common::schema::Schema;
+use crate::common::stored::Kept;
 use crate::common::{Home, PROGRAM, Process, Rows, Said, allowed_cpus, lines_of};
 use serde_json::Value;
 use testing::{Need, is_root, lacks, skip, wait_for};
@@ -20,43 +21,21 @@ fn interference(home: &Home, args: &[&str]) -> Said {
     said
 }
 
-/// A measurement, and what is read of it afterwards.
-struct Measured {
-    said: Said,
-    csv: String,
-    lines: Vec<Value>,
-    record: Value,
-    shown: String,
-    shown_briefly: String,
-    list: String,
-}
-
 /// Short runs of known number, and more time than they need. Measured once for all tests that read
 /// it.
-fn measured() -> &'static Measured {
-    static MEASURED: OnceLock<Measured> = OnceLock::new();
+fn measured() -> &'static Kept {
+    static MEASURED: OnceLock<Kept> = OnceLock::new();
     MEASURED.get_or_init(|| {
-        let home = Home::new();
-        let csv = home.path().join("rows.csv");
-        let to = csv.to_str().expect("a path in UTF-8");
-        let bounds = ["--sizes", "4K,8K", "--runs", "2", "--laps", "200", "--budget", "5m"];
-        let said = interference(&home, &[&bounds[..], &["--csv", to]].concat());
-        let printed = |args: &[&str]| home.run(args).out;
-        Measured {
-            said,
-            csv: fs::read_to_string(csv).expect("rows"),
-            lines: lines_of(&home.run_file()),
-            record: home.run(&["runs", "export", "last"]).json(),
-            shown: printed(&["runs", "show", "last", "--verbose", "--history"]),
-            shown_briefly: printed(&["runs", "show", "last"]),
-            list: printed(&["runs", "list"]),
-        }
+        Kept::of(|home, csv| {
+            let bounds = ["--sizes", "4K,8K", "--runs", "2", "--laps", "200", "--budget", "5m"];
+            interference(home, &[&bounds[..], &["--csv", csv]].concat())
+        })
     })
 }
 
 #[test]
 fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
-    let Measured { said, lines, record, .. } = measured();
+    let Kept { said, lines, record, .. } = measured();
     let schema = Schema::of("run-line");
     lines.iter().for_each(|line| schema.assert_holds(line));
     let samples: Vec<&Value> = lines.iter().filter_map(|line| line.get("sample")).collect();

@@ -79,7 +79,7 @@ fn a_full_disk_leaves_the_old_file() {
                 .env("OUT", &folder),
         );
         if said.code == Some(77) {
-            return skip(Need::Namespaces, "no tmpfs can be mounted here");
+            return skip(Need::Mounts, "no tmpfs can be mounted here");
         }
         assert_eq!((said.code, &*said.out), (Some(1), &*format!("{OLD}file\n")), "{said:?}");
         assert!(said.error().contains("No space left on device (os error 28)"), "{}", said.err);

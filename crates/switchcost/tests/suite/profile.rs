@@ -236,7 +236,7 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
     let number = |name: &str| sleeps[name].as_u64().unwrap();
     if profile["launches"][0]["clocks"].to_string().contains("kernel") {
         let why = "no fast clock of the thread: time off the CPU is not known";
-        return skip(Need::Hardware("fast thread clock"), why);
+        return skip(Need::TimeStamp, why);
     }
     // Five sleeps of 20 ms at least.
     assert_eq!(number("switched"), 5);

@@ -2,10 +2,10 @@
 //! rounds.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::OnceLock;
 
 use crate::common::schema::Schema;
+use crate::common::stored::Kept;
 use crate::common::{Home, Process, Row, Rows, Said, lines_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -52,43 +52,20 @@ fn assert_sound(record: &Value, lines: &[Value]) {
     lines.iter().for_each(|line| schema.assert_holds(line));
 }
 
-/// A run of every part, and what is read of it afterwards.
-struct Measured {
-    said: Said,
-    csv: String,
-    lines: Vec<Value>,
-    record: Value,
-    shown: String,
-    shown_briefly: String,
-    list: String,
-}
-
 /// One round of every part, measured once for all tests that read it.
-fn measured() -> &'static Measured {
-    static MEASURED: OnceLock<Measured> = OnceLock::new();
+fn measured() -> &'static Kept {
+    static MEASURED: OnceLock<Kept> = OnceLock::new();
     MEASURED.get_or_init(|| {
-        let home = Home::new();
-        let csv = home.path().join("rows.csv");
-        let to = csv.to_str().expect("a path in UTF-8");
-        // The first round is finished, whatever the budget.
-        let said = response(&home, &["--budget", "1ms", "--verbose", "--history", "--csv", to]);
-        home.wait_until_alone();
-        let printed = |args: &[&str]| home.run(args).out;
-        Measured {
-            said,
-            csv: fs::read_to_string(csv).expect("rows"),
-            lines: lines_of(&home.run_file()),
-            record: record(&home),
-            shown: printed(&["runs", "show", "last", "--verbose", "--history"]),
-            shown_briefly: printed(&["runs", "show", "last"]),
-            list: printed(&["runs", "list"]),
-        }
+        Kept::of(|home, csv| {
+            // The first round is finished, whatever the budget.
+            response(home, &["--budget", "1ms", "--verbose", "--history", "--csv", csv])
+        })
     })
 }
 
 #[test]
 fn by_default_every_part_is_measured_in_one_run() {
-    let Measured { said, lines, record, shown, shown_briefly: short, list, .. } = measured();
+    let Kept { said, lines, record, shown, shown_briefly: short, list, .. } = measured();
     assert_sound(record, lines);
     for section in [
         "system calls",
@@ -182,7 +159,7 @@ fn the_formulas_are_those_of_the_memorandum() {
 
 #[test]
 fn rows_of_rings_and_of_trials_share_one_file() {
-    let Measured { csv, record, .. } = measured();
+    let Kept { csv, record, .. } = measured();
     let rows = Rows::parse(csv);
     let ring = "experiment,case,round,sample,members,kind,link,work_bytes,stride_bytes,op,\
                 placement,policy,hops,elapsed_ns,user_ns,system_ns,voluntary,involuntary,\

@@ -403,7 +403,7 @@ fn an_id_given_anew_on_purpose() {
     // Others may take the id first.
     for _ in 0..200 {
         if fs::write("/proc/sys/kernel/ns_last_pid", (old - 1).to_string()).is_err() {
-            return testing::skip(Need::Root, "ns_last_pid cannot be written");
+            return testing::skip(Need::Hardware("ns_last_pid"), "ns_last_pid cannot be written");
         }
         let crowd = Crowd::new(vec![Box::new(|| {})]);
         if crowd.tids[0] == old {
@@ -474,7 +474,7 @@ impl Mounted {
             libc::mount(bpf, path.as_ptr(), bpf, 0, c"mode=0755".as_ptr().cast())
         };
         if status != 0 {
-            testing::skip(Need::Root, "no BPF file system can be mounted");
+            testing::skip(Need::Mounts, "no BPF file system can be mounted");
         }
         (status == 0).then_some(Self(place))
     }

@@ -38,11 +38,15 @@ pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
 /// What a tier lacks where it is not.
 pub fn need_of(tier: Tier, why: WhyNot) -> Need<'static> {
     match (why, tier) {
-        (WhyNot::NotCalibrated | WhyNot::KernelClockTooSlow | WhyNot::NotTried, _) => Need::Quiet,
+        (WhyNot::KernelClockTooSlow, _) => Need::Quiet,
         (_, Tier::SystemCall) => Need::Getpinfo,
-        (WhyNot::NoCounter | WhyNot::CounterNotInvariant | WhyNot::ClockSourceDistrusted, _) => {
-            Need::TimeStamp
-        }
+        (
+            WhyNot::NoCounter
+            | WhyNot::CounterNotInvariant
+            | WhyNot::ClockSourceDistrusted
+            | WhyNot::NotCalibrated,
+            _,
+        ) => Need::TimeStamp,
         (_, Tier::PerfPage) => Need::PerfPage,
         (_, Tier::CoreCycles) => Need::Hardware("a cycle counter for user space"),
         (_, Tier::Rseq | Tier::Kernel) => Need::Rseq,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::speed::{Known, cpu};
-use super::{Home, Said};
+use super::{Home, Said, lines_of};
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
 pub const RUN: &str = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
@@ -108,4 +108,35 @@ pub fn lengthen(line: &mut Value, percent: u64) {
     }
     let slices = line.pointer_mut("/sample/slices/elapsed_ns").and_then(Value::as_array_mut);
     slices.into_iter().flatten().for_each(|ns| *ns = scaled(ns));
+}
+
+/// A run that is measured once for several tests, and what is read of it afterwards.
+pub struct Kept {
+    pub said: Said,
+    pub csv: String,
+    pub lines: Vec<Value>,
+    pub record: Value,
+    pub shown: String,
+    pub shown_briefly: String,
+    pub list: String,
+}
+
+impl Kept {
+    /// `measure` is given a home, and where its CSV belongs.
+    pub fn of(measure: impl FnOnce(&Home, &str) -> Said) -> Self {
+        let home = Home::new();
+        let csv = home.path().join("rows.csv");
+        let said = measure(&home, csv.to_str().expect("a path in UTF-8"));
+        home.wait_until_alone();
+        let printed = |args: &[&str]| home.run(args).out;
+        Self {
+            said,
+            csv: fs::read_to_string(csv).expect("rows"),
+            lines: lines_of(&home.run_file()),
+            record: home.run(&["runs", "export", "last"]).json(),
+            shown: printed(&["runs", "show", "last", "--verbose", "--history"]),
+            shown_briefly: printed(&["runs", "show", "last"]),
+            list: printed(&["runs", "list"]),
+        }
+    }
 }

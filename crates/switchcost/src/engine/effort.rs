@@ -20,8 +20,8 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
     ///
-    /// A figure at full speed has a term for the scatter between launches, which keeps one launch
-    /// at 2 % or more, and at 1 % or more once five stored launches have shown less scatter.
+    /// A figure at full speed has a term for the scatter between launches. It keeps one launch at
+    /// 2 % or more until five stored launches of the same plan have shown how they scatter here.
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 

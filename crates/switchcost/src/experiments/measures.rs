@@ -13,6 +13,7 @@ use model::words;
 use crate::base::values::each_once;
 use crate::present::figures::bars;
 use crate::present::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
+use crate::present::tiles::Tile;
 
 /// What it is about: of one case in words, `call`, and the identifier and title of its chart.
 pub(super) struct About {
@@ -42,6 +43,18 @@ pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
     let of = record.cases.iter().filter(is_time);
     let cost = of.map(|of| (&of.case.trial, of.measures.get(of.case.trial.headline().name)));
     cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()
+}
+
+/// What stands for the run: the readings of these clocks, then all else.
+pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
+    let all = costs(record);
+    let tile = |(name, of): &(String, Estimate)| Tile::cost(&**name, Some(*of));
+    let read = |name: &&str| {
+        let (_, of) = all.iter().find(|(known, _)| known == name)?;
+        Tile::cost(format!("reading {name}"), Some(*of))
+    };
+    let others = all.iter().filter(|(name, _)| !clocks.contains(&&**name));
+    clocks.iter().filter_map(read).chain(others.filter_map(tile)).collect()
 }
 
 /// What the cheapest case costs, and the dearest, as far as they are resolved from the others.

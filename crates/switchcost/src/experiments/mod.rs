@@ -17,12 +17,12 @@ use std::path::Path;
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
-use model::experiment::Takes;
+use model::experiment::{Experiment, Takes};
 use model::findings::Findings;
 use model::run::Run;
 use model::subject::Subject;
 use model::summary::CaseSummary;
-use model::{record, words};
+use model::{record, summary_line, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,6 +33,7 @@ use crate::present::output::{
     self, ExportFormat, Output, csv, exports, print, put, put_by, put_json, summary, to_json,
 };
 use crate::present::terminal::{self, Common, Text, View};
+use crate::present::tiles::Tile;
 
 /// What `--json` writes of a run, and what `runs export` does.
 #[derive(Serialize, JsonSchema)]
@@ -131,6 +132,35 @@ impl Record {
         all
     }
 
+    /// What a report begins with, as the terminal does.
+    pub(crate) fn headline(&self) -> String {
+        match self {
+            Self::Rings(of) => match &of.found.cost {
+                Some(found) => cost::answer::headline(of, found),
+                None => ring::answer::headline(of),
+            },
+            Self::Response(of) => crate::experiments::response::answer::headline(of),
+            Self::Trials(of) => match &of.found.findings {
+                Some(Findings::Interference(found)) => {
+                    interference::table::text(of, found, View::default()).headline
+                }
+                _ => clock::text(of, View::default()).headline,
+            },
+        }
+    }
+
+    /// Figures that stand for it, what matters most first.
+    pub(crate) fn tiles(&self) -> Vec<Tile> {
+        match self {
+            Self::Rings(of) => match &of.found.cost {
+                Some(found) => cost::figures::tiles(of, found),
+                None => ring::figures::tiles(of),
+            },
+            Self::Response(of) => crate::experiments::response::figures::tiles(of),
+            Self::Trials(of) => measures::tiles(of, &clock::FIRST),
+        }
+    }
+
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error
     /// where that belongs to a machine-readable format.
     pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
@@ -192,6 +222,20 @@ impl Record {
             false => drawn,
         }
     }
+}
+
+/// What runs of several experiments say together, each with its name and what is said of it if it
+/// did not end.
+pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> String {
+    let rings = |experiment: Experiment| {
+        all.iter().find_map(|(name, record, _)| match record {
+            Record::Rings(record) if *name == experiment.name() => Some(&**record),
+            _ => None,
+        })
+    };
+    let noise: Vec<_> = all.iter().map(|(name, of, _)| (*name, of.common().noise)).collect();
+    let words = summary_line::in_words(rings(Experiment::Ring), rings(Experiment::Cost), &noise);
+    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), &words)
 }
 
 /// Writes a run in a machine-readable format. The record is computed only for the one that is the

@@ -24,9 +24,9 @@ use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::{Here, Planned};
-use crate::experiments::Record;
 use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
+use crate::experiments::{self, Record};
 use crate::experiments::{clock, measures, ring};
 use crate::present::output::{check_place, print_text, say_text};
 use crate::present::terminal;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let mut errors = Vec::new();
     let mut text = text(&measured, args.verbose);
     if let (Some(drawn), Some(to)) = (drawn.filter(|drawn| !drawn.is_empty()), &args.report) {
-        let written = report::write(drawn, Some(&sentence(&measured)), to)
+        let written = report::write(drawn, &format!("{}.", sentence(&measured)), to)
             .context("the report is not written (`switchcost report` makes one of stored runs)");
         match (written, to) {
             (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
@@ -209,14 +209,8 @@ fn noise(measured: &[Measured]) -> Vec<(&'static str, &NoiseVerdict)> {
 
 /// What matters.
 fn sentence(measured: &[Measured]) -> String {
-    let rings = |name| {
-        measured.iter().find_map(|of| match &of.record {
-            Record::Rings(record) if of.name == name => Some(&**record),
-            _ => None,
-        })
-    };
-    let words = summary_line::in_words(rings("ring"), rings("cost"), &noise(measured));
-    terminal::sentence(measured.iter().find_map(|of| of.run.unfinished()), &words)
+    let all = measured.iter().map(|of| (of.name, &of.record, of.run.unfinished()));
+    experiments::sentence(&all.collect::<Vec<_>>())
 }
 
 /// All of it but for the report's place, ending with a newline.
@@ -330,12 +324,9 @@ fn lateness<'a>(
     record.found.wakeups.iter().filter_map(late)
 }
 
-/// Calls that stand for the others: what a program pays to know how long it has run.
-const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
-
 fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
     let all = measures::costs(record).into_iter();
-    all.filter(|(name, _)| CLOCKS.contains(&&**name)).collect()
+    all.filter(|(name, _)| clock::FIRST.contains(&&**name)).collect()
 }
 
 /// What these cost, in one line.

@@ -76,6 +76,10 @@ pub(crate) struct Common<const BUDGET: u64 = 20> {
     pub(crate) output: Output,
 }
 
+/// Calls that stand for the others: what a program pays to know how long it has run.
+pub(crate) const FIRST: [&str; 4] =
+    ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
 /// The plan of a command, and a note on what is not available here.
 pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
     match command {

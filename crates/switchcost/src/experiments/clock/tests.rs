@@ -148,7 +148,11 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
     assert_eq!(cells(&text.table, "trial"), columns);
     assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
     let drawn = super::figure(&record, 0).expect("two calls");
-    assert!(drawn.in_words.contains("monotonic 25.0 ns, times 300 ns"), "{}", drawn.in_words);
+    assert!(
+        drawn.in_words.contains("From monotonic 25.0 ns to times 300 ns."),
+        "{}",
+        drawn.in_words
+    );
 }
 
 /// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.

@@ -1,6 +1,6 @@
 //! `switchcost cost`: what a switch costs by working set. Here is what may be typed.
 
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;

@@ -5,6 +5,7 @@ use model::experiment::Experiment;
 use model::record::RingRecord;
 use model::ring::{Case, Op, Walk, Work};
 
+use crate::experiments::Record;
 use crate::present::figures::tests::*;
 use crate::present::terminal::{Text, View};
 
@@ -245,15 +246,46 @@ fn the_indirect_cost_is_a_figure_of_its_own_and_signed() {
 }
 
 #[test]
+fn breaks_at_one_place_are_one_mark_and_no_line_leaves_the_values() {
+    let figures = drawn(&[128, 512]);
+    let cost = figure(&figures, "cost-by-array");
+    let breaks = cost.marks.iter().filter(|mark| mark.label.starts_with("break"));
+    let labels: Vec<&str> = breaks.map(|mark| &*mark.label).collect();
+    assert_eq!(labels, ["break, 2 curves"]);
+    assert!(cost.series().iter().all(|series| series.role == Role::Measured));
+    assert!(cost.in_words.starts_with("Without a working set 3.0"), "{}", cost.in_words);
+    assert_eq!(cost.in_words.matches(". ").count(), 0, "one sentence: {}", cost.in_words);
+}
+
+#[test]
+fn tiles_are_of_the_array_that_says_most_and_of_none() {
+    let works = [16, 1024].map(|kib| Some(whole(kib, 128)));
+    let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
+    let run = run(Experiment::Cost, cases, l2);
+    let tiles = Record::of(&run).tiles();
+    let told: Vec<(&str, String, &str)> =
+        tiles.iter().map(|tile| (&*tile.name, tile.figure(), tile.unit)).collect();
+    assert_eq!(told[0].0, "switch, 1 MiB each");
+    assert_eq!((told[0].1.starts_with("80."), told[0].2), (true, "us"), "{told:?}");
+    assert_eq!(told[1].0, "switch, no working set");
+    let names: Vec<&str> = told.iter().map(|(name, ..)| *name).collect();
+    assert!(
+        names.contains(&"added by 1 MiB") && names.contains(&"switch, 16 KiB each"),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn several_strides_are_a_map_with_empty_cells_where_nothing_was_measured() {
-    assert!(drawn(&[128]).iter().all(|figure| !figure.id.starts_with("cost-map")));
-    let works = [whole(64, 8), whole(1024, 8), whole(1024, 512)].map(Some);
+    let few = drawn(&[128, 512]);
+    assert!(few.iter().all(|figure| !figure.id.starts_with("cost-map")), "two rows are lines");
+    let works = [whole(64, 8), whole(1024, 8), whole(1024, 512), whole(64, 1024)].map(Some);
     let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
     let figures = figures(&run(Experiment::Cost, cases, l2));
     let map = figure(&figures, "cost-map");
-    assert_eq!(map.y.names, ["rmw by 8 B", "rmw by 512 B"]);
+    assert_eq!(map.y.names, ["rmw by 8 B", "rmw by 512 B", "rmw by 1 KiB"]);
     let charts::Body::Map(map) = &map.body else { panic!("a map") };
-    assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[0.0, 1.0][..]));
+    assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[0.0, 1.0, 2.0][..]));
     let near = |cell: Option<f64>, wanted| cell.is_some_and(|cell| near(cell, wanted));
     assert!(near(map.values[0][0], 3000.0) && near(map.values[0][1], 79_800.0));
     assert!(map.values[1][0].is_none() && near(map.values[1][1], 156_600.0), "{map:?}");

@@ -24,7 +24,7 @@ use crate::present::terminal::{count, cpu_list, told_value, told_words};
 const PIPE: &str = "pipe";
 
 /// The first line of a report.
-pub(super) fn headline(record: &ResponseRecord) -> String {
+pub(crate) fn headline(record: &ResponseRecord) -> String {
     let costs = costs(record);
     let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
     let wakeup = wakeup(record, costs.is_none());

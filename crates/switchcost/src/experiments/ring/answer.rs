@@ -98,7 +98,8 @@ fn growth(law: &Verdict) -> Option<String> {
     Some(how)
 }
 
-fn members(case: &Case) -> String {
+/// `2 processes`.
+pub(super) fn members(case: &Case) -> String {
     counted(case.members as usize, if case.kind == Kind::Thread { "thread" } else { "process" })
         .replace("processs", "processes")
 }

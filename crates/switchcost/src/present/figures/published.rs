@@ -114,9 +114,6 @@ fn add(figure: &mut Figure, mut published: Vec<Series>) {
     }
     // A thousand times ours: only equal ratios show both.
     figure.y.scale = Scale::Log;
-    if figure.x.unit != Unit::Names {
-        figure.x.scale = Scale::Log;
-    }
     if let Body::Series(series) = &mut figure.body {
         series.extend(published);
     }

@@ -8,7 +8,7 @@ mod told;
 use crate::combine::Base;
 use crate::figure::{Axis, Body, Figure, Role, Scale, Series, Unit};
 use crate::layout::{MOST, layout};
-use crate::page::{Anchor, Chart, Item, Kind, Medium, Text};
+use crate::page::{Anchor, Chart, Item, Kind, Medium, Sample, Text};
 use crate::paper::{attributes, hex, number};
 use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
 use crate::shapes::Entry;
@@ -191,7 +191,12 @@ impl Page<'_> {
         };
         let whole = layout(figure, names, "", medium);
         let chart = layout(&shown, names, "", medium);
-        let items: String = chart.items.iter().map(|of| item(of, &chart)).collect();
+        // Published lines have their names at their ends.
+        let is_listed = |item: &&Item| {
+            !matches!(item.sample, Sample::Series(Role::Published, _)) || chart.axes.turned
+        };
+        let items = chart.items.iter().filter(is_listed);
+        let items: String = items.map(|of| item(of, &chart)).collect();
         let button = |class: &str, what: &str, hidden: &str| {
             format!("<button class=\"{class}\" type=\"button\"{hidden}>{what}</button>")
         };
@@ -230,6 +235,9 @@ impl Page<'_> {
         let entries = whole.entries.iter().enumerate();
         let published: Vec<usize> =
             entries.filter(|(_, of)| is_published(of.series)).map(|(index, _)| index).collect();
+        let named = whole.entries.iter().enumerate();
+        let named =
+            named.filter(|(_, of)| of.series.role == Role::Published).map(|(index, _)| index);
         let kind = match chart.cells.is_empty() {
             _ if axes.turned => "names",
             true => "curves",
@@ -268,7 +276,7 @@ impl Page<'_> {
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
              aria-describedby=\"{id}-words\" data-plot=\"{left} {top} {right} {bottom}\" \
-             data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\" data-x=\"{x}\" \
+             data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\" data-named=\"{}\" data-x=\"{x}\" \
              data-y=\"{y}\">\n{}{}\
              <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" \
              viewBox=\"{left} {top} {wide} {high}\">{as_measured}{relative}</svg>\n{}</svg>",
@@ -276,6 +284,7 @@ impl Page<'_> {
             number(chart.height),
             joined(whole.entries.iter().map(|entry| escape(&entry.name)), "\n"),
             joined(published.iter(), " "),
+            joined(named, " "),
             rulers.0.concat(),
             frame,
             chart.texts.iter().map(text).collect::<String>(),

@@ -81,7 +81,7 @@
       figure, box, svg, kind: dataset.kind, isTurned: dataset.kind === "names", names: dataset.names.split("\n"),
       groups: Object.fromEntries([...svg.querySelectorAll("[data-base]")].map((group) => [group.dataset.base, { group, shapes: null }])),
       rulers: [...svg.querySelectorAll(".ruler")].map(rulerOf),
-      published: new Set(list(dataset.published).map(Number)), hidden: new Set(), zoom: {}, full, width: full,
+      published: new Set(list(dataset.published).map(Number)), named: new Set(list(dataset.named).map(Number)), hidden: new Set(), zoom: {}, full, width: full,
       left, top, right, bottom, beside: full - right, drawn: null, seen: null, picked: -1,
       note: figure.querySelector(".note[aria-live]"), plot: svg.querySelector(".plot"), whole: figure.querySelector(".whole"),
     };
@@ -231,7 +231,7 @@
     if (chart.kind === "map") return;
     const now = present(chart);
     const isNarrow = chart.isTurned && chart.width < chart.full;
-    const named = chart.isTurned ? [] : now.shown.filter(({ part, series }) => part === "line" && chart.published.has(series));
+    const named = chart.isTurned ? [] : now.shown.filter(({ part, series }) => part === "line" && chart.named.has(series));
     const longest = Math.max(0, ...named.map(({ series }) => chart.names[series].length));
     chart.right = chart.width - (longest ? MARGIN + GAP + longest * LETTER : isNarrow ? MARGIN + GAP : chart.beside);
     const drawn = axesOf(chart, now);
@@ -454,7 +454,7 @@
   const charts = [...document.querySelectorAll("figure")].filter((figure) => figure.querySelector(".chart svg")).map(chartOf);
   charts.forEach(listen);
   charts.forEach(fit);
-  if (isPublished()) charts.forEach(draw);
+  charts.filter(({ named, published: switched }) => named.size > (isPublished() ? 0 : switched.size)).forEach(draw);
   let waiting = 0;
   addEventListener("resize", () => {
     clearTimeout(waiting);

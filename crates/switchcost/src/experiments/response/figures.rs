@@ -2,6 +2,7 @@
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
+use model::quote::cost;
 use model::record::ResponseRecord;
 use model::response::{Against, LinkCost};
 use model::trial::Tally;
@@ -76,26 +77,34 @@ fn axes(times: &str, of: &str) -> (Axis, Axis) {
 fn distributions<'a>(
     (id, title): (&str, &str),
     (in_words, axes): (String, (Axis, Axis)),
-    all: impl Iterator<Item = (String, &'a Tally)>,
+    all: impl Iterator<Item = (String, bool, &'a Tally)>,
     index: usize,
 ) -> Option<Figure> {
-    let series = all.flat_map(|(name, of)| distribution(&name, index, of));
+    let series = all.flat_map(|(name, holds, of)| distribution(&name, holds, index, of));
     Figure { in_words, ..Figure::new(id, title, axes.0, axes.1) }.of(series)
 }
 
 fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = &record.found.wakeups;
     let name = |of: &wakeup::Found| sleeper_words(record, of.case);
-    let told =
-        |of: &wakeup::Found| format!("{} ({})", words::time(of.late_ns.p50 as f64), name(of));
-    let least = found.iter().min_by_key(|of| of.late_ns.p50)?;
-    let most = found.iter().max_by_key(|of| of.late_ns.p50)?;
-    let in_words = match found.len() {
-        1 => format!("The median wake-up is {} late.", told(least)),
-        _ => format!("The median wake-up is from {} to {} late.", told(least), told(most)),
+    let quoted = |of: &wakeup::Found| Some((of.median_ns?.quote_cost().ok()?.value(), name(of)));
+    let mut medians: Vec<(f64, String)> = found.iter().filter_map(quoted).collect();
+    medians.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let told = |(ns, name): &(f64, String)| format!("{} ({name})", words::time(*ns));
+    let in_words = match &medians[..] {
+        [] => {
+            let why = found.first()?.median_ns.as_ref().map_or(String::new(), cost);
+            let many: u64 = found.iter().map(|of| of.late_ns.count).sum();
+            format!("{}; their median: {why}.", counted(many as usize, "wake-up"))
+        }
+        [only] => format!("The median wake-up is {} late.", told(only)),
+        [least, .., most] => {
+            format!("The median wake-up is from {} to {} late.", told(least), told(most))
+        }
     };
     let heading = ("response-late", "How late a sleeper is woken");
-    let all = found.iter().map(|of| (name(of), &of.all_late_ns));
+    let holds = |of: &wakeup::Found| of.median_ns.is_some_and(|of| of.quote_cost().is_ok());
+    let all = found.iter().map(|of| (name(of), holds(of), &of.all_late_ns));
     distributions(heading, (in_words, axes("late by", "wake-ups")), all, index)
 }
 
@@ -114,7 +123,7 @@ fn gaps(record: &ResponseRecord, index: usize) -> Option<Figure> {
     );
     let heading = ("response-gaps", "What interrupts a busy loop");
     let seen = found.classes.iter().filter(|class| class.length_ns.is_some());
-    let seen = seen.map(|class| (class.class.to_string(), &class.all_lengths_ns));
+    let seen = seen.map(|class| (class.class.to_string(), true, &class.all_lengths_ns));
     distributions(heading, (in_words, axes("length of the gap", "gaps")), seen, index)
 }
 

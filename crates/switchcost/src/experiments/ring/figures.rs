@@ -58,8 +58,11 @@ pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figur
 /// hop takes there and alone, the other sizes.
 pub(crate) fn tiles(record: &RingRecord) -> Vec<Tile> {
     let groups = groups(record);
+    let sizes = groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));
+    let sizes = each_once(sizes);
     let name = |group: &Group, of: &CaseSummary| match groups.len() {
         1 => counted_members(&of.case),
+        _ if sizes.len() == 1 => group.name.clone(),
         _ => format!("{}, {}", group.name, of.case.members),
     };
     let switch = |group: &Group, of: &CaseSummary| {
@@ -75,10 +78,10 @@ pub(crate) fn tiles(record: &RingRecord) -> Vec<Tile> {
     });
     let alone = record.cases.iter().find(|of| of.case.members == 1);
     let alone = alone.and_then(|of| Tile::cost("hop, ring of one", of.ns_per_hop));
-    let sizes = groups
+    let others = groups
         .iter()
         .flat_map(|group| group.cases.iter().skip(1).filter_map(|(_, of)| switch(group, of)));
-    Tile::each_once(ends.chain(hops).chain(alone).chain(sizes).collect())
+    Tile::each_once(ends.chain(hops).chain(alone).chain(others).collect())
 }
 
 fn groups(record: &RingRecord) -> Vec<Group<'_>> {

@@ -87,21 +87,21 @@ fn not_drawn(others: &[String]) -> String {
 /// Shares in percent at which a distribution is drawn beside every second one: the tail.
 const TAIL: [f64; 5] = [99.0, 99.5, 99.9, 99.99, 100.0];
 
-/// The percentiles that are marked, those of the tail where an interval of theirs would hold.
+/// The percentiles that are marked, each where there are enough values for an interval of it.
 const MARKED: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// How many values are up to each, in percent, as a line with its percentiles marked. Values at or
-/// below zero have no place on a logarithmic axis: the line begins with the share that it has
-/// behind them.
-pub(crate) fn distribution(name: &str, index: usize, of: &Tally) -> [Series; 2] {
+/// How many values are up to each, in percent, as a line with its percentiles marked, the median
+/// only where it `holds`. Values at or below zero have no place on a logarithmic axis: the line
+/// begins with the share that it has behind them.
+pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) -> [Series; 2] {
     let at = |percent: f64| {
         let value = of.quantile(percent / 100.0)?;
         (value > 0).then(|| Point::bare(value as f64, percent))
     };
     let shares = (0..=49).map(|k| 2.0 * f64::from(k)).chain(TAIL);
-    let holds =
-        |percent: &f64| *percent == 50.0 || Tail::of(of, percent / 100.0, CONFIDENCE).is_some();
-    let marked = MARKED.into_iter().filter(holds).filter_map(at).collect();
+    let is_known = |percent: &f64| Tail::of(of, percent / 100.0, CONFIDENCE).is_some();
+    let is_told = |percent: &f64| (holds || *percent != 50.0) && is_known(percent);
+    let marked = MARKED.into_iter().filter(is_told).filter_map(at).collect();
     [
         Series::new(name, index, Role::Distribution, shares.filter_map(at).collect()),
         Series::new(format!("{name}, percentiles"), index, Role::Quantiles, marked),

@@ -92,7 +92,7 @@ impl Drawn {
         let figures = of_published(machine, index);
         Self {
             title: format!("{name}, {year}"),
-            headline: figures.first().map_or(String::new(), |of| of.in_words.clone()),
+            headline: format!("{name}, {system}, as published by {source} ({year})."),
             experiment: None,
             path: None,
             tiles: Vec::new(),

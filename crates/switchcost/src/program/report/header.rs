@@ -22,7 +22,10 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         (Some(lead), ..) => lead.clone(),
         (_, Some(difference), _) => difference.in_words.clone(),
         (.., [only]) => sentence(only.unfinished, &only.headline),
-        _ => format!("{} side by side.", runs.len()),
+        (.., many) if many.iter().all(|run| run.experiment.is_none()) => {
+            format!("{} published machines side by side.", many.len())
+        }
+        (.., many) => format!("{} runs side by side.", many.len()),
     };
     let lead: String = lead.lines().map(|line| paragraph("lead", line)).collect();
     let setting: String = match &runs[..] {
@@ -32,7 +35,9 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         }
         many => {
             let run = |(name, run): (&String, &Drawn)| {
-                let words = format!("{}: {}", run.title, run.setting());
+                let setting = run.setting();
+                let title = run.experiment.map(|_| format!("{}: {setting}", run.title));
+                let words = title.unwrap_or(setting);
                 format!("<li><b class=\"letter\">{}</b> {}</li>", escape(name), escape(&words))
             };
             format!(

@@ -380,6 +380,9 @@ async function saves(page) {
   assert.equal(read.title, "Cost of a switch by the size of the ring");
   assert.ok(read.lines > 3 && read.data === 0, JSON.stringify(read));
   for (const tick of seen.split(" ")) assert.ok(read.texts.join(" ").includes(tick), `no ${tick}`);
+  const several = await page.$eval("figure:not(.published) .legend", (legend) => ({ id: legend.closest("figure").id, names: [...legend.children].map((entry) => entry.textContent.trim()) }));
+  const { text: withLegend } = await saved(page, `#${several.id} .save.svg`);
+  for (const name of several.names) assert.ok(withLegend.includes(`>${name}</text>`), `${several.id}: ${name} is not in its picture`);
   const data = await saved(page, "#ring-cost .save.csv");
   assert.equal(data.name, "ring-cost.csv");
   const [head, ...rows] = data.text.trim().split("\n").map((line) => line.split(","));

@@ -399,10 +399,8 @@
 
   const STYLES = ["fill", "stroke", "color", "opacity", "font-size", "font-family", "stroke-width", "paint-order"];
 
-  // The chart as it is seen, by itself: the page's style is written into it, what is hidden left out.
-  function svgOf(chart) {
-    const { svg } = chart;
-    const { width, height } = svg.viewBox.baseVal;
+  // A copy of a drawing with the page's style written into it, and without what is hidden.
+  function styled(svg) {
     const [own, copy] = [svg, svg.cloneNode(true)].map((from) => [from, ...from.querySelectorAll("*")]);
     own.forEach((from, k) => {
       const style = getComputedStyle(from);
@@ -411,19 +409,31 @@
       for (const { name } of [...copy[k].attributes]) if (/^(data-|class|style|tabindex|aria-|role)/.test(name)) copy[k].removeAttribute(name);
       if (told) copy[k].setAttribute("style", told);
     });
-    const [picture] = copy;
-    picture.querySelectorAll("[data-gone], .here").forEach((gone) => gone.remove());
-    picture.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    picture.setAttribute("width", width);
-    picture.setAttribute("height", height);
-    const made = (name, attributes) => {
-      const one = document.createElementNS("http://www.w3.org/2000/svg", name);
-      for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-      return one;
-    };
-    const title = made("title", {});
-    title.textContent = svg.getAttribute("aria-label");
-    picture.prepend(title, made("rect", { width, height, fill: getComputedStyle(document.body).backgroundColor }));
+    copy[0].querySelectorAll("[data-gone]").forEach((gone) => gone.remove());
+    return copy[0];
+  }
+
+  // The chart as it is seen, by itself, with its legend below.
+  function svgOf(chart) {
+    const { svg } = chart;
+    const { width, height } = svg.viewBox.baseVal;
+    hideTip(chart);
+    const picture = styled(svg);
+    const ink = getComputedStyle(chart.figure);
+    let [x, y] = [MARGIN, height + LINE];
+    for (const entry of chart.figure.querySelectorAll(".legend > :not([aria-pressed=false])")) {
+      const name = entry.textContent.trim();
+      const wide = 28 + name.length * LETTER;
+      if (x > MARGIN && x + wide > width) [x, y] = [MARGIN, y + 1.5 * LINE];
+      const item = element(picture, "g", { transform: `translate(${x},${y - 6})` });
+      item.append(...styled(entry.querySelector("svg")).children);
+      element(item, "text", { x: 28, y: 9.6, "font-size": "10px", "font-family": ink.fontFamily, fill: ink.color }, name);
+      x += wide + 2 * GAP;
+    }
+    const whole = x > MARGIN ? y + 1.5 * LINE : height;
+    const paper = element(picture, "rect", { width, height: whole, fill: getComputedStyle(document.body).backgroundColor });
+    picture.prepend(element(picture, "title", {}, svg.getAttribute("aria-label")), paper);
+    for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height: whole, viewBox: `0 0 ${width} ${whole}` })) picture.setAttribute(name, value);
     return new XMLSerializer().serializeToString(picture);
   }
 

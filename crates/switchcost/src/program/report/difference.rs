@@ -11,6 +11,9 @@ use crate::engine::effort::CONFIDENCE;
 use crate::present::terminal::counted;
 use crate::present::tiles::Tile;
 
+/// Runs that are told of one by one, each a line.
+const MOST_TOLD: usize = 3;
+
 /// What the page says of two runs or more.
 pub(super) struct Difference {
     /// Of each further run against the first, in a sentence.
@@ -76,15 +79,25 @@ pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
         found.iter().flat_map(|(run, name, found)| rows(*run, name, found)).collect();
     rows.sort_by(|one, other| other.ratio[0].total_cmp(&one.ratio[0]));
     let words = |(_, name, found): &(usize, &str, Comparison)| {
-        format!("{name} against {base}: {}", begun(&found.in_words))
+        let clocks = found.clocks.as_ref().map(|clocks| format!("; {}", clocks.in_words));
+        let clocks = clocks.unwrap_or_default();
+        format!("{name} against {base}: {}{clocks}.", begun(&found.in_words))
     };
+    let more = found.len().saturating_sub(MOST_TOLD);
+    let more = (more > 0).then(|| format!("And {} below.", counted(more, "more run")));
     let tile = |row: &Row| {
         let of_run = if found.len() > 1 { format!("{}: ", row.name) } else { String::new() };
         Tile::ratio(of_run + &row.case, row.ratio)
     };
     let all: usize = found.iter().map(|(.., of)| of.changes.len() + of.unpaired.len()).sum();
     Some(Difference {
-        in_words: found.iter().map(words).collect::<Vec<String>>().join("\n"),
+        in_words: found
+            .iter()
+            .take(MOST_TOLD)
+            .map(words)
+            .chain(more)
+            .collect::<Vec<_>>()
+            .join("\n"),
         tiles: rows.iter().map(tile).collect(),
         figure: figure(base, &rows, all - rows.len()),
     })

@@ -105,8 +105,8 @@ impl Launcher {
     pub fn stopped_alone(&self) -> Option<LauncherError> {
         let signal = self.signal.filter(|_| stop_signal().is_none())?;
         let message = format!(
-            "signal {signal} reached the launcher alone and did not stop the command: send it to \
-             the command, or to switchcost"
+            "signal {signal} reached only the launcher and did not stop the command: send it to \
+                the command or to switchcost"
         );
         Some(LauncherError { message, exit_code: 128 + signal })
     }
@@ -152,8 +152,8 @@ impl Launcher {
             }
             Ok(0) | Err(_) => {
                 return Err(LauncherError::new(format!(
-                    "the launcher has ended ({}): a command that was running goes on, and \
-                     nothing is known of it",
+                    "the launcher has ended ({}): a command that was running continues, without \
+                        figures",
                     self.wait()
                 )));
             }

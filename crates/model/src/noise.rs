@@ -183,7 +183,7 @@ fn of_rings(table: &Table) -> NoiseVerdict {
     let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
         verdict.reasons.push(format!(
-            "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
+            "{:.0} % of the solo ring's: costs above it by real time are biased, mostly down",
             solo * 100.0
         ));
     }

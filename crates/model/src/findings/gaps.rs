@@ -311,8 +311,8 @@ impl Comb {
             (_, Class::Interrupt) => "an interrupt that is not the timer tick",
             (_, Class::SwitchedOut) => "another task ran (counted switches); not the timer tick",
             (_, Class::Uncharged) => {
-                "charged to nobody here, as stolen time is, or interrupts where the kernel \
-                 accounts for them apart; not the timer tick"
+                "charged to no task, such as stolen time, or interrupts where the kernel \
+                    accounts for them separately; not the timer tick"
             }
         };
         format!(

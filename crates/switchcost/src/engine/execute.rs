@@ -178,8 +178,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
-            "{} is one half of a session that measured two settings: it cannot go on alone \
-             (compare --ab measures both anew)",
+            "{} is one half of a session of two settings, which cannot be resumed alone (compare \
+                --ab measures both again)",
             run.header.run
         )));
     }
@@ -257,7 +257,7 @@ impl More {
         };
         if spent_ns >= stopping.budget_ns {
             return Err(usage(format!(
-                "the run's budget of {} is spent: give it more with --budget",
+                "the run's budget of {} is spent: --budget gives it more",
                 humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
             )));
         }
@@ -282,9 +282,9 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     let mut notices = Vec::new();
     if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
-            "what is measured may use every CPU that this program may, which wakes up there to \
-             take each sample; for a CPU of its own measure on fewer (--placement, --cpu) or \
-             allow it one more (taskset, cpuset)"
+            "the measured tasks may use every CPU of this program, which therefore wakes up on a \
+                measured CPU for each sample. To keep one apart, measure on fewer (--placement, \
+                --cpu) or allow one more (taskset, cpuset)"
                 .to_string(),
         );
     }

@@ -12,6 +12,7 @@ use model::quote::brief_cost;
 use model::words::{time, two_digits};
 
 use crate::base::failure;
+use crate::base::lines::fitted;
 use crate::engine::schedule::State;
 
 /// Shows how far a run is, or several, one after the other.
@@ -80,7 +81,7 @@ impl Progress {
     pub(crate) fn say(&self, line: &str) {
         match self.bar.is_hidden() {
             true => failure::say(line),
-            false => self.bar.println(printable(line)),
+            false => self.bar.println(fitted(&printable(line))),
         }
     }
 
@@ -99,7 +100,8 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
         false => ProgressDrawTarget::stderr(),
     };
     let bar = ProgressBar::with_draw_target(Some(steps), target);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+    // What does not fit is cut: a line that a terminal breaks would be left behind.
+    if let Ok(style) = ProgressStyle::with_template("{bar:10} {wide_msg}") {
         bar.set_style(style);
     }
     bar

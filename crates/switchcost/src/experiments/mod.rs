@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::say;
+use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::figures::rounds;
 use crate::present::output::{
@@ -86,7 +87,14 @@ impl Record {
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
-        let text = match self {
+        lines::with_tables(view.wide, || {
+            terminal::report(run, self.parts(view), &self.common(), path, view)
+        })
+    }
+
+    /// What its experiment says of it.
+    fn parts(&self, view: View) -> Text {
+        match self {
             Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::table::text(of, found, view),
                 None => ring::table::text(of, view),
@@ -102,8 +110,7 @@ impl Record {
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
                 Text { heading: cpu.unwrap_or_default(), ..text }
             }
-        };
-        terminal::report(run, text, &self.common(), path, view)
+        }
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn

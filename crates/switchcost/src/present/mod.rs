@@ -3,4 +3,5 @@
 
 pub(crate) mod figures;
 pub(crate) mod output;
+pub(crate) mod table;
 pub(crate) mod terminal;

@@ -2,13 +2,16 @@
 //! completions.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::io::{self, Write};
+use std::process::{self, ExitCode};
 
+use anstream::AutoStream;
 use anyhow::{Context, Result};
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::measured;
+use crate::base::lines;
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
 use crate::experiments::links::{self, LinksArgs};
@@ -31,7 +34,7 @@ use crate::usage::run::{self, RunArgs};
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, propagate_version = true)]
+#[command(version, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -53,8 +56,22 @@ impl Cli {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        lines::choose();
+        let matches = command.term_width(lines::width()).try_get_matches();
+        let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        typed.unwrap_or_else(|told| end_with(&told))
     }
+}
+
+/// Prints the help that was asked for, or what is wrong with the arguments, and ends.
+fn end_with(told: &clap::Error) -> ! {
+    let text = lines::fitted(&told.render().ansi().to_string());
+    // Nobody there to read it is no reason to fail.
+    let _ = match told.use_stderr() {
+        true => AutoStream::auto(io::stderr()).write_all(text.as_bytes()),
+        false => AutoStream::auto(io::stdout()).write_all(text.as_bytes()),
+    };
+    process::exit(told.exit_code())
 }
 
 /// Values that are numbers.
@@ -190,13 +207,14 @@ pub(crate) enum Command {
     ///
     /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with
     /// the clock of the thread's own CPU time (docs/threadclock.md): a preemption in a call is not
-    /// charged to it, and what a wall clock would have charged is told beside. Each run is a fresh
+    /// charged to it, and what a wall clock would have charged is shown next to it. Each run is a fresh
     /// launch; intervals are over launches. The command is not changed or built anew, but has to be
     /// linked dynamically. The report goes to standard error, and the exit code is the command's.
     /// Nothing is stored: --json keeps all, with histograms.
     #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
              'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
-             sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once")]
+             sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \
+             --once")]
     #[command(
         mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
              or - for standard output")),

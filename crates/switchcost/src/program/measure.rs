@@ -30,7 +30,7 @@ use crate::experiments::response::answer::sleeper_words;
 use crate::experiments::{clock, measures, ring};
 use crate::present::output::{check_place, print_text, say_text};
 use crate::present::terminal;
-use crate::present::terminal::{MOST_LINES, page, wrapped};
+use crate::present::terminal::{MOST_LINES, page};
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 
@@ -221,15 +221,14 @@ fn sentence(measured: &[Measured]) -> String {
 
 /// All of it but for the report's place, ending with a newline.
 fn text(measured: &[Measured], is_verbose: bool) -> String {
-    let mut parts = vec![wrapped(&format!("{}.", sentence(measured)))];
+    let mut parts = vec![format!("{}.", sentence(measured))];
     let rows: Vec<(String, String)> = measured.iter().flat_map(rows).collect();
     let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
     parts.push(rows.iter().map(|(what, cost)| format!("{what:<width$}  {cost}\n")).collect());
     let lines = lines(measured);
     if !is_verbose {
         let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
-        parts
-            .push(machine.map(|(name, line)| wrapped(&format!("{name}: {line}")) + "\n").collect());
+        parts.push(machine.map(|(name, line)| format!("{name}: {line}\n")).collect());
         return page(&parts);
     }
     if let Some(first) = measured.first() {

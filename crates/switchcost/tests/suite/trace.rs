@@ -59,8 +59,8 @@ fn a_command_is_traced_with_all_that_it_starts() {
     assert!((7.0..1_000.0).contains(&switches), "{trace}");
     assert_eq!(trace["notices"], Value::Array(Vec::new()));
     // There is no profile in this home.
-    assert!(trace["in_words"].as_str().unwrap().contains("what they cost is not known"), "{trace}");
-    assert!(said.err.contains("to know it: switchcost cost\n"), "{}", said.err);
+    assert!(trace["in_words"].as_str().unwrap().contains("their cost is unknown"), "{trace}");
+    assert!(said.err.contains("to find out: switchcost cost\n"), "{}", said.err);
     home.wait_until_alone();
 }
 

@@ -227,7 +227,7 @@ fn by_access(cost: &Cost) -> Option<String> {
     let factor = model::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
     let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
     let (low, high) = (words::time(low.value), words::time(high.value));
-    alike.then(|| format!("{least} is cheapest at {low}, {most} dearest at {high}, {apart}"))
+    alike.then(|| format!("{least} is cheapest at {low}, {most} most expensive at {high}, {apart}"))
 }
 
 /// `256 KiB`, or how many pages have one line touched.

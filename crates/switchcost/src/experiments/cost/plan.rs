@@ -179,8 +179,7 @@ fn take_policy(
     }
     if !own_cpu && args.policy.is_none() {
         notices.push(
-            "not granted: SCHED_FIFO needs a CPU outside of the ring to be watched \
-             from; SCHED_OTHER instead"
+            "SCHED_FIFO is not used, as no CPU is left to watch the ring from; SCHED_OTHER instead"
                 .to_string(),
         );
     }

@@ -5,6 +5,7 @@ use model::experiment::Experiment;
 use model::record::RingRecord;
 use model::ring::{Case, Op, Walk, Work};
 
+use crate::base::lines::with_tables;
 use crate::present::figures::tests::*;
 use crate::present::terminal::{Text, View};
 
@@ -53,7 +54,8 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
 fn text_of(cases: Vec<Case>, view: View) -> Text {
     let run = run(Experiment::Cost, cases, l2);
     let record = RingRecord::of(&run);
-    super::table::text(&record, record.found.cost.as_ref().unwrap(), view)
+    let cost = record.found.cost.as_ref().unwrap();
+    with_tables(view.wide, || super::table::text(&record, cost, view))
 }
 
 fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<Case> {
@@ -140,7 +142,7 @@ fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
     let findings = text.findings.join("\n");
     assert!(!findings.contains("1 size"), "{findings}");
     assert!(findings.contains("by members, read of 1 MiB by 4 KiB, one line each: "), "{findings}");
-    assert!(findings.contains("of it the working set adds: "), "{findings}");
+    assert!(findings.contains("added by the working set: "), "{findings}");
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
     let text = text_by(with_and_without(works), of, View::default());
     let words = &text.headline;
     assert!(words.contains("; read by 128 B is cheapest at 3.0"), "{words}");
-    assert!(words.contains(", rmw by 128 B dearest at 6.0"), "{words}");
+    assert!(words.contains(", rmw by 128 B most expensive at 6.0"), "{words}");
     assert_eq!(text.table.lines().next(), Some("64 KiB, 2 members"));
 }
 
@@ -207,9 +209,9 @@ fn tables_fit_eighty_columns_and_the_paper_is_history() {
     // The smallest arrays add nothing that is resolved.
     assert!(brief.table.contains("not resolved: "), "{}", brief.table);
     assert!(brief.findings.iter().all(|line| !line.contains("Li, Ding")), "{:?}", brief.findings);
-    assert!(brief.details.contains("c1 of 2 members: 30"), "{}", brief.details);
+    assert!(brief.details.contains("direct cost (c1) with 2 members: 30"), "{}", brief.details);
     let history = text_of(cases, View::ALL);
-    assert!(history.findings[0].contains("theirs 4.44"), "{:?}", history.findings);
+    assert!(history.findings[0].contains("; 4.44 to 48.4 in Li"), "{:?}", history.findings);
     assert!(history.table.lines().nth(1).unwrap().contains("switches/hop"));
 }
 
@@ -224,7 +226,8 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
         of.clock_ghz = Some(2.0);
         of.cycles_per_switch = if is_open { open } else { cycles };
     }
-    let table = |view| super::table::text(&record, record.found.cost.as_ref().unwrap(), view).table;
+    let text = |view| super::table::text(&record, record.found.cost.as_ref().unwrap(), view).table;
+    let table = |view: View| with_tables(view.wide, || text(view));
     let wide = table(View { wide: true, ..View::default() });
     let columns = ["ns/switch", "cycles/switch", "GHz", "indirect", "ns"];
     assert_eq!(cells(&wide, "array"), columns);

@@ -157,7 +157,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     for line in [
         "timer slack: the default of 50 us adds 50.0 us (50.0 to 50.0) to a wake-up under \
          SCHED_OTHER; prctl(PR_SET_TIMERSLACK) lowers it",
-        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of a wake-up; \
+        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of the wake-up; \
          /dev/cpu_dma_latency held at 0 keeps the CPU awake",
     ] {
         assert!(text.lines().any(|of| of == line), "no {line:?} in {text}");
@@ -176,8 +176,7 @@ fn leaving_an_idle_state_costs_no_less_than_nothing() {
     let awake = (of_sleeper(Policy::Other, 1, Some(0)), 448);
     let by_default = (of_sleeper(Policy::Other, 50_000, None), 50_000);
     let text = printed(&made([(of_sleeper(Policy::Other, 1, None), 0), by_default, awake]));
-    let wanted =
-        "idle states: what leaving one takes of a wake-up: not resolved: -448 to -448 ns; ";
+    let wanted = "idle states: what leaving one adds to a wake-up: not resolved: -448 to -448 ns; ";
     assert!(text.contains(wanted), "{text}");
 }
 

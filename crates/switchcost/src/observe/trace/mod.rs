@@ -150,10 +150,10 @@ impl TraceArgs {
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
     /// written.
     fn write(&self, trace: &Trace, account: &Account, recording: Option<Recording>) -> bool {
-        let Unstored { files, verbose } = &self.output;
+        let Unstored { files, verbose, tables } = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         let print = || {
-            let text = table::text(trace, *verbose);
+            let text = tables.text(|| table::text(trace, *verbose));
             if is_taken || !self.command.is_empty() {
                 say_text(&text);
                 return Ok(());

@@ -143,8 +143,8 @@ impl Ended {
             None => {
                 let why = "it ended before its memory was looked at";
                 seen.method.push(format!(
-                    "{why}: its working set may be anything up to the greatest resident memory \
-                     that the kernel saw"
+                    "{why}: its working set is only known to be at most the largest resident \
+                        memory that the kernel saw"
                 ));
                 (Reading::Known(WorkingSet::within(most)), Some(NotRead::new(why, None)))
             }
@@ -194,7 +194,8 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
         share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
     let high = own.known().map_or(0, |set| set.high_bytes).max(most);
     let why = format!(
-        "{part} of the CPU time is its own, the rest its children's, whose memory was not looked at"
+        "{part} of the CPU time is its own; the memory of its children, who used the rest, was \
+            not looked at"
     );
     (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child))))
 }

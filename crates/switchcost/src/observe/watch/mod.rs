@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
-use charts::printable;
 use clap::Args;
 use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
@@ -30,7 +29,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{self, Session};
-use crate::present::output::{Output, print, put_json};
+use crate::present::output::{Output, print_text, put_json, say_text};
 use choice::Accepts;
 use command::Command;
 use reading::LOOK;
@@ -168,8 +167,8 @@ fn watch(
     if !output.files.quiet {
         let text = table::text(&report, output.view.verbose);
         match &output.files.json {
-            Some(Destination::Stdout) => say(text.trim_end()),
-            _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
+            Some(Destination::Stdout) => say_text(&text),
+            _ => print_text(&text).context("cannot print the figures")?,
         }
     }
     put_json(&report, output.files.json.as_ref())?;
@@ -206,7 +205,7 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     let mut ended = command.end()?;
     let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {
-        say(table::text(&report, output.view.verbose).trim_end());
+        say_text(&table::text(&report, output.view.verbose));
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.files.json.as_ref()) {

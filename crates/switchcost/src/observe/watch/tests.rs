@@ -49,7 +49,7 @@ fn a_range_over_all_of_the_cpu_time_is_not_quoted() {
     let words = answer::headline(&answer, None, &busy, None, (None, "wait"));
     assert_eq!(
         words,
-        "What switching costs it is not known: the range is too wide to quote; wait."
+        "What switching costs this program is unknown: the range is too wide to be useful; wait."
     );
 }
 
@@ -79,7 +79,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(
         answer::headline(&cost, Some(&not_read), &unread, direct, by),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; refill: not known."
+         2.5 us each, by profile x, 1 hour old; the refill of caches is unknown."
     );
     let refill = answer::refill(&cost, Some(&not_read));
     assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
@@ -110,7 +110,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(command(Some(&not_read), &none, None), "switchcost cost");
     assert_eq!(
         answer::headline(&none, Some(&not_read), &unread, None, (None, "")),
-        "What switching costs it is not known: no stored cost profile: run `switchcost cost` first."
+        "What switching costs this program is unknown: no stored cost profile: run `switchcost cost` first."
     );
     // Read, but wider than an answer may be: 3 to 180 us a switch.
     let wide = program(64, 512);
@@ -118,8 +118,8 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(
         answer::headline(&estimate, None, &wide, direct, by),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; with refill the range is too wide to quote; a \
-         longer watch would narrow it."
+         2.5 us each, by profile x, 1 hour old; with the refill of caches the range is \
+         too wide to be useful; a longer watch would narrow it."
     );
     let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
         let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };

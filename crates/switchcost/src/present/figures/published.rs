@@ -190,8 +190,8 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
         names.push(runs.get(run).cloned().unwrap_or_default());
     }
     let in_words = "Cost of a switch in a ring of two as each was published, and as measured \
-         here. Of Sloan's machines it is the CPU time of a hop, all that a hop costs beside the \
-         switch included; of VENIX the switch between two signals."
+         here. Of Sloan's machines it is the CPU time of a hop, with all other costs of a hop; \
+         of VENIX the switch between two signals."
         .to_string();
     let title = "A switch in a ring of two, 1984 to today";
     let x = Axis::of_names("machine and year", names);

@@ -10,6 +10,7 @@ use model::plan::Plan;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
 
+use crate::base::lines::{self, WIDTH};
 use crate::engine::store::{find, read};
 use crate::experiments::Record;
 use crate::present::figures::published::of_published;
@@ -60,7 +61,7 @@ impl Drawn {
         Self {
             title: format!("{}, {day}", subject.side.experiment),
             noise: subject.noise,
-            text: Some(record.text(run, path, View::ALL)),
+            text: Some(lines::within(WIDTH, || record.text(run, path, View::ALL))),
             caption: clean(&caption),
             unfinished: run.unfinished(),
             facts,

@@ -15,7 +15,7 @@ use model::subject::published;
 use crate::base::failure::usage;
 use crate::base::values::Destination;
 use crate::present::figures::published::with_published;
-use crate::present::output::{check_place, print, put};
+use crate::present::output::{check_place, print_text, put};
 use crate::present::terminal::sentence;
 use drawn::Drawn;
 
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     if let Destination::File(path) = &args.output {
         let pictures = pictures.iter().map(|path| format!("picture: {}\n", path.display()));
         let text = format!("report: {}\n{}", path.display(), pictures.collect::<String>());
-        print(text.as_bytes())?;
+        print_text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

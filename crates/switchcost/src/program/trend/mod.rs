@@ -16,7 +16,7 @@ use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{Folder, header};
-use crate::present::output::check_place;
+use crate::present::output::{Tables, check_place};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
@@ -65,6 +65,9 @@ pub(crate) struct TrendArgs {
     /// Print a row for every run, kernel or build, and the names of runs that do not count
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) tables: Tables,
 }
 
 pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {

@@ -179,7 +179,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     };
     let profile = Profile::of(plan, launches, about, execute::build_info());
     if !args.of.output.files.quiet {
-        say_text(&table::text(&profile, args.of.output.verbose));
+        let output = &args.of.output;
+        say_text(&output.tables.text(|| table::text(&profile, output.verbose)));
     }
     let files = &args.of.output.files;
     let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));

@@ -46,7 +46,7 @@ fn runs(record: &Record, summary: &Summary) -> String {
         Some(_) => format!("{label}: {}, {count}", cost(&real.estimate)),
         None => {
             let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
-            format!("{label}: about {time}, {count} (from 5 on there is an interval)")
+            format!("{label}: about {time}, {count} (5 or more give an interval)")
         }
     }
 }
@@ -158,10 +158,10 @@ pub(super) fn switching(summary: &Summary) -> Option<String> {
     let part = percents(direct.filter(|direct| !direct.is_wide())?);
     let refill = match share {
         Some(_) => {
-            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the \
-             working set)"
+            "with the refill of caches the range is too wide to be useful (`switchcost cost -- \
+                CMD` reads the working set)"
         }
-        None => "what refilling caches takes not counted",
+        None => "without the refill of caches",
     };
     Some(format!("switching itself took an estimated {part} of the CPU time{by}; {refill}"))
 }

@@ -286,7 +286,8 @@ fn write(
         }
         record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
-            say_text(&table::text(&record, args.of.output.verbose));
+            let output = &args.of.output;
+            say_text(&output.tables.text(|| table::text(&record, output.verbose)));
         }
         if let Some(to) = json {
             outputs.push((to, to_json(&record)));
@@ -325,10 +326,13 @@ fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Opti
         let measured = quick::measure_quickly(anonymous);
         found = quick::stored(set);
         let notice = match (measured, &found) {
-            (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a \
-                 second or two; `switchcost cost` makes a better one"
+            (Ok(()), Ok(_)) => "no stored cost profile could be used, so a quick one was \
+                measured; `switchcost cost` makes a better one"
                 .to_string(),
-            (Ok(()), Err(why)) => format!("the quick measurement is no profile: {why}"),
+            (Ok(()), Err(why)) => format!(
+                "the quick measurement cannot be used as a profile: \
+                {why}"
+            ),
             (Err(error), _) => format!("the quick measurement failed: {error:#}"),
         };
         found = found.map_err(|_| notice.clone());

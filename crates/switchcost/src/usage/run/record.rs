@@ -149,7 +149,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
             (1, Some(signal), Ending::Exited { .. }) => {
                 format!("signal {signal} arrived during the run, which continued to its end")
             }
-            (1, ..) => "interrupted: these are the figures up to then".to_owned(),
+            (1, ..) => "interrupted: the figures are those until then".to_owned(),
             _ => format!(
                 "interrupted in round {} of {}, which is left out",
                 last.round + 1,
@@ -163,14 +163,14 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
         let counted =
             if plan.tree { "counted with it" } else { "not counted (--tree counts them)" };
         notices.push(format!(
-            "{ended} of its descendants outlived their parents and have ended: {counted}"
+            "{ended} of its descendants outlived their parents and ended: {counted}"
         ));
     }
     let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
     if ended > 0 {
         notices.push(format!(
-            "{ended} orphans have ended while processes of earlier runs were still there: of \
-             which run is not known, and they are not counted"
+            "{ended} orphans are not counted: processes of earlier runs were still there, so \
+                their run is unknown"
         ));
     }
     let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
@@ -179,15 +179,14 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
     match (orphans.clone().find_map(|orphans| orphans.left_behind.why()), pids.len()) {
         (Some(why), _) => {
-            notices.push(format!("it left processes behind, which ones is not known ({why})"));
+            notices.push(format!("it left processes behind that are unknown ({why})"));
         }
         (None, 0) => {}
-        (None, 1) => notices.push(format!(
-            "it left process {named} behind, still running after its end: not counted"
-        )),
+        (None, 1) => {
+            notices.push(format!("process {named} still ran after its end and is not counted"))
+        }
         (None, count) => notices.push(format!(
-            "it left {count} processes behind, still running after its end ({named}{more}): not \
-             counted"
+            "{count} processes still ran after its end and are not counted ({named}{more})"
         )),
     }
     notices
@@ -201,8 +200,8 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     let covered = covered.filter(|(covered, cpu)| covered / cpu < MOST);
     notices.extend(covered.map(|(covered, cpu)| {
         format!(
-            "run delay and migrations are those of its first thread, the run delay also of \
-             threads that were seen: of {:.0} % of the CPU time",
+            "run delay and migrations are of its first thread; run delay is also of threads that \
+                were seen, with {:.0} % of the CPU time",
             100.0 * covered / cpu
         )
     }));
@@ -212,8 +211,7 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     let resident = resident.filter(|(most, before)| *most <= before + words as f64 + NEAR);
     notices.extend(resident.map(|(_, before)| {
         format!(
-            "max resident may be the launcher's: {} were there before the command began, its own \
-             may be less",
+            "max resident may be the launcher's: {} were resident before the command began",
             bytes(before as u64)
         )
     }));

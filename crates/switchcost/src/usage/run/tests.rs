@@ -10,6 +10,7 @@ use model::reading::Reading;
 use super::findings::Switching;
 use super::plan::Plan;
 use super::record::Record;
+use crate::base::lines::fitted;
 
 const MS: u64 = 1_000_000;
 
@@ -143,7 +144,7 @@ fn an_interrupted_run_is_left_out_where_there_are_others() {
     assert_eq!(several.notices, ["interrupted in round 3 of 9, which is left out"]);
     let alone = record(plan(1, 1), vec![Run { interrupted: true, ..run(0, 0, MS, MS) }]);
     assert_eq!(alone.commands[0].runs, 1);
-    assert_eq!(alone.notices, ["interrupted: these are the figures up to then"]);
+    assert_eq!(alone.notices, ["interrupted: the figures are those until then"]);
     // One that is not ended by it has its whole figures.
     let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
     let notices = record(plan(1, 1), vec![whole]).notices;
@@ -184,7 +185,7 @@ fn orphans_of_unknown_origin_are_told() {
     let mut odd = run(0, 0, MS, MS);
     odd.used.orphans.of_unknown_origin = 3;
     let told = record(plan(1, 1), vec![odd]).notices;
-    assert!(told.iter().any(|told| told.starts_with("3 orphans have ended")), "{told:?}");
+    assert!(told.iter().any(|told| told.starts_with("3 orphans are not counted")), "{told:?}");
 }
 
 #[test]
@@ -225,9 +226,9 @@ fn what_was_not_counted_is_told() {
     odd.used.at_exec.resident_bytes = 2 << 20;
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
-        "2 of its descendants outlived their parents and have ended: not counted",
-        "it left 2 processes behind, still running after its end (7, 8)",
-        "run delay and migrations are those of its first thread",
+        "2 of its descendants outlived their parents and ended: not counted",
+        "2 processes still ran after its end and are not counted (7, 8)",
+        "run delay and migrations are of its first thread",
         "max resident may be the launcher's",
     ];
     assert_eq!(told.len(), starts.len(), "{told:?}");
@@ -394,7 +395,7 @@ fn the_headline_of_one_run_says_what_it_used() {
     record.commands[0].switching = Some(switching);
     let said = headline(&record);
     let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile \
-         r, 1 minute old; with refill the range is too wide to quote";
+         r, 1 minute old; with the refill of caches the range is too wide to be useful";
     assert!(said.contains(direct), "{said}");
     let mut failed = run(0, 0, 5 * MS, MS / 2);
     failed.used.ending = Ending::Exited { code: 3 };
@@ -413,7 +414,7 @@ fn the_headline_of_several_runs_has_the_interval() {
     };
     let known = of(20);
     assert!(known.starts_with("make: 12.3 s (12.") && known.ends_with("), 20 runs"), "{known}");
-    assert_eq!(of(3), "make: about 12.2 s, 3 runs (from 5 on there is an interval)");
+    assert_eq!(of(3), "make: about 12.2 s, 3 runs (5 or more give an interval)");
 }
 
 /// Real times in each round of commands that take `ms`, all a little longer in odd rounds.
@@ -472,14 +473,14 @@ fn what_is_printed_by_default_fits_eighty_columns() {
     for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
         let plan = named(&commands[..count], runs);
         let record = record(plan, series(&[12_345, 67_890, 99_999][..count], runs));
-        let text = super::table::text(&record, false);
+        let text = fitted(&super::table::text(&record, false));
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}: {text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
         assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
         let all = super::table::text(&record, true);
-        assert!(all.contains("not kept by Linux: ixrss") && all.len() > text.len(), "{all}");
-        assert!(all.contains("switches: counted by the kernel, told by wait4"), "{all}");
+        assert!(all.contains("not recorded by Linux: ixrss") && all.len() > text.len(), "{all}");
+        assert!(all.contains("switches: counted by the kernel for the command and all"), "{all}");
     }
 }
 

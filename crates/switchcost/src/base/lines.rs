@@ -122,12 +122,36 @@ pub(crate) fn command(label: &str, words: &str) -> String {
     line.replace('\n', " \\\n")
 }
 
+/// Units that stay on the line of their figure.
+const UNITS: [&str; 8] = ["%", "ns", "us", "ms", "s", "GHz", "KiB", "MiB"];
+
+/// The line with blanks that are not broken between figures and units.
+fn bound(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for (number, word) in line.split(' ').enumerate() {
+        let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
+        let is_unit = UNITS.contains(&unit) && text.ends_with(|c: char| c.is_ascii_digit());
+        text += if number == 0 {
+            ""
+        } else if is_unit {
+            FIXED
+        } else {
+            " "
+        };
+        text += word;
+    }
+    text
+}
+
+/// A blank at which no line is broken.
+const FIXED: &str = "\u{a0}";
+
 fn filled(line: &str, columns: usize, indent: &str) -> String {
     let options = Options::new(columns)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .break_words(false);
-    textwrap::fill(line, options.subsequent_indent(indent))
+    textwrap::fill(&bound(line), options.subsequent_indent(indent)).replace(FIXED, " ")
 }
 
 #[cfg(test)]
@@ -155,6 +179,10 @@ mod tests {
         );
         let known = within(24, || command("to know: ", "switchcost cost --pid 4711"));
         assert_eq!(known, "to know: switchcost \\\n  cost --pid 4711");
+        assert_eq!(
+            shown("the launches scatter by 7 % each"),
+            "the launches scatter by\n  7 % each"
+        );
         let path = "/a/path/that/is/longer/than/a/line";
         assert_eq!(shown(&format!("run file: {path}")), format!("run file:\n  {path}"));
     }

@@ -27,8 +27,8 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
 
     /// Stop when this much time is spent; the first round is always finished
     ///
-    /// While a case has too few clean slices the run goes on with such cases, up to three times as long.
-    /// --rounds ends it all the same.
+    /// While a case has too few clean slices the run goes on with such cases, for up to three
+    /// times the budget. --rounds is always kept.
     #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
@@ -74,10 +74,10 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         let place = |number: usize| (number * (sizes.len() - 1) + (kept - 1) / 2) / (kept - 1);
         let chosen = (0..kept).map(|number| sizes[place(number)]).collect();
         let budget = humantime::format_duration(self.budget);
-        let needed = (CASE * FEWEST_ROUNDS).as_secs_f64() * all as f64;
+        let needed = ((CASE * FEWEST_ROUNDS).as_secs_f64() * all as f64).ceil();
         let note = format!(
-            "{TOO_SHORT} {budget} is too short for {all} cases: about {needed:.0} s give \
-             intervals; measured are {kept} of {} sizes",
+            "{TOO_SHORT} {budget} is enough for {kept} of {} sizes; --budget {needed:.0}s measures \
+             all",
             sizes.len()
         );
         (chosen, Some(note))
@@ -125,10 +125,7 @@ mod tests {
         assert_eq!(kept, [2, 12, 22, 33, 43, 53]);
         assert_eq!(
             note.as_deref(),
-            Some(
-                "budget: 5s is too short for 53 cases: about 34 s give intervals; measured are 6 \
-                 of 52 sizes"
-            )
+            Some("budget: 5s is enough for 6 of 52 sizes; --budget 34s measures all")
         );
         assert_eq!(effort(1, None).fitting(&sizes, 1, 1).0, [2, 53], "never fewer than both ends");
         for whole in [effort(60, None), effort(1, Some(2))] {

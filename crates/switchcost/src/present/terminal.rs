@@ -165,7 +165,7 @@ pub(crate) struct View {
     #[arg(long)]
     pub(crate) wide: bool,
 
-    /// Print the figures of the machines of 1984 to 2007 beside this one's
+    /// Print the figures of the machines of 1984 to 2007 next to this one's
     #[arg(long)]
     pub(crate) history: bool,
 }

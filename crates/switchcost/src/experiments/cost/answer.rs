@@ -155,7 +155,7 @@ impl Series {
         let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];
         let told = |(cost, size): &(Estimate, String)| match cost.quote_cost() {
             Ok(_) => format!("{}{size}", time_words(cost)),
-            Err(why) => format!("an amount that is not known{size} ({})", why.of_time()),
+            Err(why) => format!("an unknown amount{size} ({})", why.of_time()),
         };
         let ends = [self.costs.first(), known[0], known[1], self.costs.last()];
         let mut sizes: Vec<&String> = Vec::new();

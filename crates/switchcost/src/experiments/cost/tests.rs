@@ -188,8 +188,8 @@ fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
     let text = super::table::text(&record, cost, View::default());
     assert_eq!(
         text.headline,
-        "A switch costs an amount that is not known without a working set (2 rounds only), an \
-         amount that is not known with 2 MiB (2 rounds only)."
+        "A switch costs an unknown amount without a working set (2 rounds only), an unknown \
+         amount with 2 MiB (2 rounds only)."
     );
     assert!(text.table.lines().skip(3).all(|row| row.contains("2 rounds only")), "{}", text.table);
     assert!(cost.curves[0].jump.is_none() && cost.curves[0].outcome.breaks().pieces.is_empty());

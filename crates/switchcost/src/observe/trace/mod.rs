@@ -76,7 +76,7 @@ pub(crate) struct TraceArgs {
     /// trace_processor
     ///
     /// A switch takes some 30 bytes; at 2 GiB the recording ends. Events that are lost are counted
-    /// and told.
+    /// and reported.
     #[arg(long, value_name = "FILE|-")]
     perfetto: Option<Destination>,
 

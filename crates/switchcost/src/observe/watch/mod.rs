@@ -60,10 +60,10 @@ pub(crate) struct ProgramArgs {
     /// machine's measured costs
     ///
     /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up
-    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are
-    /// touched tell less: their referenced bits are cleared a few times (clear_refs of proc(5)),
-    /// which holds the program's memory map for some microseconds a MiB; not again once that took
-    /// over 10 ms.
+    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where these are too few, touched pages
+    /// give a wider range. For them referenced bits are cleared a few times (clear_refs of
+    /// proc(5)), which holds the program's memory map for some microseconds a MiB, but no more
+    /// once that took over 10 ms.
     ///
     /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes
     /// each switch of the machine some 0.2 us slower; else they are read from /proc.

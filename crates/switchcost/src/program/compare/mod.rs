@@ -52,8 +52,8 @@ pub(crate) struct CompareArgs {
 
     /// Further runs: of three or more, which is the odd one?
     ///
-    /// Each is compared with each. The odd one differs from all others in a case in which these do
-    /// not differ among themselves.
+    /// Each is compared with each. The odd one out differs from all others in a case in which the
+    /// others agree.
     #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
@@ -61,11 +61,12 @@ pub(crate) struct CompareArgs {
     ///
     /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
     /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does,
-    /// but no shell runs it. It must become the worker (exec): one that starts it as a child is
-    /// refused, as what it started would outlive this program. CPUs and policy that a prefix sets
+    /// but no shell runs it. It must become the worker (exec). One that starts the worker as a
+    /// child is refused, as the worker would outlive this program. CPUs and policy that a prefix
+    /// sets
     /// are those of its rings; a --policy that says otherwise is refused. What it leaves running is
-    /// ended with each worker. Every round measures each case once behind each prefix, next to each
-    /// other in shuffled order.
+    /// ended with each worker. Every round measures each case once with each prefix, directly one
+    /// after the other, in shuffled order.
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
@@ -74,7 +75,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     pub(crate) allow_undecided: bool,
 

@@ -79,7 +79,9 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![headline(found)];
     if !found.changes.is_empty() {
-        parts.push(columns(found, false).table(&found.changes).to_string());
+        let table = columns(found, false).table(&found.changes);
+        // The answer stays.
+        parts.push(table.first_to_go(&["new", "base", "interval"]).to_string());
     }
     let mut lines = Vec::new();
     if is_verbose {

@@ -33,7 +33,7 @@ pub(crate) struct TrendArgs {
     #[arg(long, default_value_t = By::Run)]
     pub(crate) by: By,
 
-    /// Which cost is followed: switch (above solo; of what does not switch its own) or hop
+    /// Which cost is followed: switch (a hop above the ring of one; of calls their own time) or hop
     #[arg(long, default_value_t = Cost::Switch)]
     pub(crate) cost: Cost,
 
@@ -42,7 +42,7 @@ pub(crate) struct TrendArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     pub(crate) allow_undecided: bool,
 

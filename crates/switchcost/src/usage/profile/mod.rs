@@ -41,16 +41,16 @@ pub(crate) struct ProfileArgs {
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
     /// Of functions, not of variables. A call within one library, of a function that is linked
-    /// statically or inlined, is not seen. Up to 16 arguments on the stack are handed on. The time
-    /// of a function has those in it that it calls, and what timing them takes. x86-64.
+    /// statically or inlined, is not seen. Up to 16 arguments on the stack are passed on. The time
+    /// of a function includes the functions that it calls, and what timing them takes. x86-64 only.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     calls: Vec<String>,
 
-    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be
-    /// given several times
+    /// Another allocator to compare with the command's own, as LD_PRELOAD takes it:
+    /// libjemalloc.so.2; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
-    /// rounds, to its own.
+    /// All run once in every round, each time in a shuffled order; ratios to the command's own
+    /// are taken within rounds.
     #[arg(long, value_name = "LIBRARY", requires = "malloc")]
     allocator: Vec<String>,
 

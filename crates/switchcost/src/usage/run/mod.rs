@@ -48,8 +48,8 @@ const RUNS_TO_COMPARE: u32 = 10;
 pub(crate) struct RunArgs {
     /// Runs of the command [default: 1; of several commands 10]; from 5 on there are intervals
     ///
-    /// All runs have this program's standard input: what the first has read, the others will not
-    /// find.
+    /// All runs share this program's standard input: what the first has read is gone for the
+    /// others.
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
     runs: Option<u32>,
 
@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
 
     /// Another command to compare with, in one word; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
+    /// All run once in every round, each time in a shuffled order; ratios are taken within
     /// rounds, to the command behind --. It is split into words as a shell does (quotes,
     /// backslashes), but no shell runs it: for pipes and variables write "sh -c '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
@@ -80,13 +80,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     allow_undecided: bool,
 
     /// What --fail-above and --markdown compare
     ///
-    /// Ten are added to both counts of switches: so few come by chance.
+    /// Ten are added to both counts of switches, as so few come by chance.
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
     figures: Vec<Gated>,
 

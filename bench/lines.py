@@ -27,7 +27,7 @@ CAPS = {
     "probe": (8850, "all that touches the kernel: rings by 25 links, trials, machine"),
     "stats": (1650, "resampling, change points, ratios, scatters"),
     "switchcost": (120, "main and the build script"),
-    "switchcost/base": (350, "errors and exit codes, lines that fit a terminal, typed values, secrets"),
+    "switchcost/base": (370, "errors and exit codes, lines that fit a terminal, typed values, secrets"),
     "switchcost/engine": (1830, "schedule, workers, run files"),
     "switchcost/experiments": (4560, "five experiments: arguments, plans, tables, charts"),
     "switchcost/observe": (3700, "programs that run: live, watch, trace, top"),

@@ -80,7 +80,7 @@ const TOLD_SHARE: f64 = 0.02;
 
 /// What a disturbed sample did, by [`kind`].
 const KINDS: [&str; 9] = [
-    "lost time to the hypervisor (steal)",
+    "had time stolen by the hypervisor",
     "shared the CPU with other work",
     "waited for pages",
     "saw a pinned member move",

@@ -27,8 +27,8 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
 
     /// Stop when this much time is spent; the first round is always finished
     ///
-    /// While a case has too few clean slices the run goes on with such cases, for up to three
-    /// times the budget. --rounds is always kept.
+    /// While a case has too few clean slices the run goes on with such cases, up to three times
+    /// as long. --rounds is always kept.
     #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 

@@ -71,14 +71,14 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
     }
 }
 
-/// The other cases that this one is not resolved from, in brackets.
+/// The other cases that this one is not resolved from, behind a comma.
 fn alike(known: &[(String, Quoted)], name: &str, ns: &Quoted) -> String {
     let others = known.iter().filter(|(other, of)| other != name && !of.differs_from(ns));
     let names: Vec<&str> = others.map(|(other, _)| &**other).collect();
     if names.is_empty() {
         String::new()
     } else {
-        format!(" (not resolved from {})", names.join(", "))
+        format!(", not resolved from {}", names.join(" or "))
     }
 }
 

@@ -132,7 +132,7 @@ fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
     );
     assert_eq!(
         answer(&of_calls(&[("times", 600), ("monotonic", 50), ("clock", 50)])),
-        "The fastest call is monotonic with 25.0 ns (25.0 to 25.0) (not resolved from clock), \
+        "The fastest call is monotonic with 25.0 ns (25.0 to 25.0), not resolved from clock, \
          the slowest times with 300 ns."
     );
 }

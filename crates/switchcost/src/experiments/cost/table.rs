@@ -12,8 +12,8 @@ use super::tables::{self, title};
 use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
 const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
-     of the ring - mean of its members' solos on the same memory) / counted switches, at \
-     the CPU's full speed, 95 % interval with the scatter between launches\n\
+     of the ring - mean of its members' solos on the same memory) / counted switches\n\
+     at the CPU's full speed; 95 % interval with the scatter between launches\n\
      indirect = c2 - c1: what the working set adds\n";
 
 pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::UnknownArgumentValueParser;
 use model::case::Case;
 use model::experiment::Experiment;
 use model::plan::{Batching, FEWEST_ROUNDS, Plan, Reference, Stopping};
 
-use crate::base::values::{above_zero, duration, nanoseconds, share, whole};
+use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
 use crate::present::terminal::TOO_SHORT;
 
 /// Confidence of all intervals.
@@ -25,12 +24,13 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 
-    /// Stop when this much time is spent; the first round is always finished
+    /// Stop when this much time is spent; a number is seconds
     ///
-    /// While a case has too few clean slices the run goes on with such cases, up to three times as long.
-    /// --rounds ends it all the same.
-    #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration)]
-    pub(crate) budget: Duration,
+    /// Where that is too little for all sizes, fewer are measured, which is told. With a + behind
+    /// it, as the default has, the run goes on up to three times as long with cases that have too
+    /// few clean slices. --rounds ends it all the same.
+    #[arg(long, aliases = ["seconds", "duration"], default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
+    pub(crate) budget: Budget,
 
     /// Stop after this many rounds in any case
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
@@ -39,47 +39,53 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Seed of the order of cases and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
-
-    #[command(flatten)]
-    pub(crate) other: OtherNames,
-}
-
-/// What other tools call the budget: refused, with a pointer to it.
-#[derive(Debug, Default, Args)]
-pub(crate) struct OtherNames {
-    #[arg(long = "duration", aliases = ["time", "quick"], num_args = 0..=1, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--budget"))]
-    other_duration: Option<String>,
 }
 
 /// About what a case takes in a round: its worker's start and end, and some tens of milliseconds of
 /// laps.
 const CASE: Duration = Duration::from_millis(80);
 
+/// Share of the budget that the first round may take: it is finished.
+const ONE_ROUND: f64 = 0.8;
+
 impl<const BUDGET: u64> Effort<BUDGET> {
     /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the
     /// last among them; and a note if some were left out. Each size has so many cases, and there
-    /// are others beside them. All of them where the number of rounds was asked for.
+    /// are others beside them. The largest are left out where a single round of all would not fit,
+    /// by what is `added` to the time of a case of a size. All of them where the number of rounds
+    /// was asked for.
     pub(crate) fn fitting<T: Copy>(
         &self,
-        sizes: &[T],
-        each: usize,
-        others: usize,
+        asked: &[T],
+        (each, others): (usize, usize),
+        added: impl Fn(T) -> Duration,
     ) -> (Vec<T>, Option<String>) {
+        let round = |sizes: &[T]| {
+            let added: Duration = sizes.iter().map(|size| added(*size)).sum();
+            CASE * (sizes.len() * each + others) as u32 + added * each as u32
+        };
+        let mut sizes = asked;
+        while let ([_, _, _, ..], [less @ .., last], None) = (sizes, sizes, self.rounds) {
+            let fits = round(sizes).div_f64(ONE_ROUND) <= self.budget.time;
+            if fits || added(*last) < CASE {
+                break;
+            }
+            sizes = less;
+        }
         let all = sizes.len() * each + others;
-        let fit = (self.budget.as_nanos() / (CASE * FEWEST_ROUNDS).as_nanos()) as usize;
+        let fit = (self.budget.time.as_nanos() / (CASE * FEWEST_ROUNDS).as_nanos()) as usize;
         let kept = (fit.saturating_sub(others) / each.max(1)).max(2);
-        if self.rounds.is_some() || all <= fit || kept >= sizes.len() {
+        let is_whole = self.rounds.is_some() || all <= fit || kept >= sizes.len();
+        if is_whole && sizes.len() == asked.len() {
             return (sizes.to_vec(), None);
         }
+        let kept = if is_whole { sizes.len() } else { kept };
         let place = |number: usize| (number * (sizes.len() - 1) + (kept - 1) / 2) / (kept - 1);
         let chosen = (0..kept).map(|number| sizes[place(number)]).collect();
-        let budget = humantime::format_duration(self.budget);
-        let needed = (CASE * FEWEST_ROUNDS).as_secs_f64() * all as f64;
-        let note = format!(
-            "{TOO_SHORT} {budget} is too short for {all} cases: about {needed:.0} s give \
-             intervals; measured are {kept} of {} sizes",
-            sizes.len()
-        );
+        let of_rounds = CASE * FEWEST_ROUNDS * (asked.len() * each + others) as u32;
+        let needed = of_rounds.max(round(asked).div_f64(ONE_ROUND)).as_secs_f64().ceil();
+        let note =
+            format!("{TOO_SHORT} {kept} of {} sizes; --budget {needed}s measures all", asked.len());
         (chosen, Some(note))
     }
 
@@ -99,10 +105,10 @@ impl<const BUDGET: u64> Effort<BUDGET> {
     pub(crate) fn stopping(&self) -> Stopping {
         Stopping {
             precision: self.precision,
-            budget_ns: nanoseconds(self.budget),
+            budget_ns: nanoseconds(self.budget.time),
             rounds: self.rounds,
             confidence: CONFIDENCE,
-            fixed_budget: false,
+            fixed_budget: !self.budget.extends,
         }
     }
 }
@@ -115,24 +121,32 @@ mod tests {
     fn a_short_budget_has_fewer_sizes_and_says_so() {
         let effort = |seconds, rounds| Effort::<20> {
             precision: 0.025,
-            budget: Duration::from_secs(seconds),
+            budget: Budget { time: Duration::from_secs(seconds), extends: true },
             rounds,
             seed: 1,
-            other: OtherNames::default(),
         };
         let sizes: Vec<u32> = (2..=53).collect();
-        let (kept, note) = effort(5, None).fitting(&sizes, 1, 1);
+        let none = |_| Duration::ZERO;
+        let (kept, note) = effort(5, None).fitting(&sizes, (1, 1), none);
         assert_eq!(kept, [2, 12, 22, 33, 43, 53]);
+        assert_eq!(note.as_deref(), Some("Measured 6 of 52 sizes; --budget 34s measures all"));
         assert_eq!(
-            note.as_deref(),
-            Some(
-                "budget: 5s is too short for 53 cases: about 34 s give intervals; measured are 6 \
-                 of 52 sizes"
-            )
+            effort(1, None).fitting(&sizes, (1, 1), none).0,
+            [2, 53],
+            "never fewer than both ends"
         );
-        assert_eq!(effort(1, None).fitting(&sizes, 1, 1).0, [2, 53], "never fewer than both ends");
         for whole in [effort(60, None), effort(1, Some(2))] {
-            assert_eq!(whole.fitting(&sizes, 1, 1), (sizes.clone(), None));
+            assert_eq!(whole.fitting(&sizes, (1, 1), none), (sizes.clone(), None));
         }
+        // Large ones whose first round alone would take longer are left out from the end.
+        let large = [2, 64, 1024, 4096];
+        let added = |members| Duration::from_millis(members);
+        let (kept, note) = effort(5, None).fitting(&large, (1, 1), added);
+        assert_eq!(kept, [2, 64, 1024]);
+        let told = note.unwrap_or_default();
+        assert_eq!(told, "Measured 3 of 4 sizes; --budget 7s measures all");
+        assert_eq!(effort(7, None).fitting(&large, (1, 1), added), (large.to_vec(), None));
+        assert_eq!(effort(1, None).fitting(&large, (1, 1), added).0, [2, 64], "two at least");
+        assert_eq!(effort(1, Some(2)).fitting(&large, (1, 1), added).0, large);
     }
 }

@@ -210,8 +210,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
 /// What a resumed run may have beyond its own plan.
 #[derive(Debug, Args)]
 pub(crate) struct More {
-    /// More time than the run's own budget has left
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// More time than the run's own budget has left; a number is seconds
+    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
     /// Another precision than the run's own
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -252,6 +252,7 @@ impl More {
         let stopping = Stopping {
             precision: self.precision.unwrap_or(own.precision),
             budget_ns: budget_ns.unwrap_or(own.budget_ns),
+            fixed_budget: own.fixed_budget || self.budget.is_some(),
             rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
             ..own
         };

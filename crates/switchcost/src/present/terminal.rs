@@ -105,7 +105,10 @@ pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
 }
 
 /// How the note begins that a budget is too short, which is printed by default.
-pub(crate) const TOO_SHORT: &str = "budget:";
+pub(crate) const TOO_SHORT: &str = "Measured";
+
+/// The same in runs of before.
+const TOO_SHORT_BEFORE: &str = "budget:";
 
 /// Heading of what `at_clock` gives, behind what the cycles are of.
 pub(crate) const GHZ: &str = "GHz";
@@ -236,7 +239,7 @@ pub(crate) fn report(
         let who = run.company.as_ref().and_then(CompetingTasks::brief_line);
         let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
         machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
-        lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());
+        lines.extend(run.header.notices.iter().filter(is_too_short).cloned());
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(findings);
         lines.truncate(MOST_LINES);
@@ -244,6 +247,10 @@ pub(crate) fn report(
     }
     parts.push(lines.join("\n"));
     page(&parts)
+}
+
+fn is_too_short(note: &&String) -> bool {
+    [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin))
 }
 
 /// Parts of a report with an empty line between them, ending with a newline. Empty ones are left

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::measured;
+use super::{hints, measured};
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
 use crate::experiments::links::{self, LinksArgs};
@@ -16,6 +16,7 @@ use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
 use crate::observe::top::{self, TopArgs};
 use crate::observe::trace::{self, TraceArgs};
+use crate::observe::watch;
 use crate::present::output::{colour, print};
 use crate::program::classic::{self, ClassicCommand};
 use crate::program::compare::{self, CompareArgs};
@@ -53,7 +54,9 @@ impl Cli {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        let matches = command.try_get_matches().map_err(hints::hinted);
+        let cli = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        cli.unwrap_or_else(|error| error.exit())
     }
 }
 
@@ -107,8 +110,10 @@ pub(crate) enum Command {
     /// this machine's caches afterwards.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
-             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
+             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost --pid 1234 --budget \
+             30s\n  switchcost cost -- make -j4"
     )]
+    #[command(mut_arg("budget", watch::with_program))]
     Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
@@ -172,6 +177,9 @@ pub(crate) enum Command {
     /// Run a command and tell what it used, and what its switches cost it; or which of several is
     /// faster
     ///
+    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine; behind -- stands
+    /// one command with its arguments, run without a shell.
+    ///
     /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written,
     /// threads, from a tiny launcher, so that the figures are the command's own. Standard streams,
     /// signals and the terminal are the command's; the report goes to standard error, and the exit
@@ -181,9 +189,15 @@ pub(crate) enum Command {
     /// first four is printed; other signals end or stop this program as any other. All commands are
     /// looked up before the first is run. Nothing is stored: --json keeps the figures.
     #[command(
-        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- \
-             sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 \
-             --parameter jobs 1,2,4 -- make -j{jobs}"
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
+             f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
+             switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c \
+             f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+    )]
+    #[command(
+        mut_arg("csv", |arg| arg.alias("export-csv")),
+        mut_arg("json", |arg| arg.alias("export-json")),
+        mut_arg("markdown", |arg| arg.alias("export-markdown"))
     )]
     Run(RunArgs),
     /// Measure the CPU time of each call of a command's allocator, or of functions that you name
@@ -222,7 +236,7 @@ pub(crate) enum Command {
     /// `cost`. With a command the figures go to standard error, and the exit code is the command's.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
-             --seconds 5\n  switchcost trace -- make -j4"
+             --budget 5s\n  switchcost trace -- make -j4"
     )]
     #[command(
         mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \

@@ -19,10 +19,9 @@ use model::{record, words};
 
 use crate::base::failure::say;
 use crate::base::values::{Destination, duration, each_once, run_name, whole};
-use crate::engine::effort::OtherNames;
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
-use crate::engine::progress::Progress;
+use crate::engine::progress::{Progress, switch_so_far};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::Record;
 use crate::experiments::cost::walk_words;
@@ -36,8 +35,8 @@ use crate::program::report::drawn::Drawn;
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// Stop when this much time is spent; of each experiment the first round is always finished
-    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    /// Stop when this much time is spent (a number is seconds); of each experiment the first round is always finished
+    #[arg(long, aliases = ["seconds", "duration"], default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
@@ -49,9 +48,6 @@ pub(crate) struct MeasureArgs {
     /// A report that is there already is replaced; any other file is left alone.
     #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
     pub(crate) report: Option<Destination>,
-
-    #[command(flatten)]
-    pub(crate) other: OtherNames,
 
     /// Name of the stored runs: NAME-ring, NAME-cost, NAME-response, NAME-clock
     #[arg(long, value_name = "NAME", value_parser = run_name)]
@@ -90,6 +86,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         about: About { name: args.name.clone(), anonymous: args.anonymous },
         interrupt: Interrupt::watch()?,
         bar: Progress::whole(args.budget, args.quiet),
+        headline: None,
         measured: Vec::new(),
         drawn: args.report.is_some().then(Vec::new),
         is_whole: true,
@@ -138,6 +135,8 @@ struct Course {
     about: About,
     interrupt: Interrupt,
     bar: Progress,
+    /// What a switch costs, for who waits for the rest.
+    headline: Option<String>,
     measured: Vec<Measured>,
     /// The charts, if there is to be a report.
     drawn: Option<Vec<Drawn>>,
@@ -157,7 +156,7 @@ impl Course {
         let before = self.started.elapsed();
         let budget = share(part, self.budget.saturating_sub(before));
         let args = defaults(name, budget, self.seed);
-        let mut planned = match args.and_then(|args| plan(&args, &self.here)) {
+        let planned = match args.and_then(|args| plan(&args, &self.here)) {
             // Links and policies are tried for a plan: that takes a moment, too.
             Ok(_) if self.interrupt.signal().is_some() => return,
             Ok(planned) => planned,
@@ -166,9 +165,7 @@ impl Course {
                 return self.bar.say(&format!("error: {name}: {error:#}"));
             }
         };
-        // What one took too much the others would lack.
-        planned.0.stopping.fixed_budget = true;
-        let progress = self.bar.part(&planned.0, before);
+        let progress = self.bar.part(&planned.0, before, self.headline.clone());
         let given = self.about.name.as_ref().map(|given| format!("{given}-{name}"));
         let about = About { name: given, ..self.about.clone() };
         let here = self.here.clone();
@@ -176,12 +173,21 @@ impl Course {
         self.is_whole &= taken.is_whole();
         let record = Record::of(&taken.run);
         record.result().into_iter().for_each(|result| taken.keep_result(result));
+        self.headline = self.headline.take().or_else(|| headline(&record));
         let (path, run) = (taken.path(), taken.run);
         if let Some(drawn) = &mut self.drawn {
             drawn.push(Drawn::of_run(&run, &record, path.as_deref(), drawn.len()));
         }
         self.measured.push(Measured { name, run, record, path });
     }
+}
+
+/// What a switch of the smallest ring costs.
+fn headline(record: &Record) -> Option<String> {
+    let Record::Rings(record) = record else { return None };
+    let rings = record.cases.iter().filter(|of| of.case.members > 1);
+    let smallest = rings.min_by_key(|of| of.case.members)?;
+    switch_so_far(&smallest.ns_per_switch_above_solo?)
 }
 
 /// What an experiment has of the time that is left: what an earlier one has taken too much or left

@@ -23,8 +23,10 @@ use crate::present::terminal::View;
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
+    #[command(visible_alias = "ls")]
     List,
     /// Print the report of a run, as it was printed when it ended
+    #[command(alias = "view")]
     Show {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
@@ -59,6 +61,7 @@ pub(crate) enum RunsCommand {
         view: View,
     },
     /// Remove stored runs
+    #[command(visible_alias = "rm", alias = "delete")]
     Remove {
         /// Names, starts of names, `last`, `last~1`, or files
         #[arg(required = true)]

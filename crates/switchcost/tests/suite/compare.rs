@@ -116,7 +116,8 @@ fn what_is_in_one_run_only_is_listed_and_nothing_in_common_is_no_comparison() {
     assert!(said.out.contains("not compared: ring of 4 (in base only, "), "{}", said.out);
     let none = compared(&home, &[&base, &move_to("futex", 0), "--fail-above", "1%"]);
     assert_eq!(none.code, Some(2), "{}", none.err);
-    assert!(none.error().contains("nothing was compared"), "{}", none.err);
+    let told = "they differ in link (pipe, futex): --across link compares them";
+    assert!(none.error().contains(told), "{}", none.err);
 }
 
 #[test]

@@ -40,3 +40,4 @@ mod sweep;
 mod top;
 mod trace;
 mod trend;
+mod typing;

@@ -132,10 +132,14 @@ fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
         let header = &crate::common::lines_of(&file)[0]["header"];
         assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{file:?}");
     }
-    home.measure(&["--members", "2", "--rounds", "1", "--laps", "100", "--name", "own"]);
-    let own = home.run_files().pop().expect("a file");
-    let header = &crate::common::lines_of(&own)[0]["header"];
-    assert!(header["plan"]["stopping"]["fixed_budget"].is_null(), "{header}");
+    // So does one that was typed; with a + it may be extended.
+    for (budget, is_kept) in [("600", true), ("600s+", false)] {
+        let home = Home::new();
+        let small = ["ring", "--members", "2", "--rounds", "1", "--laps", "100", "--budget"];
+        assert_eq!(home.run(&[&small[..], &[budget]].concat()).code, Some(0));
+        let header = &crate::common::lines_of(&home.run_file())[0]["header"];
+        assert_eq!(header["plan"]["stopping"]["fixed_budget"] == true, is_kept, "{header}");
+    }
 }
 
 #[test]

@@ -41,13 +41,13 @@ pub(crate) enum ClockCommand {
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
-    #[command(mut_arg("budget", |arg| arg.default_value("60s")))]
+    #[command(mut_arg("budget", |arg| arg.default_value("60s+")))]
     Primes(primes::PrimesArgs),
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
     Malloc(malloc::MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
     // It has a duration of its own.
-    #[command(mut_arg("other_duration", |arg| arg.long("seconds")))]
+    #[command(mut_arg("budget", |arg| arg.alias(None).alias("seconds")))]
     Sampling(sampling::SamplingArgs),
 }
 

@@ -1,6 +1,7 @@
 //! `switchcost cost`, from what was typed to a plan.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
@@ -102,7 +103,7 @@ fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<String>) {
         works.iter().map(|work| work.bytes).collect::<BTreeSet<_>>().into_iter().collect();
     let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
     let others = args.members.len() + YIELDING.len() * YIELDING_KINDS.len();
-    let (kept, note) = args.effort.fitting(&arrays, each, others);
+    let (kept, note) = args.effort.fitting(&arrays, (each, others), |_| Duration::ZERO);
     (works.into_iter().filter(|work| kept.contains(&work.bytes)).collect(), note)
 }
 

@@ -109,7 +109,7 @@ fn cases(
 /// What a run may last: all of them have to fit into the budget.
 fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
     let all = 4.0 * sizes as f64 * f64::from(runs);
-    let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / all;
+    let share = SHARE_FOR_LAPS * effort.budget.time.as_nanos() as f64 / all;
     (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
 }
 
@@ -206,10 +206,11 @@ mod tests {
     use model::reading::Reading;
 
     use super::*;
-    use crate::engine::effort::OtherNames;
+    use crate::base::values::Budget;
 
-    fn effort(budget: Duration) -> CostEffort {
-        CostEffort { precision: 0.01, budget, rounds: None, seed: 9, other: OtherNames::default() }
+    fn effort(time: Duration) -> CostEffort {
+        let budget = Budget { time, extends: false };
+        CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
-use crate::observe::live::rows::{Between, LEGEND, below, head, percent_range, row_line};
+use crate::observe::live::rows::{Between, LEGEND, Shown, below, percent_range};
 use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.
@@ -31,8 +31,9 @@ pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
 
 fn table(trace: &Trace, is_verbose: bool) -> String {
     let shown = ROWS[usize::from(is_verbose)];
-    let mut lines = vec![head(WIDTH)];
-    lines.extend(trace.rows.iter().take(shown).map(|row| row_line(row, WIDTH)));
+    let columns = Shown::of(WIDTH, 0);
+    let mut lines = vec![columns.head()];
+    lines.extend(trace.rows.iter().take(shown).map(|row| columns.row(row)));
     let more = trace.rows.len().saturating_sub(shown);
     if more > 0 {
         lines.push(format!("and {} (--verbose, --json)", counted(more, "further row")));

@@ -60,7 +60,7 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
         }
         (true, None) if program.is_loosely_sampled() => {
             let seconds = longer_s(seen);
-            format!("a longer watch would narrow it (--seconds {seconds})")
+            format!("a longer watch would narrow it (--budget {seconds}s)")
         }
         (true, Some(_)) if program.is_loosely_sampled() => {
             "a longer run would narrow it".to_string()
@@ -145,7 +145,7 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
         }
         (Remedy::Longer, None) => {
             let seconds = longer_s(seen);
-            Some(format!("switchcost cost --pid {} --seconds {seconds}", seen.pid))
+            Some(format!("switchcost cost --pid {} --budget {seconds}s", seen.pid))
         }
         // It has ended.
         (Remedy::Longer, Some(_)) => None,

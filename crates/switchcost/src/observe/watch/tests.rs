@@ -1,12 +1,10 @@
 //! What is said of programs, on fixed cost profiles.
 
-use std::time::Duration;
-
 use model::program::*;
 use model::reading::Reading;
 
+use super::answer;
 use super::seen::*;
-use super::{answer, seconds};
 
 const KIB: u64 = 1024;
 
@@ -93,7 +91,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let longer = NotRead { remedy: Some(Remedy::Longer), ..not_read.clone() };
     assert_eq!(
         command(Some(&longer), &cost, Some("/runs/a.jsonl")),
-        "switchcost cost --pid 7 --seconds 60"
+        "switchcost cost --pid 7 --budget 60s"
     );
     // Read, but beyond the arrays.
     let large = program(10, 3000);
@@ -134,7 +132,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         involuntary_share: 0.0,
     };
     assert!(narrower(None, None, 512 * KIB).contains("CAP_PERFMON"));
-    assert!(narrower(Some(sampled), None, 512 * KIB).contains("--seconds 60"));
+    assert!(narrower(Some(sampled), None, 512 * KIB).contains("--budget 60s"));
     assert!(narrower(Some(sampled), Some(Vec::new()), 512 * KIB).contains("a longer run"));
     assert!(narrower(Some(sampled), None, 65 * KIB).contains("--array 8K..256KiB:x2"));
     // Read and measured: what is left beside the direct cost.
@@ -142,14 +140,4 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let refill = answer::refill(&read, None);
     let refill = refill.known().unwrap();
     assert!(near((refill.low, refill.high), (0.002, 0.036)), "{refill:?}");
-}
-
-#[test]
-fn seconds_need_no_unit() {
-    assert_eq!(seconds("10"), Ok(Duration::from_secs(10)));
-    assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-    assert_eq!(seconds("2m"), Ok(Duration::from_secs(120)));
-    for bad in ["0", "-1", "nan", "inf", "", "soon", "86401"] {
-        assert!(seconds(bad).is_err(), "{bad}");
-    }
 }

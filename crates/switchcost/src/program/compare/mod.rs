@@ -17,6 +17,7 @@ use crate::engine::execute::Taken;
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
+use crate::present::output::put_json;
 use crate::program::history::find_published;
 use crate::program::session;
 
@@ -143,8 +144,34 @@ fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Re
     }
     terms.across.map_or(Ok(()), |across| check_across(across, base, new))?;
     let found = Comparison::of(base, new, terms);
+    if found.changes.is_empty() {
+        // There is nothing to show: the error says all.
+        put_json(&found, args.ring.output.files.json.as_ref())?;
+        bail!("{}", nothing_in_both(base, new, terms));
+    }
     table::write(&found, &[], args)?;
     exit_code(&found, args)
+}
+
+/// That no case is in both, and by which setting they could be compared.
+fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
+    let pairs = |across: &&Across| {
+        check_across(**across, base, new).is_ok()
+            && !Comparison::of(base, new, Terms { across: Some(**across), ..terms })
+                .changes
+                .is_empty()
+    };
+    let Some(across) = Across::ALL.iter().find(pairs) else {
+        return "no case is in both: nothing was compared".to_string();
+    };
+    let value = |of: &Subject| {
+        of.cases.iter().find_map(|case| case.label(across.name())).map(str::to_string)
+    };
+    let values = value(base).zip(value(new));
+    let values = values.map_or(String::new(), |(one, other)| format!(" ({one}, {other})"));
+    format!(
+        "no case is in both, as they differ in {across}{values}: --across {across} compares them"
+    )
 }
 
 fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<ExitCode> {

@@ -93,6 +93,7 @@ impl Record {
             notices.extend(own.map(|notice| plan.prefix(number) + &notice));
             commands.push(summary);
         }
+        notices.extend(shell_is_seen(&plan, &commands));
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
             let mut over = |name: &str, of: fn(&Run) -> u64| {
@@ -135,6 +136,17 @@ const NEAR: f64 = (256 << 10) as f64;
 
 /// Bytes of what points at a word.
 const POINTER: usize = size_of::<usize>();
+
+/// Real time below which the start of a shell is a part of it that can be seen.
+const SHORT_NS: f64 = 5e6;
+
+/// That a shell is part of short times.
+fn shell_is_seen(plan: &Plan, commands: &[Summary]) -> Option<String> {
+    let shell = plan.shell.as_ref()?;
+    let is_short = |of: &&Summary| of.median("real_ns").is_some_and(|ns| ns < SHORT_NS);
+    commands.iter().find(is_short)?;
+    Some(format!("the start of {shell} is part of times this short (-N runs without a shell)"))
+}
 
 /// What is said of all `runs` of one command.
 fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {

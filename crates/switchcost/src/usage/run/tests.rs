@@ -8,7 +8,7 @@ use model::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use model::reading::Reading;
 
 use super::findings::Switching;
-use super::plan::Plan;
+use super::plan::{Around, Plan};
 use super::record::Record;
 
 const MS: u64 = 1_000_000;
@@ -39,8 +39,19 @@ fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
 
 fn plan(commands: usize, runs: u32) -> Plan {
     let commands = vec![vec!["true".to_owned()]; commands];
-    let (names, show_output) = (Vec::new(), false);
-    Plan { commands, names, runs, warmup: 0, seed: 5, tree: false, confidence: 0.95, show_output }
+    Plan {
+        commands,
+        names: Vec::new(),
+        runs,
+        warmup: 0,
+        seed: 5,
+        tree: false,
+        confidence: 0.95,
+        show_output: false,
+        shell: None,
+        ignore_failure: false,
+        around: Around::default(),
+    }
 }
 
 fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record {
@@ -446,7 +457,7 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     assert_eq!(
         of(&[30, 10, 20], 8),
         "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.03 and 3.00x than sleep 0.01, \
-         the slowest"
+         in this order"
     );
     assert_eq!(
         of(&[10, 10, 20], 8),
@@ -454,6 +465,63 @@ fn the_headline_of_several_commands_says_which_is_faster() {
          to 2.00) as long"
     );
     assert_eq!(of(&[10, 10, 10], 8), "No difference is resolved between the 3 commands");
+}
+
+/// Both say what the second takes by the first, whichever has the lower median.
+#[test]
+fn what_is_not_resolved_is_the_ratio_of_the_table() {
+    // The second takes less in most rounds and more in some.
+    let of_round = |round: u32| {
+        let ms = if round % 3 == 0 { 1_100 } else { 960 };
+        [run(0, round, 1_000 * MS, MS), run(1, round, ms * MS, MS)]
+    };
+    let record = record(named(&[&["true"], &["false"]], 9), (0..9).flat_map(of_round).collect());
+    let said = headline(&record);
+    assert!(
+        said.starts_with("No difference is resolved between true and false: 0.960x ("),
+        "{said}"
+    );
+    let text = super::table::text(&record, false);
+    let row = text.lines().find(|line| line.starts_with("false ")).unwrap();
+    assert!(row.contains(" 0.960x "), "{text}");
+}
+
+/// A ranking is told only where each is resolved from the next.
+#[test]
+fn an_order_is_told_where_all_of_it_holds() {
+    let sleeps: [&[&str]; 4] = [&["a"], &["b"], &["c"], &["d"]];
+    let of = |runs: Vec<Run>| headline(&record(named(&sleeps, 8), runs));
+    assert_eq!(
+        of(series(&[10, 20, 40, 80], 8)),
+        "a is 2.00x (2.00 to 2.00) faster than b, 4.00x than c and 8.00x than d, in this order"
+    );
+    // c and d take turns.
+    let of_round = |round: u32| {
+        let [c, d] = if round % 2 == 0 { [40, 44] } else { [44, 41] };
+        [10, 20, c, d].into_iter().enumerate().map(move |(of, ms)| run(of, round, ms * MS, MS))
+    };
+    let said = of((0..8).flat_map(of_round).collect());
+    assert!(said.starts_with("a is 2.00x") && !said.contains("order"), "{said}");
+}
+
+#[test]
+fn who_ignores_failures_has_them_compared() {
+    use super::gate::{Gate, Gated};
+    let mut runs = series(&[100, 100], 8);
+    runs.iter_mut().for_each(|run| run.used.ending = Ending::Exited { code: 1 });
+    let plan = Plan { ignore_failure: true, ..plan(2, 8) };
+    let gate = Gate::of(&plan, &runs, &[Gated::Real], 0.1);
+    assert_eq!((gate.exit_code(false), gate.failed.len()), (0, 0));
+}
+
+#[test]
+fn a_shell_is_told_of_where_it_is_seen() {
+    let told = |shell: Option<&str>, ms: u64| {
+        let plan = Plan { shell: shell.map(str::to_string), ..plan(1, 5) };
+        let runs = (0..5).map(|round| run(0, round, ms * MS, MS)).collect();
+        record(plan, runs).notices.iter().any(|told| told.contains("-N runs without"))
+    };
+    assert!(told(Some("sh"), 1) && !told(Some("sh"), 50) && !told(None, 1));
 }
 
 #[test]

@@ -51,8 +51,8 @@ const ONE_ROUND: f64 = 0.8;
 impl<const BUDGET: u64> Effort<BUDGET> {
     /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the
     /// last among them; and a note if some were left out. Each size has so many cases, and there
-    /// are others beside them. The largest are left out where a single round of all would not fit,
-    /// by what is `added` to the time of a case of a size. All of them where the number of rounds
+    /// are others beside them. The largest are left out where a single round would not fit, by what
+    /// is `added` to the time of a case of a size. All of them where the number of rounds
     /// was asked for.
     pub(crate) fn fitting<T: Copy>(
         &self,
@@ -60,30 +60,41 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         (each, others): (usize, usize),
         added: impl Fn(T) -> Duration,
     ) -> (Vec<T>, Option<String>) {
-        let round = |sizes: &[T]| {
-            let added: Duration = sizes.iter().map(|size| added(*size)).sum();
-            CASE * (sizes.len() * each + others) as u32 + added * each as u32
+        let added_to = |sizes: &[T]| sizes.iter().map(|size| added(*size)).sum::<Duration>();
+        let time = |count: usize, added: Duration| {
+            CASE * (count * each + others) as u32 + added * each as u32
         };
-        let mut sizes = asked;
-        while let ([_, _, _, ..], [less @ .., last], None) = (sizes, sizes, self.rounds) {
-            let fits = round(sizes).div_f64(ONE_ROUND) <= self.budget.time;
-            if fits || added(*last) < CASE {
-                break;
-            }
-            sizes = less;
+        let first = |sizes: &[T]| time(sizes.len(), added_to(sizes)).div_f64(ONE_ROUND);
+        // One that could not have its rounds in half of the budget has fewer of them.
+        let counts = |size: &T| added(*size) * 2 * FEWEST_ROUNDS <= self.budget.time;
+        let rounds = |sizes: &[T]| {
+            let counted: Vec<T> = sizes.iter().copied().filter(counts).collect();
+            time(sizes.len(), added_to(&counted)) * FEWEST_ROUNDS
+        };
+        if self.rounds.is_some() || asked.len() < 3 {
+            return (asked.to_vec(), None);
         }
-        let all = sizes.len() * each + others;
-        let fit = (self.budget.time.as_nanos() / (CASE * FEWEST_ROUNDS).as_nanos()) as usize;
-        let kept = (fit.saturating_sub(others) / each.max(1)).max(2);
-        let is_whole = self.rounds.is_some() || all <= fit || kept >= sizes.len();
-        if is_whole && sizes.len() == asked.len() {
-            return (sizes.to_vec(), None);
+        let fits = |chosen: &Vec<T>| rounds(chosen) <= self.budget.time;
+        // More than so many do not fit whatever they are.
+        let most = self.budget.time.as_nanos() / (CASE * FEWEST_ROUNDS).as_nanos();
+        let of_first = |count: usize| {
+            let all = &asked[..count];
+            let most = usize::try_from(most).unwrap_or(usize::MAX).clamp(2, count);
+            let fewer = (2..=most).rev().map(|kept| spread(all, kept)).find(fits);
+            fewer.unwrap_or_else(|| spread(all, 2))
+        };
+        let begins = |count: &usize| {
+            let chosen = of_first(*count);
+            let is_small = chosen.last().is_none_or(|of| added(*of) < CASE);
+            is_small || first(&chosen) <= self.budget.time
+        };
+        let counts: Vec<usize> = (3..=asked.len()).collect();
+        let chosen = of_first(counts.partition_point(begins) + 2);
+        if chosen.len() == asked.len() {
+            return (chosen, None);
         }
-        let kept = if is_whole { sizes.len() } else { kept };
-        let place = |number: usize| (number * (sizes.len() - 1) + (kept - 1) / 2) / (kept - 1);
-        let chosen = (0..kept).map(|number| sizes[place(number)]).collect();
-        let of_rounds = CASE * FEWEST_ROUNDS * (asked.len() * each + others) as u32;
-        let needed = of_rounds.max(round(asked).div_f64(ONE_ROUND)).as_secs_f64().ceil();
+        let kept = chosen.len();
+        let needed = rounds(asked).max(first(asked)).as_secs_f64().ceil();
         let note =
             format!("{TOO_SHORT} {kept} of {} sizes; --budget {needed}s measures all", asked.len());
         (chosen, Some(note))
@@ -111,6 +122,13 @@ impl<const BUDGET: u64> Effort<BUDGET> {
             fixed_budget: !self.budget.extends,
         }
     }
+}
+
+/// So many of the sizes, two or more, evenly spread, with both ends.
+fn spread<T: Copy>(sizes: &[T], kept: usize) -> Vec<T> {
+    let last = sizes.len() - 1;
+    let place = |number: usize| (number * last + (kept - 1) / 2) / (kept - 1);
+    (0..kept).map(|number| sizes[place(number)]).collect()
 }
 
 #[cfg(test)]
@@ -148,5 +166,8 @@ mod tests {
         assert_eq!(effort(7, None).fitting(&large, (1, 1), added), (large.to_vec(), None));
         assert_eq!(effort(1, None).fitting(&large, (1, 1), added).0, [2, 64], "two at least");
         assert_eq!(effort(1, Some(2)).fitting(&large, (1, 1), added).0, large);
+        // What each takes beyond laps counts for all of its rounds.
+        let slow = |_| Duration::from_millis(80);
+        assert_eq!(effort(5, None).fitting(&sizes, (1, 1), slow).0, [2, 28, 53]);
     }
 }

@@ -237,5 +237,5 @@ fn what_cannot_be_done_is_refused_by_name() {
 fn the_default_budget_ends_within_a_minute_and_no_other_experiments() {
     let home = Home::new();
     assert!(home.run(&["cost", "-h"]).out.contains("[default: 55s+]"));
-    assert!(home.run(&["ring", "-h"]).out.contains("[default: 20s]"));
+    assert!(home.run(&["ring", "-h"]).out.contains("[default: 20s+]"));
 }

@@ -68,12 +68,12 @@ pub(crate) struct ProfileArgs {
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
-    #[command(flatten)]
-    output: Unstored,
-
     /// The command and its arguments; its exit code is this program's
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    output: Unstored,
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.

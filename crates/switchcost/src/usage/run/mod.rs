@@ -177,12 +177,12 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
-    #[command(flatten)]
-    output: Unstored,
-
     /// One command with its arguments, run without a shell; its exit code is this program's
     #[arg(last = true, required_unless_present = "lines", value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    output: Unstored,
 }
 
 const AROUND: &str = "Around the runs";

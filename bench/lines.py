@@ -32,7 +32,7 @@ CAPS = {
     "switchcost/experiments": (4550, "five experiments: arguments, plans, tables, charts"),
     "switchcost/observe": (3830, "programs that run: live, watch, trace, top"),
     "switchcost/present": (1680, "outputs, terminal tables, charts of rounds"),
-    "switchcost/program": (2530, "the commands, and what others call what they do"),
+    "switchcost/program": (2580, "the commands, and what others call what they do"),
     "switchcost/usage": (2760, "run, with command lines as hyperfine has them, and profile"),
     "switchtrace": (2350, "eBPF programs and their tables"),
     "testing": (130, "what tests share; no program depends on it"),

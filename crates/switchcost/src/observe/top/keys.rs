@@ -97,10 +97,9 @@ impl State {
         self.first = 0;
     }
 
-    /// Rows that are asked for, in the order that is; this program's own come last.
+    /// Rows that are asked for, in the order that is.
     pub(super) fn arrange(&self, rows: &mut Vec<Row>) {
         rows.retain(|row| row.name.contains(&self.filter));
         self.sort.sort(rows);
-        rows.sort_by_key(|row| row.own);
     }
 }

@@ -81,6 +81,25 @@ fn what_others_would_type_does_it_or_says_what_does() {
     }
 }
 
+/// What begins with a plain word is looked up before anything is run, as the shell knows it.
+#[test]
+fn command_lines_are_looked_up_by_the_shell_that_runs_them() {
+    let home = Home::new();
+    let none = "no-such-command-anywhere -x";
+    let code = |shell: &str, line: &str| {
+        home.run(&["run", "--no-estimate", "-r", "1", "-S", shell, "true", line]).code
+    };
+    let known = ["for i in 1; do :; done", "cd / && ls", "X=1 true", "(true)", ": ; $none"];
+    for line in known {
+        assert_eq!(code("sh", line), Some(0), "{line}");
+    }
+    let said = home.run(&["run", "--no-estimate", "-n", "1", "echo ran", none]);
+    assert_eq!((said.code, &*said.out), (Some(127), ""), "{}", said.err);
+    assert!(said.error().contains("'no-such-command-anywhere': command not found"), "{}", said.err);
+    // Who is no such shell is not asked: it says so itself.
+    assert_eq!(code("env sh", &format!("{none} || true")), Some(0));
+}
+
 #[test]
 fn what_runs_around_is_counted() {
     let home = Home::new();

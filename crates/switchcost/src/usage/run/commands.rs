@@ -228,21 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn the_shell_is_asked_for_plain_words_only() {
-        let unknown = |shell: &str, line: &str| {
-            Shell::of(shell).unwrap().unknown(&["true".to_string(), line.to_string()])
-        };
-        let none = "no-such-command-anywhere";
-        assert_eq!(unknown("sh", &format!("{none} -x")), Some(none.to_string()));
-        for known in
-            ["for i in 1; do :; done", "cd / && ls", "X=1 nothing", "(nothing)", "$nothing"]
-        {
-            assert_eq!(unknown("sh", known), None, "{known}");
-        }
-        assert_eq!((unknown("none", none), unknown("/usr/bin/env", none)), (None, None));
-    }
-
-    #[test]
     fn values_go_into_names_and_into_what_runs_around() {
         let typed = Command { words: words("make -j{n}"), name: "jobs {n}".into(), values: vec![] };
         let all = expand(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # False alarms and power of `switchcost compare` with separate launches.
 #
-# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of BUDGET (default 2s), and the
+# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of BUDGET (default 2s+), and the
 # answer of compare for the hop of the ring of two within GATE (default 3%): of three launches a side, and of the first alone.
 # A launch goes on for its budget unless it knows its figures to 0.3 %.
 # WORK gives the members a working set, so that a filter is worth a smaller share of a hop. LAUNCHES a side: default 3.
@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SWITCHCOST:-target/release/switchcost}
 what=${1:?alike, slower, perf, worth or sum}
-gate=${GATE:-3%} many=${LAUNCHES:-3} budget=${BUDGET:-2s}
+gate=${GATE:-3%} many=${LAUNCHES:-3} budget=${BUDGET:-2s+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME="$work/state"

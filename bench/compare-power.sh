@@ -15,10 +15,10 @@
 #   bench/compare-power.sh slower REPEATS FILE [INSTRUCTIONS]
 #   bench/compare-power.sh worth PAIRS FILE [INSTRUCTIONS]
 #   bench/compare-power.sh sum FILE                   the results; exit code 1 if one misses its goal
-# BUDGET (default 20s) is the budget of a repeat; SWITCHCOST the program (default: built here).
+# BUDGET (default 20s+) is the budget of a repeat; SWITCHCOST the program (default: built here).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-budget=${BUDGET:-20s}
+budget=${BUDGET:-20s+}
 default_instructions=1
 what=${1:-all}
 program=${SWITCHCOST:-target/release/switchcost}

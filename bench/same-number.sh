@@ -47,7 +47,7 @@ ring)
     cpu=$(measured_cpu)
     [[ -z ${4:-} ]] || compete "$cpu" "$4"
     for ((run = 1; run <= $2; run++)); do
-        launch ring --members 2 --budget 2s --seed "$run"
+        launch ring --members 2 --budget 2s+ --seed "$run"
         ours=$(jq -c '.cases[1] | .ns_per_switch_above_solo + {contended: .contended_ns_per_switch_above_solo.median, clean_share}' \
             "$work/found.json")
         spent=$(jq '.end.spent_ns' "$work/found.json")

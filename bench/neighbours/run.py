@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A ring of two beside each of seven neighbours: does every figure that is given lie near the quiet one?
 
-    bench/neighbours/run.py [--launches 25] [--budget 2s] [--cpu 1] [--only busy,hog] [--program PATH]
+    bench/neighbours/run.py [--launches 25] [--budget 2s+] [--cpu 1] [--only busy,hog] [--program PATH]
 
 Neighbours run on the ring's CPU or (memory hogs) on all CPUs, started from the session of the ring's program or from
 one of their own. Launches of all settings take turns, so that what the machine does meets all alike. Prints a table:
@@ -72,7 +72,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=25)
     parser.add_argument("--perf", type=int, default=5, help="launches of perf's benchmark in each setting")
-    parser.add_argument("--budget", default="2s")
+    parser.add_argument("--budget", default="2s+")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--only", default=",".join(KINDS))
     parser.add_argument("--program", default="target/release/switchcost")

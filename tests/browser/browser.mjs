@@ -1,5 +1,7 @@
-// How the tests start Chromium.
+// How the tests start Chromium, and what all of them ask of a report.
 
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 // Only a hang lasts so long, on however busy a machine.
@@ -12,3 +14,20 @@ const FLAGS = [
 ];
 
 export const launch = (executablePath) => chromium.launch({ executablePath, args: FLAGS, timeout: PATIENCE_MS });
+
+// Until the script of a report has run.
+export const drawn = (page) => page.waitForSelector("html[data-drawn=yes]");
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+
+// The rules of axe-core that a page breaks, with where; folded parts are unfolded for that.
+export async function rulesBroken(page) {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((details) => { details.open = true; });
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    folded.forEach((details) => { details.open = false; });
+    return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).slice(0, 3).join(" | ")}`);
+  });
+}

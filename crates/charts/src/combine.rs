@@ -49,10 +49,13 @@ fn can_share(one: &Figure, other: &Figure) -> bool {
 
 /// Lays the figure of the run `name` over one that was of the run `only` so far, or of several.
 fn add(under: &mut Figure, only: Option<String>, mut over: Figure, name: &str) {
-    if let Some(only) = only {
-        under.in_words = format!("{only}: {}", under.in_words);
+    // What is said of all of them is said once.
+    if under.in_words != over.in_words {
+        if let Some(only) = only {
+            under.in_words = format!("{only}: {}", under.in_words);
+        }
+        under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
     }
-    under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
     share_names(&mut under.x, &mut over);
     for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
         if over.scale == Scale::Log {
@@ -240,6 +243,12 @@ mod tests {
         assert_eq!(all[0].y.scale, Scale::Log);
         let marks: Vec<&str> = all[0].marks.iter().map(|mark| &*mark.label).collect();
         assert_eq!(marks, ["L2", "L3 (two)"], "what both have is there once");
+    }
+
+    #[test]
+    fn what_is_said_of_all_runs_is_said_once() {
+        let all = named(vec![vec![line("a", 0, 1.0)], vec![line("a", 1, 1.0)]]);
+        assert_eq!((all.len(), &*all[0].in_words), (1, "1."));
     }
 
     #[test]

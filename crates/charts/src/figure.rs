@@ -11,6 +11,8 @@ pub enum Unit {
     Count,
     /// A number without a unit: how many times as much.
     Ratio,
+    /// Hundredths of a whole.
+    Percent,
     /// The axis has names (`Axis::names`); a position is an index into them.
     Names,
 }
@@ -110,8 +112,10 @@ pub enum Role {
     Projected,
     /// Figures that others have published: thin, dotted, and switched off together.
     Published,
-    /// A count by class, from each x to the next one's: steps.
-    Steps,
+    /// The share of all that is not above each x: a line without points.
+    Distribution,
+    /// Percentiles of a distribution: points on its line.
+    Quantiles,
     /// A value by name: bars with intervals.
     Bars,
 }
@@ -119,7 +123,16 @@ pub enum Role {
 impl Role {
     /// Whether it is a line without points of its own.
     pub(crate) fn is_line(self) -> bool {
-        matches!(self, Self::Law | Self::Projected)
+        matches!(self, Self::Law | Self::Projected | Self::Distribution)
+    }
+
+    /// The role of the series that one of this role goes with; none of one that stands for itself.
+    pub(crate) fn led_by(self) -> Option<Self> {
+        match self {
+            Self::Law | Self::Projected => Some(Self::Measured),
+            Self::Quantiles => Some(Self::Distribution),
+            _ => None,
+        }
     }
 }
 

@@ -8,9 +8,10 @@ mod told;
 use crate::combine::Base;
 use crate::figure::{Axis, Body, Figure, Role, Scale, Series, Unit};
 use crate::layout::{MOST, layout};
-use crate::page::{Anchor, Chart, Item, Kind, Medium, Text};
+use crate::page::{Anchor, Chart, Item, Kind, Medium, Sample, Text};
 use crate::paper::{attributes, hex, number};
 use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
+use crate::shapes::Entry;
 use crate::text::escape;
 use crate::ticks::written;
 use told::{Rulers, joined, lower};
@@ -28,10 +29,19 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 /// as wide.
 const BARE: Medium = Medium {
     margin: 6.0,
+    plot: 250.0,
+    name: (20.0, 12.0),
+    rows: 3,
     bare: true,
     measure: |text, kind| 0.6 * letters(kind) * text.chars().count() as f64,
     ..PAPER
 };
+
+/// The same of the first: it is seen with the answer above it.
+const FIRST: Medium = Medium { plot: 205.0, ..BARE };
+
+/// The same of one of two that stand side by side.
+const PANEL: Medium = Medium { width: 480.0, plot: 205.0, longest: 140.0, rows: 2, ..BARE };
 
 /// A page with charts. What is HTML is marked so; all else is text.
 pub struct Page<'a> {
@@ -43,12 +53,24 @@ pub struct Page<'a> {
     pub style: &'a str,
     /// HTML before the charts.
     pub header: &'a str,
-    /// HTML behind them.
+    /// HTML behind them, of the same matter.
+    pub behind: &'a str,
+    /// What of that the contents list too: its id and its name.
+    pub contents: &'a [(&'a str, &'a str)],
+    /// HTML at the end.
     pub footer: &'a str,
     /// Names of the runs that series are of.
     pub runs: &'a [String],
     /// The charts.
     pub figures: &'a [Figure],
+    /// The heading of a chart: what it answers.
+    pub heading: &'a dyn Fn(&Figure) -> String,
+    /// How many of the charts are first, before the controls: side by side if there are several.
+    pub first: usize,
+    /// Whether published series are shown at once: else a reader has to ask for them.
+    pub has_published: bool,
+    /// Charts that are there for their published series, by id.
+    pub only_published: &'a [&'a str],
     /// What it is to be relative to a figure's base: "relative to a ring of two".
     pub own: &'a str,
     /// What published series are called together.
@@ -60,18 +82,33 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// The whole file.
     pub fn html(&self) -> String {
-        let figures: String = self.figures.iter().map(|figure| self.section(figure)).collect();
+        let (first, others) = self.figures.split_at(self.first.min(self.figures.len()));
+        let (medium, side_by_side) = match first.len() {
+            0 | 1 => (&FIRST, ""),
+            _ => (&PANEL, " beside"),
+        };
+        let sections = |figures: &[Figure], medium| {
+            figures.iter().map(|figure| self.section(figure, medium)).collect::<String>()
+        };
         let letter = (BARE.measure)("0", Kind::Tick);
-        let sizes = [BARE.width, BARE.margin, BARE.gap, letter, BARE.ticks as f64, MOST as f64];
+        let sizes = [BARE.margin, BARE.gap, letter, BARE.ticks as f64, MOST as f64];
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "<!doctype html>\n<html lang=\"en\"{published}>\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"generator\" content=\"{generator}\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
-             {header}{controls}<main data-page=\"{page}\">\n{figures}</main>\n<div id=\"tip\" role=\"status\" hidden></div>\n{footer}\
+             <a class=\"skip\" href=\"#charts\">To the charts</a>\n\
+             {header}{nav}<main id=\"charts\" tabindex=\"-1\" data-page=\"{page}\">\n\
+             <div class=\"first{side_by_side}\">\n{first}</div>\n{controls}{others}{behind}\
+             <div id=\"tip\" role=\"status\" hidden></div>\n</main>\n{footer}\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+            published = if self.has_published { " data-published=\"yes\"" } else { "" },
+            first = sections(first, medium),
+            others = sections(others, &BARE),
+            nav = self.nav(),
+            behind = self.behind,
             generator = escape(self.generator),
             title = escape(self.title),
             style = self.style,
@@ -98,53 +135,109 @@ impl Page<'_> {
             applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
         };
         let bases: String = self.bases().into_iter().filter_map(option).collect();
-        let link = |figure: &Figure| {
-            format!("<li><a href=\"#{}\">{}</a></li>", escape(&figure.id), escape(&figure.title))
-        };
-        let links: String = self.figures.iter().map(link).collect();
+        let published = format!(
+            "<label><input type=\"checkbox\" id=\"published\"{}> {}</label>\n",
+            if self.has_published { " checked" } else { "" },
+            escape(self.published)
+        );
+        let is_there = self.figures.iter().flat_map(Figure::series).any(is_published);
         format!(
             "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
              <label>Values <select id=\"base\"><option value=\"absolute\">as measured</option>{bases}</select></label>\n\
              <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
              <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
-             <label><input type=\"checkbox\" id=\"published\" checked> {}</label>\n\
+             {published}\
              <noscript>These need JavaScript: without it charts are pictures.</noscript>\n\
-             </form>\n<nav aria-label=\"Charts\"><ul>{links}</ul></nav>\n",
-            escape(self.published)
+             </form>\n",
+            published = if is_there { published } else { String::new() },
         )
     }
 
-    fn section(&self, figure: &Figure) -> String {
-        let (id, title) = (escape(&figure.id), escape(&figure.title));
+    fn is_only_published(&self, figure: &Figure) -> bool {
+        self.only_published.contains(&figure.id.as_str())
+    }
+
+    /// Links to all charts and to what is behind them.
+    fn nav(&self) -> String {
+        let mut links: Vec<(&str, String, &str)> = Vec::new();
+        for figure in self.figures {
+            let class = if self.is_only_published(figure) { PUBLISHED } else { "" };
+            // Charts that ask the same of several runs follow each other.
+            let heading = (self.heading)(figure);
+            let name = heading.split_once(" (").map_or(&*heading, |(name, _)| name).to_string();
+            if links.iter().all(|(_, known, _)| *known != name) {
+                links.push((&figure.id, name, class));
+            }
+        }
+        links.extend(self.contents.iter().map(|(id, name)| (*id, name.to_string(), "")));
+        let link = |(id, name, class): &(&str, String, &str)| {
+            format!("<li{class}><a href=\"#{}\">{}</a></li>", escape(id), escape(name))
+        };
+        let links: String = links.iter().map(link).collect();
+        format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
+    }
+
+    fn section(&self, figure: &Figure, medium: &Medium) -> String {
+        let (id, heading) = (escape(&figure.id), escape(&(self.heading)(figure)));
         let words = figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(line)));
         // Runs are named only where there are several.
         let mut runs = figure.series().iter().filter_map(|series| series.run);
         let first = runs.next();
         let names = if runs.any(|run| Some(run) != first) { self.runs } else { &[] };
-        let chart = layout(figure, names, "", &BARE);
-        let items: String = chart.items.iter().map(|of| item(of, &chart)).collect();
+        let is_only_published = self.is_only_published(figure);
+        let shown = match self.has_published || is_only_published {
+            true => figure.clone(),
+            false => own(figure),
+        };
+        let whole = layout(figure, names, "", medium);
+        let chart = layout(&shown, names, "", medium);
+        // Published lines have their names at their ends.
+        let is_listed = |item: &&Item| {
+            !matches!(item.sample, Sample::Series(Role::Published, _)) || chart.axes.turned
+        };
+        let items = chart.items.iter().filter(is_listed);
+        let items: String = items.map(|of| item(of, &chart)).collect();
+        let button = |class: &str, what: &str, hidden: &str| {
+            format!("<button class=\"{class}\" type=\"button\"{hidden}>{what}</button>")
+        };
         format!(
-            "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n{legend}\
-             <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
-             {svg}<button class=\"whole\" type=\"button\" hidden>Whole chart</button></div>\n<p class=\"note\" aria-live=\"polite\">{note}</p>\n\
-             <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
+            "<figure id=\"{id}\"{class} aria-labelledby=\"{id}-title\">\n\
+             <h2 id=\"{id}-title\">{heading}</h2>\n\
+             <div class=\"words\" id=\"{id}-words\">{words}</div>\n{legend}\
+             <div class=\"chart\">{svg}</div>\n<div class=\"tools\">{whole}{as_svg}{as_csv}</div>\n\
+             <p class=\"note\" aria-live=\"polite\">{note}</p>\n{table}\n</figure>\n",
+            class = if is_only_published { PUBLISHED } else { "" },
             legend = match items.as_str() {
                 "" => String::new(),
                 _ => format!("<div class=\"legend\">{items}</div>\n"),
             },
-            svg = self.svg(figure, names, &chart),
+            svg = self.svg(figure, names, (&chart, &whole), medium),
+            whole = button("whole", "Whole chart", " hidden"),
+            as_svg = button("save svg", "Save as SVG", " hidden"),
+            as_csv = button("save csv", "Save data as CSV", " hidden"),
             note = escape(chart.left_out.as_deref().unwrap_or_default()),
             words = words.collect::<String>(),
-            table = table(figure, &chart, self.unlisted),
+            table = table(figure, &whole, self.unlisted),
         )
     }
 
-    fn svg(&self, figure: &Figure, names: &[String], chart: &Chart) -> String {
+    /// `chart` is what is drawn, `whole` the same with all that may be.
+    fn svg(
+        &self,
+        figure: &Figure,
+        names: &[String],
+        (chart, whole): (&Chart, &Chart),
+        medium: &Medium,
+    ) -> String {
         let axes = &chart.axes;
         let [left, top, right, bottom] = [axes.left, axes.top, axes.right, axes.bottom].map(number);
         let (wide, high) = (number(right - left), number(bottom - top));
-        let entries = chart.entries.iter().enumerate();
-        let published = entries.filter(|(_, entry)| is_published(entry.series));
+        let entries = whole.entries.iter().enumerate();
+        let published: Vec<usize> =
+            entries.filter(|(_, of)| is_published(of.series)).map(|(index, _)| index).collect();
+        let named = whole.entries.iter().enumerate();
+        let named =
+            named.filter(|(_, of)| of.series.role == Role::Published).map(|(index, _)| index);
         let kind = match chart.cells.is_empty() {
             _ if axes.turned => "names",
             true => "curves",
@@ -152,37 +245,86 @@ impl Page<'_> {
         };
         let mut rulers = Rulers::default();
         let is_frame = |element: &Element| matches!(element.source, Source::Frame(_));
-        let mut group = |name: &str, figure: &Figure, chart: &Chart, is_first: bool| {
-            let views = views(&mut rulers, figure, chart);
-            let drawn = elements(chart).into_iter().filter(|element| !is_frame(element));
-            let drawn = drawn.map(|of| Element { path: of.path.filter(|_| is_first), ..of });
-            let drawn: String = drawn.map(|element| path(&element, chart)).collect();
-            format!("<g data-base=\"{name}\" {views}>\n{drawn}</g>\n")
+        // What is not drawn at first has no path.
+        let of = |chart: &Chart, is_told: &dyn Fn(&Element) -> bool, is_drawn: bool| {
+            let told = elements(chart).into_iter().filter(|of| !is_frame(of) && is_told(of));
+            let told = told.map(|of| Element { path: of.path.filter(|_| is_drawn), ..of });
+            told.map(|element| path(&element, chart)).collect::<String>()
         };
-        let as_measured = group("absolute", figure, chart, true);
+        let is_drawn = |element: &Element| match element.source {
+            Source::Shape(shape, _) => shape.series.is_none_or(|at| at < chart.entries.len()),
+            _ => true,
+        };
+        let group = |name: &str, rulers: &mut Rulers, figure: &Figure, whole: &Chart, paths| {
+            let views = views(rulers, figure, whole);
+            format!("<g data-base=\"{name}\" {views}>\n{paths}</g>\n")
+        };
+        let paths = of(whole, &|element| !is_drawn(element), false) + &of(chart, &|_| true, true);
+        let as_measured = group("absolute", &mut rulers, figure, whole, paths);
         let relative = |(name, base, what): (String, Base, String)| {
             let y = Axis::new(&format!("{}, {what}", figure.y.label), Unit::Ratio, Scale::Linear);
             let body = Body::Series(figure.relative_to(base)?);
             let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
-            Some(group(&name, &figure, &layout(&figure, names, "", &BARE), false))
+            let whole = layout(&figure, names, "", medium);
+            let paths = of(&whole, &|_| true, false);
+            Some(group(&name, &mut rulers, &figure, &whole, paths))
         };
         let frame = elements(chart).into_iter().filter(is_frame);
         let frame: String = frame.map(|element| path(&element, chart)).collect();
         let relative: String = self.bases().into_iter().filter_map(relative).collect();
+        let columns = |axis: &Axis| escape(&micro(&with_unit(axis)));
         format!(
-            "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" data-plot=\"{left} {top} {right} {bottom}\" \
-             data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\">\n{}{}\
+            "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
+             aria-describedby=\"{id}-words\" data-plot=\"{left} {top} {right} {bottom}\" \
+             data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\" data-named=\"{}\" data-x=\"{x}\" \
+             data-y=\"{y}\">\n{}{}\
              <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" \
              viewBox=\"{left} {top} {wide} {high}\">{as_measured}{relative}</svg>\n{}</svg>",
-            BARE.width,
+            medium.width,
             number(chart.height),
-            joined(chart.entries.iter().map(|entry| escape(&entry.name)), "\n"),
-            joined(published.map(|(index, _)| index), " "),
+            joined(whole.entries.iter().map(|entry| escape(&entry.name)), "\n"),
+            joined(published.iter(), " "),
+            joined(named, " "),
             rulers.0.concat(),
             frame,
             chart.texts.iter().map(text).collect::<String>(),
+            title = escape(&figure.title),
+            id = escape(&figure.id),
+            x = columns(&figure.x),
+            y = columns(&figure.y),
         )
     }
+}
+
+/// Marks what is hidden unless published series are shown.
+const PUBLISHED: &str = " class=\"published\"";
+
+/// The label of an axis with the unit of the numbers that the script has.
+fn with_unit(axis: &Axis) -> String {
+    let unit = match axis.unit {
+        Unit::Nanoseconds => " (ns)",
+        Unit::Bytes => " (bytes)",
+        Unit::Percent => " (%)",
+        Unit::Count | Unit::Ratio | Unit::Names => "",
+    };
+    let label = if axis.label.is_empty() { "of" } else { &axis.label };
+    format!("{label}{unit}")
+}
+
+/// The figure without published series: these may be far off, and without them another scale may be
+/// better.
+fn own(figure: &Figure) -> Figure {
+    if !figure.series().iter().any(is_published) {
+        return figure.clone();
+    }
+    let own = figure.series().iter().filter(|series| !is_published(series)).cloned();
+    let own: Vec<Series> = own.collect();
+    // Names that only they have are at the end.
+    let places = own.iter().flat_map(|series| &series.points).map(|point| point.x as usize);
+    let mut x = figure.x.clone();
+    x.names.truncate(places.max().map_or(0, |last| last.saturating_add(1)));
+    let y = Axis { scale: Scale::Linear, ..figure.y.clone() };
+    Figure { body: Body::Series(own), x, y, ..figure.clone() }.with_fitting_scale()
 }
 
 /// Whether the control for published series switches it; those of a run were asked for.
@@ -196,12 +338,8 @@ fn views(rulers: &mut Rulers, figure: &Figure, chart: &Chart) -> String {
     if !figure.series().iter().any(is_published) {
         return on;
     }
-    // They may be far off: without them another scale may be better.
-    let own = figure.series().iter().filter(|series| !is_published(series)).cloned();
-    let y = Axis { scale: Scale::Linear, ..figure.y.clone() };
-    let own = Figure { body: Body::Series(own.collect()), y, ..figure.clone() };
-    let own = own.with_fitting_scale();
-    format!("{on} data-off=\"{}\"", rulers.views(&own, chart, |series| !is_published(series)))
+    let off = rulers.views(&own(figure), chart, |series| !is_published(series));
+    format!("{on} data-off=\"{off}\"")
 }
 
 /// An item of the legend: a button that switches its series.
@@ -259,17 +397,23 @@ fn text(text: &Text) -> String {
     )
 }
 
-/// All points, a row each; laws and single samples are left to the chart and to exports, as
-/// `unlisted` says.
+/// All points, a row each, published ones at the end; laws, distributions and single samples are
+/// left to the chart and to exports, as `unlisted` says.
 fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
     let (x, y) = (&chart.axes.x, &chart.axes.y);
     let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut published = 0;
     match &figure.body {
         Body::Series(_) => {
             let place = if figure.x.label.is_empty() { "of" } else { &figure.x.label };
             rows.push(["series", place, &figure.y.label, "interval"].map(String::from).to_vec());
-            let is_listed = |role| !matches!(role, Role::Raw | Role::Law);
-            for entry in chart.entries.iter().filter(|entry| is_listed(entry.series.role)) {
+            let is_listed = |role| !matches!(role, Role::Raw | Role::Law | Role::Distribution);
+            let mut listed: Vec<_> =
+                chart.entries.iter().filter(|entry| is_listed(entry.series.role)).collect();
+            listed.sort_by_key(|entry| is_published(entry.series));
+            let points = |of: &&Entry| is_published(of.series).then_some(of.series.points.len());
+            published = listed.iter().filter_map(points).sum();
+            for entry in listed {
                 rows.extend(entry.series.points.iter().map(|point| {
                     let interval = y.say_interval(point).unwrap_or("-".to_string());
                     vec![entry.name.clone(), x.say(point.x), y.say(point.y), interval]
@@ -290,13 +434,15 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
     if !(2..=MOST_ROWS).contains(&rows.len()) {
         return format!("<p class=\"note\">{}</p>", escape(unlisted));
     }
+    let last_own = rows.len() - published;
     let row = |(place, cells): (usize, &Vec<String>)| {
+        let class = if place < last_own { "" } else { PUBLISHED };
         let cell = |(column, text): (usize, &String)| match (place, column) {
             (0, _) => format!("<th scope=\"col\">{}</th>", escape(text)),
             (_, 0) => format!("<th scope=\"row\">{}</th>", escape(text)),
             _ => format!("<td>{}</td>", escape(text)),
         };
-        format!("<tr>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
+        format!("<tr{class}>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
     };
     let rows: Vec<String> = rows.iter().enumerate().map(row).collect();
     let (title, head, rows) = (escape(&figure.title), &rows[0], rows[1..].concat());

@@ -124,12 +124,11 @@ pub(crate) fn rulers(x: &Axis, y: &Axis, shapes: &[&Shape]) -> (Ruler, Ruler) {
     (Ruler::new(x, &xs), Ruler::new(&Axis { scale, ..y.clone() }, &ys))
 }
 
-/// Whether no point can be drawn, and how many cannot and why. Empty classes of a histogram count
-/// as drawn.
+/// Whether no point can be drawn, and how many cannot and why.
 pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<String>) {
-    let points = all.iter().flat_map(|of| of.points.iter().map(|p| (of.role, p)));
-    let (count, lost) = points.fold((0, 0), |(count, lost), (role, p)| {
-        let is_drawn = x.draws(p.x) && (y.draws(p.y) || (role == Role::Steps && p.y == 0.0));
+    let points = all.iter().flat_map(|of| &of.points);
+    let (count, lost) = points.fold((0, 0), |(count, lost), p| {
+        let is_drawn = x.draws(p.x) && y.draws(p.y);
         (count + 1, lost + usize::from(!is_drawn))
     });
     let why = match x.scale == Scale::Log || y.scale == Scale::Log {
@@ -139,6 +138,9 @@ pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<S
     let words = (lost > 0).then(|| format!("{lost} of {count} points left out: {why}."));
     (lost == count, words)
 }
+
+/// What the points of a distribution are.
+const QUANTILES: &str = "percentiles";
 
 /// One item for each series, and one for all laws. A single series needs none, nor a published
 /// value that has a name on the axis.
@@ -150,13 +152,18 @@ fn legend(entries: &[Entry], turned: bool) -> Vec<Item> {
     let mut items = Vec::new();
     for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| !entry.follows) {
         let role = entry.series.role;
-        if !(turned && role == Role::Published && entry.series.points.len() == 1) {
+        let is_named = role == Role::Published && entry.series.points.len() == 1;
+        // A line that goes with nothing and is of no run is for comparison.
+        let is_reference = role.is_line() && entry.series.run.is_none();
+        if !(turned && (is_named || is_reference)) {
             let sample = Sample::Series(role, Some(entry.colour));
             let own = |at, e: &Entry| at == index || (e.follows && e.colour == entry.colour);
             items.push(item(sample, &entry.name, &own));
         }
     }
-    for (role, name) in [(Role::Law, "fitted law"), (Role::Projected, "projected")] {
+    let followers =
+        [(Role::Law, "fitted law"), (Role::Projected, "projected"), (Role::Quantiles, QUANTILES)];
+    for (role, name) in followers {
         let own = |_, entry: &Entry| entry.follows && entry.series.role == role;
         items.push(item(Sample::Series(role, None), name, &own));
     }
@@ -176,7 +183,8 @@ fn shades(values: &Ruler) -> Vec<Item> {
 
 /// The values of bars in words, each with its place; none on an axis without names.
 fn values(entries: &[Entry], Axes { y, turned, .. }: &Axes) -> Vec<(At, String)> {
-    let points = entries.iter().filter(|_| *turned).flat_map(|entry| &entry.points);
+    let is_told = |entry: &&Entry| *turned && !entry.series.role.is_line();
+    let points = entries.iter().filter(is_told).flat_map(|entry| &entry.points);
     let label = |point: &Point| ((point.x, point.y), y.say_with_interval(point));
     points.filter(|point| y.draws(point.y)).map(label).collect()
 }

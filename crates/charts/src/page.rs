@@ -170,8 +170,7 @@ impl Axes {
 
     /// The paths of a shape on the page.
     pub(crate) fn paths(&self, Shape { part, paths, .. }: &Shape) -> Vec<Vec<At>> {
-        let is_seen =
-            |p: &&Point| *part != Part::Hidden && (*part != Part::Mark || self.x.holds(p.x));
+        let is_seen = |p: &&Point| *part != Part::Mark || self.x.holds(p.x);
         let path = |points: &Vec<Point>| -> Vec<At> {
             let points: Vec<&Point> = points.iter().filter(is_seen).collect();
             let xs = part.places(self.x.scale, points.iter().map(|p| p.x));

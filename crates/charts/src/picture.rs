@@ -11,7 +11,7 @@ use tiny_skia::{Path, PathBuilder};
 
 use crate::figure::Role;
 use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
-use crate::shapes::{Part, Shape};
+use crate::shapes::{Entry, Part, Shape};
 
 /// The sizes of a picture for a paper: 7.2 inches at 100 pixels to the inch.
 pub(crate) const PAPER: Medium = Medium {
@@ -176,15 +176,14 @@ fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
     let beside = if (number / SYMBOLS.len()) % 2 == 0 { DOTTED } else { DASHED };
     let look = match (part, role) {
         (Part::Band, _) => (Draw::Fill, 0.2),
-        (Part::Steps, _) => (Draw::Fill, 0.16),
         (Part::Bar, _) => (Draw::Fill, 0.55),
         (Part::Shade, _) => (Draw::Fill, 0.1),
-        (Part::Outline, _) => (Draw::Line(1.4, None), 1.0),
         (Part::Whisker, _) => (Draw::Line(1.2, None), 1.0),
         (Part::Mark, _) => (Draw::Line(0.8, DASHED), 0.75),
         // A law of the same colour may lie over it.
         (Part::Line, Role::Measured) => (Draw::Line(1.0, None), 0.6),
         (Part::Line, Role::Projected) => (Draw::Line(1.6, DASHED), 1.0),
+        (Part::Line, Role::Distribution) => (Draw::Line(1.6, None), 1.0),
         (Part::Line, Role::Published) => (Draw::Line(1.0, beside), 1.0),
         (Part::Line, _) => (Draw::Line(2.2, None), 1.0),
         (_, Role::Raw) => return ((Draw::Dots(3.4), 0.55), &[]),
@@ -230,7 +229,11 @@ fn of_shape<'a>(chart: &Chart, shape: &'a Shape) -> Element<'a> {
     let entry = shape.series.and_then(|index| chart.entries.get(index));
     let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
     let (look, corners) = look(shape.part, role, number);
-    let ink = if entry.is_some() { ink(shape.part, role, number) } else { Ink::Soft };
+    let is_reference = |entry: &Entry| entry.series.role.is_line() && entry.series.run.is_none();
+    let ink = match entry {
+        Some(entry) if !is_reference(entry) => ink(shape.part, role, number),
+        _ => Ink::Soft,
+    };
     let paths = stamped(chart.axes.paths(shape), corners);
     element(&paths, look, ink, Source::Shape(shape, corners))
 }
@@ -276,15 +279,14 @@ pub(crate) fn sample<'a>(item: &Item) -> Vec<Element<'a>> {
     let parts: &[Part] = match role {
         Role::Measured => &[Part::Band, Part::Line, Part::Points],
         Role::Published => &[Part::Line, Part::Points],
-        Role::Law | Role::Projected => &[Part::Line],
-        Role::Raw => &[Part::Points],
-        Role::Steps => &[Part::Steps, Part::Outline],
+        Role::Law | Role::Projected | Role::Distribution => &[Part::Line],
+        Role::Raw | Role::Quantiles => &[Part::Points],
         Role::Bars => &[Part::Bar],
     };
     let of_part = |part: &Part| {
         let (look, corners) = look(*part, role, number.unwrap_or(0));
         let paths = match part {
-            Part::Band | Part::Steps | Part::Bar => vec![area.clone()],
+            Part::Band | Part::Bar => vec![area.clone()],
             Part::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
             _ => vec![ends.clone()],
         };

@@ -24,9 +24,9 @@ pub(crate) struct Entry<'a> {
 /// of.
 pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> {
     let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
-    // Lines come last, so that they do not use up colours.
+    // What follows comes last, so that it does not use up colours.
     let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
-    owners.sort_by_key(|at| all[*at].role.is_line());
+    owners.sort_by_key(|at| all[*at].role.led_by().is_some());
     let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
     let entry = |(place, series): (usize, &'a Series)| Entry {
         series,
@@ -38,17 +38,17 @@ pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> 
     all.iter().enumerate().map(entry).collect()
 }
 
-/// The measured series that a line is of: the one whose name it begins with, or the only one of its
-/// run.
-fn leader(all: &[Series], line: &Series) -> Option<usize> {
-    let measured = || {
+/// The series that a law or percentiles are of: the one whose name they begin with, or the only one
+/// of their run.
+fn leader(all: &[Series], of: &Series) -> Option<usize> {
+    let role = of.role.led_by()?;
+    let leaders = || {
         let places = 0..all.len();
-        places.filter(|at| all[*at].role == Role::Measured && all[*at].run == line.run)
+        places.filter(|at| all[*at].role == role && all[*at].run == of.run)
     };
-    let begins = |at: &usize| line.name.starts_with(&all[*at].name);
-    let named = measured().filter(begins).max_by_key(|at| all[*at].name.len());
-    let only = || measured().next().filter(|_| measured().count() == 1);
-    named.or_else(only).filter(|_| line.role.is_line())
+    let begins = |at: &usize| of.name.starts_with(&all[*at].name);
+    let named = leaders().filter(begins).max_by_key(|at| all[*at].name.len());
+    named.or_else(|| leaders().next().filter(|_| leaders().count() == 1))
 }
 
 fn name(series: &Series, runs: &[String]) -> String {
@@ -57,12 +57,13 @@ fn name(series: &Series, runs: &[String]) -> String {
     run + &clean(&series.name)
 }
 
-/// Puts points of the same name side by side; `names` are the names on the axis. Gives the largest
-/// number of points of a name.
+/// Puts points of the same name side by side, lines left as they are; `names` are the names on the
+/// axis. Gives the largest number of points of a name.
 pub(crate) fn side_by_side(entries: &mut [Entry], names: usize) -> usize {
     let mut taken = vec![0; names];
     let mut lanes = Vec::new();
-    for point in entries.iter().flat_map(|entry| &entry.points) {
+    let is_apart = |entry: &&Entry| !entry.series.role.is_line();
+    for point in entries.iter().filter(is_apart).flat_map(|entry| &entry.points) {
         // NaN and negative positions are taken for the first name.
         lanes.push(taken.get_mut(point.x as usize).map_or(0, |taken| {
             *taken += 1;
@@ -70,8 +71,8 @@ pub(crate) fn side_by_side(entries: &mut [Entry], names: usize) -> usize {
         }));
     }
     let most = taken.iter().copied().fold(1, usize::max);
-    let points = entries.iter_mut().flat_map(|entry| &mut entry.points);
-    for (point, lane) in points.zip(lanes) {
+    let apart = entries.iter_mut().filter(|entry| !entry.series.role.is_line());
+    for (point, lane) in apart.flat_map(|entry| &mut entry.points).zip(lanes) {
         let own = taken.get(point.x as usize).copied().unwrap_or(1);
         point.x += BARS / most as f64 * (lane as f64 - (own as f64 - 1.0) / 2.0);
     }
@@ -85,17 +86,11 @@ pub(crate) enum Part {
     Shade,
     /// The intervals of a curve.
     Band,
-    /// Counts by class, filled.
-    Steps,
-    /// Their outline.
-    Outline,
     Bar,
     Line,
     Whisker,
     /// The symbols of values.
     Points,
-    /// Values for the tooltip that are not drawn.
-    Hidden,
     Mark,
 }
 
@@ -115,8 +110,7 @@ impl Part {
             _ => scale.draws(value).then(|| scale.on(value)),
         };
         let mut places: Vec<Option<f64>> = values.map(place).collect();
-        let is_whole =
-            matches!(self, Self::Band | Self::Bar | Self::Steps | Self::Outline | Self::Whisker);
+        let is_whole = matches!(self, Self::Band | Self::Bar | Self::Whisker);
         if is_whole && places.iter().any(Option::is_some) {
             places.iter_mut().for_each(|at| *at = at.or(Some(f64::NEG_INFINITY)));
         }
@@ -166,13 +160,6 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
     let stamps = || points.iter().map(|point| vec![*point]).collect();
     let by_name = figure.x.unit == Unit::Names;
     match role {
-        Role::Steps => {
-            let outline = steps(points, figure.x.scale);
-            add(Part::Steps, vec![outline.clone()]);
-            add(Part::Outline, vec![outline]);
-            add(Part::Hidden, stamps());
-            return shapes;
-        }
         Role::Bars => {
             let half = BARS / lanes as f64 * 0.46;
             let bar = |p: &Point| {
@@ -181,7 +168,7 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
             };
             add(Part::Bar, points.iter().map(bar).collect());
         }
-        Role::Raw => {}
+        Role::Raw | Role::Quantiles => {}
         _ if by_name && !role.is_line() => {}
         _ => add(Part::Line, vec![places(points.iter().map(|point| (point.x, point.y)))]),
     }
@@ -200,18 +187,6 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
         add(Part::Points, stamps());
     }
     shapes
-}
-
-/// The outline of counts by class; the last class is as wide as the one before it.
-fn steps(points: &[Point], scale: Scale) -> Vec<Point> {
-    let end = match points {
-        [.., before, last] => scale.back(2.0 * scale.on(last.x) - scale.on(before.x)),
-        [only] => only.x,
-        [] => return Vec::new(),
-    };
-    let ends = points.iter().skip(1).map(|next| next.x).chain([end]);
-    let tops = points.iter().zip(ends).flat_map(|(p, end)| [(p.x, p.y), (end, p.y)]);
-    places([(points[0].x, 0.0)].into_iter().chain(tops).chain([(end, 0.0)]))
 }
 
 #[cfg(test)]
@@ -243,18 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn the_last_class_of_counts_is_as_wide_as_the_one_before_it() {
-        let outline = |scale, classes: [f64; 3]| -> Vec<(f64, f64)> {
-            let points = places(classes.into_iter().zip([5.0, 0.0, 2.0]));
-            let outline = steps(&points, scale);
-            outline.iter().map(|point| (point.x.round(), point.y)).collect()
-        };
-        let of = |[first, second, third, end]: [f64; 4]| {
-            let (tops, tail) = ([(first, 5.0), (second, 5.0)], [(third, 2.0), (end, 2.0)]);
-            [&[(first, 0.0)], &tops[..], &[(second, 0.0), (third, 0.0)], &tail, &[(end, 0.0)]]
-                .concat()
-        };
-        assert_eq!(outline(Scale::Linear, [10.0, 20.0, 40.0]), of([10.0, 20.0, 40.0, 60.0]));
-        assert_eq!(outline(Scale::Log, [10.0, 20.0, 80.0]), of([10.0, 20.0, 80.0, 320.0]));
+    fn percentiles_have_the_colour_of_their_distribution_and_a_law_none_of_it() {
+        let all = [
+            series("idle", 0, Role::Distribution),
+            series("idle, percentiles", 0, Role::Quantiles),
+            series("busy", 0, Role::Distribution),
+            series("busy, percentiles", 0, Role::Quantiles),
+            series("law", 0, Role::Law),
+        ];
+        let found = entries(&all, &["a".into()]);
+        let colours: Vec<usize> = found.iter().map(|entry| entry.colour).collect();
+        assert_eq!(colours, [0, 0, 1, 1, 2]);
+        assert!(found[1].follows && found[3].follows && !found[4].follows);
     }
 }

@@ -181,7 +181,7 @@ impl Page<'_> {
         // Symbols are over all lines and intervals.
         let layers: [&[Part]; 4] = [
             &[Part::Mark],
-            &[Part::Line, Part::Steps, Part::Bar],
+            &[Part::Line, Part::Bar],
             &[Part::Band, Part::Whisker],
             &[Part::Points],
         ];
@@ -195,11 +195,11 @@ impl Page<'_> {
                 Sample::Shade(share) => (shade(share), None),
                 Sample::Series(role, number) => {
                     let sign = match role {
-                        Role::Law => "──".to_string(),
+                        Role::Law | Role::Distribution => "──".to_string(),
                         Role::Projected => "╌ ".to_string(),
                         Role::Published => "┈┈".to_string(),
-                        Role::Steps | Role::Bars => "▇".to_string(),
-                        Role::Measured | Role::Raw => symbol(number.unwrap_or(0)),
+                        Role::Bars => "▇".to_string(),
+                        Role::Measured | Role::Raw | Role::Quantiles => symbol(number.unwrap_or(0)),
                     };
                     (sign, number.map_or(SOFT, colour))
                 }
@@ -264,7 +264,6 @@ impl Page<'_> {
                 Part::Line if !entry.is_some_and(|entry| self.has_law(entry)) => {
                     self.line(&path, dash, '.', ink);
                 }
-                Part::Steps => self.steps(&path, ink),
                 Part::Bar => {
                     let middle = f64::midpoint(path[0].1, path[2].1);
                     let [one, other] = [path[0], path[1]].map(|(x, _)| self.cell((x, middle)));
@@ -309,19 +308,6 @@ impl Page<'_> {
                     self.put_dot((at(from.0, to.0), at(from.1, to.1)), ascii, ink);
                 }
                 place += 1;
-            }
-        }
-    }
-
-    /// Counts by class, filled: every two places between the first and the last are a class's top.
-    fn steps(&mut self, path: &[At], ink: Colour) {
-        let (_, floor) = self.dot(path[0]);
-        for top in path[1..].chunks_exact(2) {
-            let ((from, high), (to, _)) = (self.dot(top[0]), self.dot(top[1]));
-            for x in from..to.max(from + 1) {
-                (high..=floor)
-                    .filter(|_| high < floor)
-                    .for_each(|y| self.put_dot((x, y), '#', ink));
             }
         }
     }

@@ -7,6 +7,7 @@ const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"
 const SIZES: &[(f64, &str)] =
     &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
 const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e4, "k"), (1.0, "")];
+const PERCENT: &[(f64, &str)] = &[(1.0, "%")];
 const NONE: &[(f64, &str)] = &[(1.0, "")];
 
 /// One scale for all numbers of an axis.
@@ -25,6 +26,7 @@ impl Notation {
             Unit::Nanoseconds => TIMES,
             Unit::Bytes => SIZES,
             Unit::Count => COUNTS,
+            Unit::Percent => PERCENT,
             Unit::Ratio | Unit::Names => NONE,
         };
         let fits = |(least, _): &&(f64, &str)| size.abs() >= *least * (1.0 - 1e-9);

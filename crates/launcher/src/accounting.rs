@@ -143,7 +143,8 @@ pub(crate) fn of_zombie(pid: i32, io: Option<File>) -> Zombie {
             Some(file) => parsed("io", Ok(file), "counts", parse_io),
             None => match parsed("io", File::open(path("io")), "counts", parse_io) {
                 Reading::Unknown { why } => Reading::unknown(format!(
-                    "{why} (after a command's end it is root's, and it was not opened before)"
+                    "{why} (after the end of a command it belongs to root, and it was not opened \
+                        before)"
                 )),
                 known => known,
             },

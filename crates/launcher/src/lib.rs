@@ -27,7 +27,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub use probe::command::KeptActions;
 use series::{Answer, NAME, Request};
-pub use series::{Series, look_up, order};
+pub use series::{Enough, Series, look_up, order};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 
@@ -74,11 +74,12 @@ impl Launcher {
         let blocked = BlockedStopSignals::block();
         let (ours, theirs) = UnixStream::pair().map_err(io).map_err(cannot("socketpair"))?;
         let words = series.write_words().map_err(cannot("memfd_create"))?;
-        let commands = series.commands.clone();
+        let commands = series.all().cloned().collect();
         let request = Request {
             parent: std::process::id() as i32,
             socket: theirs.as_raw_fd(),
             words: words.as_raw_fd(),
+            measured: series.commands.len(),
             series,
             blocked: blocked.before(),
             inherited: Inherited::own(),
@@ -105,8 +106,8 @@ impl Launcher {
     pub fn stopped_alone(&self) -> Option<LauncherError> {
         let signal = self.signal.filter(|_| stop_signal().is_none())?;
         let message = format!(
-            "signal {signal} reached the launcher alone and did not stop the command: send it to \
-             the command, or to switchcost"
+            "signal {signal} reached only the launcher and did not stop the command: send it to \
+                the command or to switchcost"
         );
         Some(LauncherError { message, exit_code: 128 + signal })
     }
@@ -152,8 +153,8 @@ impl Launcher {
             }
             Ok(0) | Err(_) => {
                 return Err(LauncherError::new(format!(
-                    "the launcher has ended ({}): a command that was running goes on, and \
-                     nothing is known of it",
+                    "the launcher has ended ({}): a command that was running continues, without \
+                        figures",
                     self.wait()
                 )));
             }
@@ -163,6 +164,15 @@ impl Launcher {
                 let words = self.commands.get(command).map_or(&[][..], Vec::as_slice);
                 let (message, exit_code) = failure.explain(words);
                 Err(LauncherError { message, exit_code })
+            }
+            Answer::Around { what, command, ending } => {
+                let words = self.commands.get(command).map_or(&[][..], Vec::as_slice);
+                Err(LauncherError::new(format!(
+                    "{} '{}' ended with {ending}: nothing more is run (where that is no failure, \
+                     write '... || true')",
+                    what.flag(),
+                    words.last().map_or("".into(), |text| text.to_string_lossy()),
+                )))
             }
             answer => {
                 if let Answer::Done(signal) = answer {

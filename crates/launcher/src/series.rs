@@ -5,6 +5,7 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use probe::command::{Inherited, Texts, write_words};
 use rand::SeedableRng;
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::LauncherError;
-use crate::used::Run;
+use crate::used::{Ending, Run};
 
 /// Runs of one command, or of several in turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,54 @@ pub struct Series {
     pub discard: bool,
     /// Whether those of its first run are, too.
     pub discard_first: bool,
+    /// Ends the rounds before all are done.
+    pub enough: Option<Enough>,
+    /// What runs around them; the words are in the same file.
+    #[serde(skip)]
+    pub around: Vec<Vec<OsString>>,
+    /// Which of `around` run once before the first round.
+    pub setup: Vec<usize>,
+    /// Which of them runs before each run, for each command; empty for none.
+    pub prepare: Vec<usize>,
+    /// Which of them run once after the last round; not where a signal has asked to stop.
+    pub cleanup: Vec<usize>,
+}
+
+/// When rounds need not go on: so many are done, and one more would take longer than this in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enough {
+    /// Rounds.
+    pub runs: u32,
+    /// Nanoseconds.
+    pub time_ns: u64,
+}
+
+impl Enough {
+    /// Whether there are enough after so many rounds, which took so long: one more, as long as
+    /// those, would not fit.
+    pub(crate) fn is_reached(self, rounds: u32, passed: Duration) -> bool {
+        let with_next = passed.as_nanos() * u128::from(rounds + 1);
+        rounds >= self.runs.max(1) && with_next > u128::from(self.time_ns) * u128::from(rounds)
+    }
+}
+
+/// What a command that is run around the others is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Around {
+    Setup,
+    Prepare,
+    Cleanup,
+}
+
+impl Around {
+    /// The flag that it was given by.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::Setup => "--setup",
+            Self::Prepare => "--prepare",
+            Self::Cleanup => "--cleanup",
+        }
+    }
 }
 
 impl Series {
@@ -57,6 +106,8 @@ pub(crate) enum Answer {
     Ran(Box<Run>),
     /// It could not be started; no other will be.
     NotStarted { command: usize, failure: NotStarted },
+    /// One that is run around the others has not succeeded; nothing else is run.
+    Around { what: Around, command: usize, ending: Ending },
     /// The end of the series, and the last signal that asked to stop.
     Done(Option<u8>),
 }
@@ -84,7 +135,12 @@ const NAME_MAX: usize = 255;
 const PATH_MAX: usize = 4096;
 
 impl Series {
-    /// Writes the commands to a file in memory; programs are looked for by the PATH of this
+    /// The commands, and behind them those that are run around them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Vec<OsString>> {
+        self.commands.iter().chain(&self.around)
+    }
+
+    /// Writes all of them to a file in memory; programs are looked for by the PATH of this
     /// process. EINVAL where a word has a byte of zero.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
         let texts = |words: &Vec<OsString>| -> Result<Texts, Errno> {
@@ -96,7 +152,7 @@ impl Series {
             let candidates = paths.map(|path| path.into_os_string().into_vec()).collect();
             Ok(Texts { candidates, words })
         };
-        write_words(&self.commands.iter().map(texts).collect::<Result<Vec<_>, _>>()?)
+        write_words(&self.all().map(texts).collect::<Result<Vec<_>, _>>()?)
     }
 }
 
@@ -160,6 +216,8 @@ pub(crate) struct Request {
     /// Descriptors of the socket and of the words.
     pub(crate) socket: i32,
     pub(crate) words: i32,
+    /// How many of the words' commands are measured.
+    pub(crate) measured: usize,
     pub(crate) series: Series,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,
@@ -278,6 +336,17 @@ mod tests {
     }
 
     #[test]
+    fn rounds_end_where_one_more_would_take_too_long() {
+        let enough = Enough { runs: 3, time_ns: 1_000 };
+        let ends =
+            |rounds: u32, passed: u64| enough.is_reached(rounds, Duration::from_nanos(passed));
+        assert!(!ends(0, 0) && !ends(2, 5_000), "as few as were asked for are always done");
+        assert!(ends(3, 751) && !ends(3, 750), "a fourth as long ends at 1,000 ns");
+        assert!(!ends(9, 900) && ends(10, 1_000));
+        assert!(!Enough { runs: 0, time_ns: 9 }.is_reached(0, Duration::ZERO), "one at least");
+    }
+
+    #[test]
     fn orders_are_permutations_fixed_by_the_seed() {
         let orders = || (0..20).map(|round| order(2, 5, round)).collect::<Vec<_>>();
         assert!(orders().contains(&vec![0, 1]) && orders().contains(&vec![1, 0]), "{:?}", orders());
@@ -317,6 +386,11 @@ mod tests {
             run(used, Some(15)),
             run(exited, None),
             Answer::NotStarted { command: 0, failure },
+            Answer::Around {
+                what: Around::Prepare,
+                command: 3,
+                ending: Ending::Exited { code: 2 },
+            },
             Answer::Done(Some(2)),
         ];
         for answer in all {

@@ -25,7 +25,7 @@ use rustix::process::{
 };
 
 use crate::accounting::{self, ThreadSamples};
-use crate::series::{Answer, EXEC, NAME, NotStarted, Request, Series, order};
+use crate::series::{Answer, Around, EXEC, Enough, NAME, NotStarted, Request, Series, order};
 use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
 
 /// Longest wait for orphans with `--tree`, and the time between two looks.
@@ -163,18 +163,32 @@ impl<'a> Server<'a> {
 
     /// All runs; gives the last answer.
     fn series(&mut self) -> io::Result<Answer> {
-        let Series { warmup, runs, seed, .. } = self.request.series;
-        for round in 0..warmup.saturating_add(runs) {
-            for command in order(self.found.len(), seed, round) {
+        let request = self.request;
+        let Series { warmup, runs, seed, enough, setup, prepare, cleanup, .. } = &request.series;
+        if let Err(end) = setup.iter().try_for_each(|of| self.around(Around::Setup, *of)) {
+            return Ok(end);
+        }
+        let mut begun = None;
+        for round in 0..warmup.saturating_add(*runs) {
+            let measured = round.checked_sub(*warmup);
+            if let Some(before) = measured {
+                let passed = begun.get_or_insert_with(Instant::now).elapsed();
+                let is_enough = |of: &Enough| of.is_reached(before, passed);
+                if enough.as_ref().is_some_and(is_enough) {
+                    break;
+                }
+            }
+            for command in order(request.measured, *seed, round) {
                 if stop_signal().is_some() {
                     return Ok(done());
                 }
-                let used = match self.run(command) {
+                let before = prepare.get(command).map(|of| self.around(Around::Prepare, *of));
+                let used = match before.unwrap_or(Ok(())).and_then(|()| self.run(command)) {
                     Ok(used) => used,
                     Err(end) => return Ok(end),
                 };
                 let signal = stop_signal().map(|signal| signal as u8);
-                let Some(round) = round.checked_sub(warmup) else { continue };
+                let Some(round) = measured else { continue };
                 let run = Run { command, round, interrupted: signal.is_some(), signal, used };
                 self.answers.add(&Answer::Ran(Box::new(run)));
                 let bytes = self.answers.unsent.len();
@@ -183,13 +197,25 @@ impl<'a> Server<'a> {
                 }
             }
         }
-        Ok(done())
+        let cleaned = cleanup.iter().try_for_each(|of| self.around(Around::Cleanup, *of));
+        Ok(cleaned.err().unwrap_or_else(done))
+    }
+
+    /// Runs one that is not measured to its end, which must be a success. The error is the last
+    /// answer.
+    fn around(&mut self, what: Around, number: usize) -> Result<(), Answer> {
+        let command = self.request.measured + number;
+        match self.run(command)?.ending {
+            Ending::Exited { code: 0 } => Ok(()),
+            _ if stop_signal().is_some() => Err(done()),
+            ending => Err(Answer::Around { what, command, ending }),
+        }
     }
 
     /// Children that do not become the command: what of this program they touch stays resident, all
     /// that lies around it is given back.
     fn rehearse(&mut self) {
-        // Where something fails here commands are charged with more, which is told beside their
+        // Where something fails here commands are charged with more, which is shown next to it their
         // figures, or the first run fails too and says why.
         let Some(high_water) = self.high_water.take() else { return };
         self.rehearsal = true;
@@ -213,7 +239,9 @@ impl<'a> Server<'a> {
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
         // A rehearsal goes all the ways that a run may go.
-        let is_discarded = rehearsal || found.is_some() || self.request.series.discard_first;
+        let is_around = number >= self.request.measured;
+        let is_discarded =
+            rehearsal || is_around || found.is_some() || self.request.series.discard_first;
         let null = self.null.as_ref().filter(|_| is_discarded).map(AsFd::as_fd);
         let found = found.unwrap_or(0);
         let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);

@@ -188,7 +188,7 @@ impl CompetingTasks {
     /// kdamond.0 (kernel thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
     pub fn line(&self) -> Option<String> {
         let mut parts = self.named(On::Measured, "on", NOTABLE);
-        parts.extend(self.named(On::Sibling, "beside it, on", NOTABLE_BESIDE));
+        parts.extend(self.named(On::Sibling, "its sibling,", NOTABLE_BESIDE));
         let nameless = self.nameless();
         if !nameless.is_empty() {
             parts.push(format!("of {}: {}", cpus_words(&self.cpus), nameless.join(", ")));

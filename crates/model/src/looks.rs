@@ -25,12 +25,13 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
 }
 
 /// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
-/// what its first trial is about. Absent until that is measured.
+/// what its first trial is about. Absent until that is measured; without an interval in the first
+/// rounds.
 pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     let table = &Table::new(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
     match of_two.min_by_key(|(number, case)| (case.members, *number)) {
-        Some((ring, _)) => table.above_solo(ring, 0),
+        Some((ring, _)) => table.above_solo_so_far(ring).or_else(|| table.above_solo(ring, 0)),
         None => findings::figure_ns(table, plan.trials().next()?.0),
     }
 }

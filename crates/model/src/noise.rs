@@ -80,7 +80,7 @@ const TOLD_SHARE: f64 = 0.02;
 
 /// What a disturbed sample did, by [`kind`].
 const KINDS: [&str; 9] = [
-    "lost time to the hypervisor (steal)",
+    "had time stolen by the hypervisor",
     "shared the CPU with other work",
     "waited for pages",
     "saw a pinned member move",
@@ -183,7 +183,7 @@ fn of_rings(table: &Table) -> NoiseVerdict {
     let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
         verdict.reasons.push(format!(
-            "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
+            "{:.0} % of the solo ring's: costs above it by real time are biased, mostly down",
             solo * 100.0
         ));
     }

@@ -38,5 +38,5 @@ fn advice(record: &RingRecord, cpu: u32) -> String {
     let other = online.and_then(|list| list.iter().find(|other| *other != cpu));
     let elsewhere = other
         .map_or(String::new(), |other| format!("measure on another CPU (--placement {other}), "));
-    format!("Stop them, {elsewhere}or go before them (--policy fifo)")
+    format!("Stop them, {elsewhere}or run with priority over them (--policy fifo)")
 }

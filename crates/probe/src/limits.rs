@@ -47,9 +47,9 @@ pub fn behind(call: &str, errno: Errno) -> String {
     let (suspects, certain) = suspects(call, errno);
     let words: Vec<String> = suspects.iter().map(Limit::to_string).collect();
     match (words.is_empty(), certain) {
-        (true, _) => "No limit that this program knows is behind it".to_string(),
+        (true, _) => "No limit that this program knows explains it".to_string(),
         (false, true) => format!("Limit reached: {}", words.join("; also ")),
-        (false, false) => format!("One of these limits is behind it: {}", words.join("; or ")),
+        (false, false) => format!("One of these limits explains it: {}", words.join("; or ")),
     }
 }
 
@@ -184,8 +184,8 @@ fn of_kind(root: &Path, call: &str) -> Option<Limit> {
         _ => return None,
     };
     // With the kernel's own values, whatever the machine's are.
-    let raise = "ask for fewer members: the ring lives in an IPC namespace of its own, which \
-         begins with the kernel's default, whatever it is outside";
+    let raise = "ask for fewer members: the ring has an IPC namespace of its own, with the \
+        kernel's default limits";
     Some(Limit { raise: raise.to_string(), ..limit })
 }
 

@@ -6,8 +6,13 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const [base, axes, published, tip] = ["base", "axes", "published", "tip"].map(byId);
-  const [WIDTH, MARGIN, GAP, LETTER, MOST_UP, MOST_ACROSS] = document.querySelector("main").dataset.page.split(" ").map(Number);
+  const [MARGIN, GAP, LETTER, MOST_UP, MOST_ACROSS] = document.querySelector("main").dataset.page.split(" ").map(Number);
   const NEAR = 40;
+  // Pixels of the page for one of a chart: its letters are to be read.
+  const SCALE = 1.25;
+  // Lines of names beside a chart, in its pixels.
+  const LINE = 11;
+  const isPublished = () => Boolean(published?.checked);
 
   // --- Axes ----------------------------------------------------------------------------------------------
 
@@ -71,17 +76,18 @@
     const svg = box.querySelector("svg");
     const { dataset } = svg;
     const [left, top, right, bottom] = dataset.plot.split(" ").map(Number);
+    const full = svg.viewBox.baseVal.width;
     return {
       figure, box, svg, kind: dataset.kind, isTurned: dataset.kind === "names", names: dataset.names.split("\n"),
       groups: Object.fromEntries([...svg.querySelectorAll("[data-base]")].map((group) => [group.dataset.base, { group, shapes: null }])),
       rulers: [...svg.querySelectorAll(".ruler")].map(rulerOf),
-      published: new Set(list(dataset.published).map(Number)), hidden: new Set(), zoom: {}, width: WIDTH,
-      left, top, right, bottom, beside: WIDTH - right, drawn: null, seen: null, picked: -1,
-      note: figure.querySelector(".note[aria-live]"), plot: svg.querySelector(".plot"), whole: box.querySelector(".whole"),
+      published: new Set(list(dataset.published).map(Number)), named: new Set(list(dataset.named).map(Number)), hidden: new Set(), zoom: {}, full, width: full,
+      left, top, right, bottom, beside: full - right, drawn: null, seen: null, picked: -1,
+      note: figure.querySelector(".note[aria-live]"), plot: svg.querySelector(".plot"), whole: figure.querySelector(".whole"),
     };
   }
 
-  const isShown = (chart, series) => !chart.hidden.has(series) && (published.checked || !chart.published.has(series));
+  const isShown = (chart, series) => !chart.hidden.has(series) && (isPublished() || !chart.published.has(series));
 
   // The shapes by the base that is chosen, those that are shown, and what Rust has told of the axes.
   function present(chart) {
@@ -89,7 +95,7 @@
     const chosen = chart.groups[name];
     chosen.shapes ??= shapesOf(chosen.group);
     const { on, off } = chosen.group.dataset;
-    const [, x, y, note] = (published.checked ? on : off ?? on).split("\n")[axes.selectedIndex].match(/^(\d+) (\d+) (.*)$/);
+    const [, x, y, note] = (isPublished() ? on : off ?? on).split("\n")[axes.selectedIndex].match(/^(\d+) (\d+) (.*)$/);
     const shown = chosen.shapes.filter(({ series }) => series !== null && isShown(chart, series));
     return { ...chosen, isRelative: name !== "absolute", shown, x: chart.rulers[x], y: chart.rulers[y], note };
   }
@@ -100,7 +106,7 @@
 
   function axesOf(chart, { shapes, shown, x, y }) {
     const placesOf = (some) => some.flatMap(({ paths }) => paths.flat());
-    const all = placesOf(shapes.filter(({ series }) => series !== null && (published.checked || !chart.published.has(series))));
+    const all = placesOf(shapes.filter(({ series }) => series !== null && (isPublished() || !chart.published.has(series))));
     const places = placesOf(shown);
     const xEnds = chart.zoom.x ?? endsFor(x, places, all);
     const inside = chart.zoom.x ? places.filter((place) => isWithin(xEnds)({ at: place[x.of] })) : places;
@@ -132,7 +138,7 @@
     const { x, y } = drawn;
     const isSeen = (place) => !Number.isNaN(place[x.of]) && !Number.isNaN(place[y.of]) && (part !== "mark" || isWithin([x.low, x.high])({ at: place[x.of] }));
     let d = "";
-    for (const path of isHere && part !== "hidden" ? paths : []) {
+    for (const path of isHere ? paths : []) {
       const places = path.filter(isSeen).map((place) => placeOf(chart, drawn, place, series !== null && isZoomed(chart) ? Number : clamped));
       const all = corners.length && places.length ? corners.map(([dx, dy]) => [places[0][0] + dx, places[0][1] + dy]) : places;
       if (all.length === 0) continue;
@@ -205,11 +211,29 @@
     title.setAttribute("x", (left + right) / 2);
   }
 
+  // The names of these lines at their right ends, none on another.
+  function drawNames(chart, drawn, lines) {
+    for (const text of chart.svg.querySelectorAll("text.name")) text.remove();
+    const ends = lines.map(({ series, paths }) => ({ series, end: placeOf(chart, drawn, paths[0].at(-1), clamped) }))
+      .filter(({ end }) => end.every(Number.isFinite)).sort((one, other) => one.end[1] - other.end[1]);
+    const step = Math.min(LINE, (chart.bottom - chart.top) / Math.max(ends.length, 1));
+    let at = -Infinity;
+    const rows = ends.map(({ end }) => (at = Math.max(end[1], at + step)));
+    const beyond = Math.max(0, (rows.at(-1) ?? 0) - chart.bottom);
+    for (let k = rows.length - 1, most = chart.bottom; k >= 0 && beyond > 0; k -= 1, most -= step) rows[k] = Math.min(rows[k], most);
+    ends.forEach(({ series }, k) => {
+      const x = chart.right + GAP;
+      element(chart.svg, "text", { class: "name", x: pixels(x), y: pixels(rows[k] + 3.6) }, chart.names[series]);
+    });
+  }
+
   function draw(chart) {
     if (chart.kind === "map") return;
     const now = present(chart);
-    const isNarrow = chart.width < WIDTH;
-    chart.right = chart.width - (isNarrow ? MARGIN + GAP : chart.beside);
+    const isNarrow = chart.isTurned && chart.width < chart.full;
+    const named = chart.isTurned ? [] : now.shown.filter(({ part, series }) => part === "line" && chart.named.has(series));
+    const longest = Math.max(0, ...named.map(({ series }) => chart.names[series].length));
+    chart.right = chart.width - (longest ? MARGIN + GAP + longest * LETTER : isNarrow ? MARGIN + GAP : chart.beside);
     const drawn = axesOf(chart, now);
     chart.svg.setAttribute("viewBox", `0 0 ${chart.width} ${chart.svg.viewBox.baseVal.height}`);
     for (const value of chart.svg.querySelectorAll("text.value")) value.style.display = isNarrow || now.isRelative ? "none" : "";
@@ -220,6 +244,7 @@
     // Marks and regions are those of the chart as measured.
     for (const shape of now.shapes) drawShape(chart, shape, drawn, shape.series === null || now.shown.includes(shape));
     drawFrame(chart, drawn);
+    drawNames(chart, drawn, named);
     if (!chart.isTurned) drawLabels(chart, drawn);
     Object.assign(chart, { drawn, seen: null, picked: -1 });
     chart.box.classList.toggle("zoomed", isZoomed(chart));
@@ -335,6 +360,11 @@
       if (key === "Escape") whole(chart);
     });
     chart.whole.addEventListener("click", () => whole(chart));
+    for (const button of chart.figure.querySelectorAll(".save")) {
+      button.hidden = false;
+      const isSvg = button.matches(".svg");
+      button.addEventListener("click", () => (isSvg ? save(`${chart.figure.id}.svg`, "image/svg+xml", svgOf(chart)) : save(`${chart.figure.id}.csv`, "text/csv", csvOf(chart))));
+    }
     for (const entry of chart.figure.querySelectorAll(".legend button")) {
       entry.addEventListener("click", () => {
         const isOn = entry.getAttribute("aria-pressed") === "true";
@@ -345,25 +375,107 @@
     }
   }
 
-  // Redraws a chart for a narrow page.
+  // Redraws a chart for a narrow page. Names and their values need all of its width.
   function fit(chart) {
     const room = chart.box.clientWidth;
-    const width = room > 0 && room < 560 && chart.kind !== "map" ? Math.max(room, 340) : WIDTH;
-    chart.box.classList.toggle("fits", width < WIDTH);
+    const least = Math.min(340, chart.full);
+    const fitting = chart.isTurned ? (room < 560 ? room : chart.full) : room / SCALE;
+    const width = room > 0 && chart.kind !== "map" ? Math.min(Math.max(fitting, least), chart.full) : chart.full;
+    chart.box.classList.toggle("fits", width < chart.full);
     if (width === chart.width) return;
     chart.width = width;
     draw(chart);
   }
 
+  // --- Taking a picture or its data away -----------------------------------------------------------------
+
+  function save(name, type, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  const STYLES = ["fill", "stroke", "color", "opacity", "font-size", "font-family", "stroke-width", "paint-order"];
+
+  // A copy of a drawing with the page's style written into it, and without what is hidden.
+  function styled(svg) {
+    const [own, copy] = [svg, svg.cloneNode(true)].map((from) => [from, ...from.querySelectorAll("*")]);
+    own.forEach((from, k) => {
+      const style = getComputedStyle(from);
+      if (style.display === "none" || from.matches("metadata")) return copy[k].setAttribute("data-gone", "");
+      const told = from.matches("text, path, circle, rect") ? STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";") : "";
+      for (const { name } of [...copy[k].attributes]) if (/^(data-|class|style|tabindex|aria-|role)/.test(name)) copy[k].removeAttribute(name);
+      if (told) copy[k].setAttribute("style", told);
+    });
+    copy[0].querySelectorAll("[data-gone]").forEach((gone) => gone.remove());
+    return copy[0];
+  }
+
+  // The chart as it is seen, by itself, with its legend below.
+  function svgOf(chart) {
+    const { svg } = chart;
+    const { width, height } = svg.viewBox.baseVal;
+    hideTip(chart);
+    const picture = styled(svg);
+    const ink = getComputedStyle(chart.figure);
+    let [x, y] = [MARGIN, height + LINE];
+    for (const entry of chart.figure.querySelectorAll(".legend > :not([aria-pressed=false])")) {
+      const name = entry.textContent.trim();
+      const wide = 28 + name.length * LETTER;
+      if (x > MARGIN && x + wide > width) [x, y] = [MARGIN, y + 1.5 * LINE];
+      const item = element(picture, "g", { transform: `translate(${x},${y - 6})` });
+      item.append(...styled(entry.querySelector("svg")).children);
+      element(item, "text", { x: 28, y: 9.6, "font-size": "10px", "font-family": ink.fontFamily, fill: ink.color }, name);
+      x += wide + 2 * GAP;
+    }
+    const whole = x > MARGIN ? y + 1.5 * LINE : height;
+    const paper = element(picture, "rect", { width, height: whole, fill: getComputedStyle(document.body).backgroundColor });
+    picture.prepend(element(picture, "title", {}, svg.getAttribute("aria-label")), paper);
+    for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height: whole, viewBox: `0 0 ${width} ${whole}` })) picture.setAttribute(name, value);
+    return new XMLSerializer().serializeToString(picture);
+  }
+
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const csv = (rows) => rows.map((row) => `${row.map(String).map(quoted).join(",")}\n`).join("");
+
+  // The values that are shown as numbers, with their intervals: of a map the cells of its table.
+  function csvOf(chart) {
+    if (chart.kind === "map") {
+      return csv([...chart.figure.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => cell.textContent)));
+    }
+    const { shown } = present(chart);
+    const ends = new Map();
+    for (const { series, part, paths } of shown) {
+      if (!["band", "whisker"].includes(part)) continue;
+      for (const [x, y] of paths.flat()) {
+        const key = `${series} ${x}`;
+        const [low, high] = ends.get(key) ?? [Infinity, -Infinity];
+        ends.set(key, [Math.min(low, y), Math.max(high, y)]);
+      }
+    }
+    const { x: across, y: up } = chart.svg.dataset;
+    const rows = valuesOf(shown).map(({ series, place: [x, y], words: [, where] }) => (
+      [chart.names[series], chart.isTurned ? where : x, y, ...(ends.get(`${series} ${x}`) ?? ["", ""])]));
+    return csv([["series", across, up, "low", "high"], ...rows]);
+  }
+
   const charts = [...document.querySelectorAll("figure")].filter((figure) => figure.querySelector(".chart svg")).map(chartOf);
   charts.forEach(listen);
   charts.forEach(fit);
+  charts.filter(({ named, published: switched }) => named.size > (isPublished() ? 0 : switched.size)).forEach(draw);
   let waiting = 0;
   addEventListener("resize", () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => charts.forEach(fit), 200);
   });
-  for (const control of [base, axes, published]) control.addEventListener("change", () => charts.forEach(whole));
+  // What is there for its published series alone has no size until it is shown.
+  published?.addEventListener("change", () => {
+    document.documentElement.dataset.published = isPublished() ? "yes" : "";
+    charts.forEach(fit);
+  });
+  for (const control of [base, axes, published]) control?.addEventListener("change", () => charts.forEach(whole));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   document.documentElement.dataset.drawn = "yes";
 })();

@@ -10,9 +10,10 @@ use crate::ruler::{Ruler, Tick};
 use crate::shapes::{Part, Shape};
 use crate::text::escape;
 
-/// Ticks of the finer rungs of a ladder. What a reader sees four to eight times as large has ticks
-/// as dense as the whole; deeper in, the values there are the ticks, as each has its words.
-const FINER: [usize; 3] = [22, 44, 88];
+/// Ticks of the finer rungs of a ladder. What a reader sees up to four times as large has ticks as
+/// dense as the whole; deeper in, the values there are the ticks, as each has its words. Rungs are a
+/// sixth of a page.
+const FINER: [usize; 2] = [22, 44];
 
 /// The rulers of a chart in all states of the controls, each once, as elements of its SVG.
 #[derive(Default)]
@@ -84,7 +85,7 @@ pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
     };
     let role = series.and_then(|at| Some(chart.entries.get(at)?.series.role));
     let is_read = |role: &Role| match part {
-        Part::Points | Part::Hidden => true,
+        Part::Points => true,
         _ => *part == Part::Line && role.is_line(),
     };
     let Axes { x, y, .. } = &chart.axes;

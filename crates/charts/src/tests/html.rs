@@ -3,14 +3,24 @@
 use crate::{Body, Figure, Page, Series, samples};
 
 fn page(figures: &[Figure], runs: &[String]) -> String {
+    page_with(figures, runs, false)
+}
+
+fn page_with(figures: &[Figure], runs: &[String], has_published: bool) -> String {
     Page {
         title: "a <page>",
         generator: "charts 1",
         style: "",
         header: "",
+        behind: "",
+        contents: &[("how", "How")],
         footer: "",
         runs,
         figures,
+        heading: &|figure| format!("{}?", figure.title),
+        first: 1,
+        has_published,
+        only_published: &["history"],
         own: "relative to a ring of two",
         published: "machines of old",
         unlisted: "Not listed.",
@@ -65,7 +75,7 @@ fn the_script_is_told_the_ends_and_ticks_of_all_states() {
     );
     assert_eq!(rungs(whole[1])[3], ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5"]);
     assert_eq!(rungs(finer[1])[0][..3], ["0.0", "0.2", "0.4"]);
-    assert_eq!(rungs(finer[1])[2][36..39], ["1.80", "1.85", "1.90"]);
+    assert_eq!(rungs(finer[1])[1][18..21], ["1.8", "1.9", "2.0"]);
     assert_eq!(rungs(whole[3])[1], ["2 µs", "3 µs"]);
     assert_eq!(rungs(whole[5])[1], ["1.0", "1.5"], "multiples, logarithmic");
 }
@@ -75,7 +85,8 @@ fn the_script_is_told_the_words_of_each_value() {
     let html = page(&[samples::ring()], &["A".into()]);
     let words: Vec<Vec<&str>> =
         attributes(&html, "data-words").iter().map(|words| words.lines().collect()).collect();
-    assert_eq!(words[0][0], "1.9 µs (1.8 µs to 2 µs)\t2");
+    // What is published comes first, behind all else.
+    assert_eq!(words[1][0], "1.9 µs (1.8 µs to 2 µs)\t2");
     assert!(words.iter().any(|series| series[0] == "2.62 µs\t2"), "published: {words:?}");
     let links = page(&[samples::bars()], &["A".into()]);
     assert!(links.contains("3.12 µs (2.81 µs to 3.43 µs)\tunix stream socket\n"), "{links}");
@@ -100,11 +111,68 @@ fn what_is_published_has_axes_without_it_and_what_no_axis_shows_is_counted() {
 }
 
 #[test]
+fn published_series_are_there_when_asked_for_and_not_drawn_before() {
+    let figures = [
+        samples::ring(),
+        Figure { id: "history".into(), title: "Years".into(), ..samples::ring() },
+    ];
+    let path = |html: &str| {
+        let (_, figure) = html.split_once("<figure id=\"ring-cost\"").unwrap();
+        let (_, shape) = figure.split_once("data-part=\"line\" data-series=\"2\"").unwrap();
+        attributes(shape, "d")[0].len()
+    };
+    let html = page(&figures, &["A".into()]);
+    assert_eq!(path(&html), 0, "not drawn");
+    assert!(html.contains("<input type=\"checkbox\" id=\"published\"> machines of old"));
+    assert!(html.contains("<tr class=\"published\"><th scope=\"row\">Sun 4/280"), "{html}");
+    assert!(html.contains("<figure id=\"history\" class=\"published\""));
+    assert!(html.contains("<li class=\"published\"><a href=\"#history\">"));
+    assert!(html.contains("<html lang=\"en\">"));
+    let shown = page_with(&figures, &["A".into()], true);
+    assert!(path(&shown) > 0, "drawn");
+    assert!(shown.contains("<html lang=\"en\" data-published=\"yes\">"));
+    assert!(shown.contains("id=\"published\" checked>"));
+    let without = page(&[samples::bars()], &["A".into()]);
+    assert!(!without.contains("id=\"published\""), "no switch where nothing is published");
+}
+
+#[test]
+fn a_page_has_contents_controls_behind_its_first_charts_and_a_way_past_all_that() {
+    let html = page(&samples::all(), &["A".into()]);
+    let places = [
+        "class=\"skip\" href=\"#charts\"",
+        "<nav ",
+        "id=\"charts\"",
+        "<figure ",
+        "id=\"controls\"",
+    ];
+    let places = places.map(|what| html.find(what).unwrap_or_else(|| panic!("no {what}")));
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(html.contains("<li><a href=\"#how\">How</a></li>"));
+    assert!(
+        html.contains("<h2 id=\"ring-cost-title\">Cost of a switch by the size of the ring?</h2>")
+    );
+}
+
+#[test]
+fn a_distribution_is_a_line_with_its_percentiles_in_the_table() {
+    let html = page(&[samples::distribution()], &["A".into()]);
+    assert!(
+        html.contains("data-part=\"line\" data-series=\"0\" data-words=\"0 %\t900 ns\n"),
+        "{html}"
+    );
+    let rows = "<td>5 µs</td><td>50 %</td>".replace('µ', "u");
+    assert_eq!(html.matches("<th scope=\"row\">").count(), 2, "percentiles only");
+    assert!(html.contains(&rows), "{html}");
+    assert!(html.contains("data-y=\"share of wake-ups up to it (%)\""));
+}
+
+#[test]
 fn an_entry_of_the_legend_switches_its_law_too() {
     let html = page(&[samples::ring()], &["A".into()]);
     assert!(html.contains("data-series=\"0 1\"><svg"), "pipe with its law: {html}");
-    assert!(html.contains("aria-pressed=\"true\" data-series=\"2\""), "published alone");
-    let alone = page(&[samples::histogram()], &["A".into()]);
+    assert!(!html.contains("data-series=\"2\"><svg"), "published ones have a switch of their own");
+    let alone = page(&[samples::bars()], &["A".into()]);
     assert!(!alone.contains("class=\"legend\""), "one series needs none");
 }
 

@@ -115,20 +115,20 @@ pub(crate) fn bars() -> Figure {
     }
 }
 
-/// How late a sleeper is woken.
-pub(crate) fn histogram() -> Figure {
-    let classes =
-        [(1e3, 3.0), (2e3, 120.0), (5e3, 9000.0), (1e4, 700.0), (2e4, 0.0), (5e4, 2.0), (1e5, 0.0)];
+/// How late a sleeper is woken: up to each time, and the median and the 99th percentile.
+pub(crate) fn distribution() -> Figure {
+    let shares = [(900.0, 0.0), (2e3, 10.0), (5e3, 50.0), (7e3, 90.0), (2e4, 99.0), (9e4, 100.0)];
     Figure {
-        id: "wake-ups".into(),
-        title: "How late a sleeper is woken".into(),
-        in_words: String::new(),
-        x: axis("late by", Unit::Nanoseconds, Scale::Log),
-        y: axis("wake-ups", Unit::Count, Scale::Log),
-        body: Body::Series(vec![series("idle", Role::Steps, points(&classes, 0.0))]),
-        marks: vec![Mark { x: 7e3, between: None, label: "99 %".into() }],
-        regions: Vec::new(),
-        base: None,
+        body: Body::Series(vec![
+            series("idle", Role::Distribution, points(&shares, 0.0)),
+            series("idle, percentiles", Role::Quantiles, points(&[shares[2], shares[4]], 0.0)),
+        ]),
+        ..Figure::new(
+            "wake-ups",
+            "How late a sleeper is woken",
+            axis("late by", Unit::Nanoseconds, Scale::Log),
+            axis("share of wake-ups up to it", Unit::Percent, Scale::Linear),
+        )
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn projected() -> Figure {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Figure> {
-    vec![ring(), cost(), projected(), bars(), histogram(), map(), raw()]
+    vec![ring(), cost(), projected(), bars(), distribution(), map(), raw()]
 }
 
 /// Figures that nobody should make, but that a run file may lead to.

@@ -77,7 +77,8 @@ fn number() -> impl Strategy<Value = f64> {
 }
 
 fn axis() -> impl Strategy<Value = Axis> {
-    let units = [Unit::Nanoseconds, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::Names];
+    let units =
+        [Unit::Nanoseconds, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::Percent, Unit::Names];
     (
         any::<String>(),
         proptest::sample::select(units.to_vec()),
@@ -97,7 +98,8 @@ fn series() -> impl Strategy<Value = Series> {
         Role::Law,
         Role::Projected,
         Role::Published,
-        Role::Steps,
+        Role::Distribution,
+        Role::Quantiles,
         Role::Bars,
     ];
     let end = || prop::option::of(number());

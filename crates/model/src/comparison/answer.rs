@@ -114,19 +114,14 @@ pub enum More {
 }
 
 impl More {
-    /// `about 3 more launches of each would settle it`.
+    /// `measure each run about 3 more times`, `measure about 12 more rounds`.
     pub(super) fn in_words(self) -> String {
-        let (count, what) = match self {
-            Self::Launches(count) => (count, "launch"),
-            Self::Rounds(count) => (count, "round"),
-        };
-        let many = match (count, self) {
-            (1, _) => "",
-            (_, Self::Launches(_)) => "es",
-            (_, Self::Rounds(_)) => "s",
-        };
-        let of_each = if matches!(self, Self::Launches(_)) { " of each" } else { "" };
-        format!("about {count} more {what}{many}{of_each} would settle it")
+        match self {
+            Self::Launches(1) => "measure each run once more".to_string(),
+            Self::Launches(count) => format!("measure each run about {count} more times"),
+            Self::Rounds(1) => "measure one more round".to_string(),
+            Self::Rounds(count) => format!("measure about {count} more rounds"),
+        }
     }
 }
 
@@ -284,7 +279,7 @@ impl Answer {
         };
         let more = match more {
             Some(more) => more.in_words(),
-            None => "more measurements would not settle it".to_string(),
+            None => "more measurements would not decide it".to_string(),
         };
         let why = match reason {
             Reason::TooWide => more,
@@ -292,8 +287,8 @@ impl Answer {
             Reason::NoFullSpeed => "full speed not seen on one side".to_string(),
             Reason::NotAlone => "other tasks ran on the CPU of one side".to_string(),
             Reason::NotEnded => "one side was interrupted or is not finished".to_string(),
-            Reason::BaseNotResolved => format!("the base is not resolved from zero, {more}"),
-            Reason::NewNotResolved => format!("the new cost is not resolved from zero, {more}"),
+            Reason::BaseNotResolved => format!("the base is not resolved from zero; {more}"),
+            Reason::NewNotResolved => format!("the new cost is not resolved from zero; {more}"),
             Reason::NoInterval => "published figures have no interval".to_string(),
         };
         format!("inconclusive: {why}")

@@ -105,7 +105,7 @@ fn of_machines(bearing: &[Difference], across: Option<Across>) -> Option<String>
     let how = match (kinds.contains(&"CPU"), kinds.len()) {
         (true, _) => format!("these are different machines ({all} differ)"),
         (false, 0..=1) => return None,
-        _ => format!("{all} differ together, and a ratio does not say which of them did it"),
+        _ => format!("{all} differ, and the ratio does not say which of them caused it"),
     };
     Some(format!("not fair as a test of one change: {how}"))
 }
@@ -114,12 +114,11 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
     let (one, other) = (&base.profile, &new.profile);
     if one != other {
         return Some(format!(
-            "not fair: one was measured by a {one} build, the other by a {other} build of this \
-             program"
+            "not fair: one is of a {one} build, the other of a {other} build of this program"
         ));
     }
-    let why = "measured by different builds of this program: a change of the measured code would \
-         be in the ratio";
+    let why = "different builds of this program: a change of the measured code would be in the \
+        ratio";
     (base.version != new.version || base.commit != new.commit).then(|| why.to_string())
 }
 
@@ -130,8 +129,8 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
     match is_published(base) && is_published(new) {
         true => "published figures have no interval: no answer is possible".to_string(),
         false => format!(
-            "different machines; a published figure has no interval: the ratio's is {whose} \
-             alone, and holds for the figure as printed"
+            "different machines. A published figure has no interval: that of the ratio is \
+                {whose} alone, for the figure as printed"
         ),
     }
 }

@@ -27,7 +27,7 @@ named!(Verdict, "verdict of a gate", Pass => "PASS", Fail => "FAIL", Undecided =
 pub struct Gate {
     /// The verdict.
     pub verdict: Verdict,
-    /// The cases behind it, the worst first, with what would settle those that are undecided.
+    /// The cases behind it, the worst first.
     pub reasons: Vec<String>,
     /// The verdict and what it rests on: `FAIL: 1 of 3 cases is slower by more than 3 %`.
     pub summary: String,
@@ -42,14 +42,17 @@ impl Gate {
     /// `lost` are cases, each with the reason, that the base measured and the new side could not.
     pub(super) fn of(changes: &[Change], lost: &[(&str, &str)], limit: f64) -> Self {
         let (all, beyond) = (changes.len(), percent(limit));
+        let all_measured = lost.is_empty();
         let lost =
             lost.iter().map(|(title, why)| format!("{title} was measured in base only: {why}"));
         let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
         let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
+        let open: Vec<&Change> = open.collect();
+        let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
         let slower: Vec<String> =
             slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
         let open: Vec<String> =
-            lost.chain(open.map(|of| format!("{} {}", of.title, still_open(of)))).collect();
+            lost.chain(open.iter().map(|of| format!("{} {}", of.title, still_open(of)))).collect();
         let (verdict, what, reasons) = match (all, slower.len(), open.len()) {
             (0, ..) => (Verdict::Undecided, "no case is in both".to_string(), open),
             (1, 0, 0) => (Verdict::Pass, format!("not slower by more than {beyond}"), open),
@@ -64,9 +67,11 @@ impl Gate {
         };
         let more = match reasons.len() {
             0 | 1 => String::new(),
-            many => format!(" (and {} more)", many - 1),
+            2 => ", and 1 more case".to_string(),
+            many => format!(", and {} more cases", many - 1),
         };
-        let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}"));
+        let next = next.filter(|_| verdict == Verdict::Undecided).unwrap_or_default();
+        let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}{next}"));
         let summary = format!("{}: {what}", verdict.name());
         let brief = match reasons.is_empty() {
             true => summary.clone(),
@@ -103,15 +108,22 @@ fn how_slow(change: &Change) -> String {
     }
 }
 
+/// What would decide a case whose interval is too wide, as a sentence of its own.
+fn next_step(change: &Change) -> Option<String> {
+    match change.answer {
+        Answer::CannotTell { reason: Reason::TooWide, more } => {
+            more.map(|more| format!("; {}", more.in_words()))
+        }
+        _ => None,
+    }
+}
+
 /// Why it is not shown that a case keeps to the limit.
 fn still_open(change: &Change) -> String {
     let up_to = change.ratio.interval().map(|(_, high)| (high - 1.0) * 100.0);
     let up_to = up_to.map_or(String::new(), |most| format!("by up to {most:.1} %"));
     match change.answer {
-        Answer::CannotTell { reason: Reason::TooWide, more } => {
-            let settles = more.map_or(String::new(), |more| format!(" ({})", more.in_words()));
-            format!("{up_to}{settles}")
-        }
+        Answer::CannotTell { reason: Reason::TooWide, .. } => up_to,
         Answer::CannotTell { reason, .. } => match reason {
             Reason::TooWide | Reason::FewRounds => "has too few rounds for an interval",
             Reason::NoFullSpeed => "was not measured at full speed",

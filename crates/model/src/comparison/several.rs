@@ -209,7 +209,7 @@ impl Several {
             (_, 0, _) => format!("no case is in all of the {count} runs: nothing was compared"),
             (&[run], ..) => {
                 let run = &self.runs[run];
-                format!("{} is the odd one: {}", run.name, far(run))
+                format!("{} is the odd one out: {}", run.name, far(run))
             }
             (&[], _, 0) => {
                 let cases = if self.cases == 1 { "case" } else { "cases" };
@@ -220,12 +220,13 @@ impl Several {
             }
             (&[], ..) => {
                 format!(
-                    "No single run is the odd one: {differ} of {count} differ from another{open}"
+                    "No single run is the odd one out: {differ} of {count} differ from \
+                        another{open}"
                 )
             }
             (several, ..) => {
                 let each: Vec<&str> = several.iter().map(|run| &*self.runs[*run].name).collect();
-                format!("{} are odd ones, each in a case of its own", each.join(", "))
+                format!("{} are odd ones out, each in a case of its own", each.join(", "))
             }
         }
     }

@@ -168,7 +168,7 @@ fn what_differs_between_machines_is_named_and_not_fair() {
     let fields: Vec<&str> = found.bearing.iter().map(|difference| &*difference.field).collect();
     assert_eq!(fields, ["kernel.release", "virtualization.hypervisor_type"]);
     let has = |word: &str| found.warnings.iter().any(|warning| warning.contains(word));
-    assert!(has("kernel, virtualization differ together"), "{:?}", found.warnings);
+    assert!(has("kernel, virtualization differ, and the ratio"), "{:?}", found.warnings);
     assert_eq!(found.program[0].field, "build.profile");
 }
 
@@ -623,7 +623,7 @@ fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
     assert!((far.ratio - 3.0).abs() < 0.1 && far.is_odd, "{far:?}");
     let (low, high) = far.interval.unwrap();
     assert!(low < far.ratio && far.ratio < high, "{far:?}");
-    assert!(found.in_words.contains("other is the odd one: 2"), "{}", found.in_words);
+    assert!(found.in_words.contains("other is the odd one out: 2"), "{}", found.in_words);
     // A third of the others' cost is as odd as three times as much.
     let quick = Several::of(&[other(), same(), other()], terms());
     assert_eq!(quick.odd, [1], "{quick:?}");

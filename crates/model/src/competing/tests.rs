@@ -27,7 +27,7 @@ fn who_had_how_much_of_which_cpu_is_said_the_most_first() {
         Task { processes: 4, ..task("cc1", false, 3, S / 4) },
     ]);
     let line = "also on CPU 1: kdamond.0 (kernel thread) 33 %, stress-ng 12 %; \
-                beside it, on CPU 3: cc1 (4 processes) 2.5 %";
+                its sibling, CPU 3: cc1 (4 processes) 2.5 %";
     assert_eq!(found.line().as_deref(), Some(line));
 }
 
@@ -36,7 +36,7 @@ fn what_had_too_little_is_kept_and_not_told() {
     let below = vec![task("a", false, 1, S / 20 - 1), task("b", false, 3, S / 10 - 1)];
     assert_eq!(ten_seconds(below).line(), None);
     let at = ten_seconds(vec![task("a", false, 1, S / 20), task("b", false, 3, S / 10)]);
-    assert_eq!(at.line().as_deref(), Some("also on CPU 1: a 0.5 %; beside it, on CPU 3: b 1.0 %"));
+    assert_eq!(at.line().as_deref(), Some("also on CPU 1: a 0.5 %; its sibling, CPU 3: b 1.0 %"));
 }
 
 #[test]

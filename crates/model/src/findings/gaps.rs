@@ -26,6 +26,9 @@ pub struct ClassFound {
     pub lost_percent: Option<Estimate>,
     /// Their length in nanoseconds, all rounds together; absent without gaps.
     pub length_ns: Option<Quantity>,
+    /// The same, each of them: for charts, in no record.
+    #[serde(skip)]
+    pub all_lengths_ns: Tally,
     /// How often gaps of which length came.
     pub histogram: Histogram,
     /// Those that come at a period, the clearest first.
@@ -130,6 +133,7 @@ fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
             length_ns: Quantity::of(&lengths),
             histogram: Histogram::of(lengths.values().map(|(ns, times)| (ns as f64, times))),
             combs: combs.iter().filter(|of| of.class == *class).map(|of| of.comb.clone()).collect(),
+            all_lengths_ns: lengths,
         }
     };
     let stolen = |sample: &Sample| {
@@ -311,8 +315,8 @@ impl Comb {
             (_, Class::Interrupt) => "an interrupt that is not the timer tick",
             (_, Class::SwitchedOut) => "another task ran (counted switches); not the timer tick",
             (_, Class::Uncharged) => {
-                "charged to nobody here, as stolen time is, or interrupts where the kernel \
-                 accounts for them apart; not the timer tick"
+                "charged to no task, such as stolen time, or interrupts where the kernel \
+                    accounts for them separately; not the timer tick"
             }
         };
         format!(

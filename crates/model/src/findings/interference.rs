@@ -259,7 +259,7 @@ impl Verdict {
             } else if growth.high < 1.0 && moved_apart(augmented, plain) {
                 format!("the plain setting's grew only {factor} as much as the augmented one's")
             } else {
-                format!("which setting bore the disturbance better is not resolved, {factor}")
+                format!("which setting was disturbed less is not resolved, {factor}")
             });
         }
         format!("{} ({:.0} % intervals)", told.join(". "), 100.0 * CONFIDENCE)
@@ -283,8 +283,8 @@ impl Verdict {
         let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
         match too_often(growth, by_chance) {
             Some(share) => format!(
-                "{name}: growth of its interval not resolved, {factor}: swapping quiet and \
-                 disturbed within rounds does as much in {} of the ways{moved}",
+                "{name}: growth of its interval not resolved, {factor}: {} of the ways to swap \
+                    quiet and disturbed within rounds do as much{moved}",
                 percent(share)
             ),
             None if grew => {
@@ -421,8 +421,8 @@ fn hardly_disturbed(table: &Table, executions: &[Condition]) -> Option<String> {
     let events = executions.first()?.1.noise.events();
     (!told.is_empty()).then(|| {
         format!(
-            "fewer than {FEWEST_EVENTS} {events} fell into all runs together of: {}; longer runs \
-             meet more (--budget, or sizes that are closer together)",
+            "fewer than {FEWEST_EVENTS} {events} in all runs together of: {}; longer runs have \
+                more (--budget, or sizes that are closer together)",
             told.join("; ")
         )
     })
@@ -438,9 +438,9 @@ fn held_back(table: &Table, executions: &[Condition]) -> Option<String> {
     let longest = samples.filter_map(|sample| sample.tally(EXECUTION_NS)?.max()).max()? as f64;
     (longest > limit).then(|| {
         format!(
-            "real-time runs lasted up to {}: the kernel may have held them back, as it gives \
-             real-time work 950 ms of each second (sched_rt_runtime_us); fewer --laps keep them \
-             below {}",
+            "real-time runs lasted up to {}: the kernel may have throttled them, as real-time \
+                work gets 950 ms of each second (sched_rt_runtime_us). Fewer --laps keep them \
+                below {}",
             time(longest),
             time(limit)
         )

@@ -10,7 +10,7 @@ use crate::trial::{Case, Quantity, Tally, Trial};
 use stats::{Histogram, quantile_ranks};
 
 /// Coverage of the tails' intervals.
-const CONFIDENCE: f64 = 0.95;
+pub const CONFIDENCE: f64 = 0.95;
 
 /// A quantile of many values with its interval by ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub struct Found {
     pub load: Load,
     /// Lateness of all wakes in nanoseconds.
     pub late_ns: Quantity,
+    /// The same, each of them: for charts, in no record.
+    #[serde(skip)]
+    pub all_late_ns: Tally,
     /// Its median in a round, over rounds.
     pub median_ns: Option<Estimate>,
     /// That median less the one of the same sleeper with the least timer slack and every idle
@@ -118,6 +121,7 @@ pub(crate) fn find(table: &Table) -> Vec<Found> {
             switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
             busy_percent: sum(COMPANION_NS).and_then(percent),
             steal_percent: stolen.and_then(|ns| percent(ns as f64)),
+            all_late_ns: late,
         })
     };
     table.plan.trials().filter_map(found).collect()

@@ -110,7 +110,7 @@ fn none_serves(candidates: &[Candidate], mut refused: Vec<(usize, String)>) -> S
     let named: Vec<String> =
         named.map(|(number, why)| format!("{} ({why})", candidates[*number].name)).collect();
     format!(
-        "no stored cost profile serves: refused {}{more}: run `switchcost cost` first",
+        "no stored cost profile can be used: {}{more}: run `switchcost cost` first",
         named.join("; ")
     )
 }
@@ -186,7 +186,7 @@ mod tests {
         ];
         assert_eq!(
             chosen(&all).unwrap_err(),
-            "no stored cost profile serves: refused a (it was interrupted); b (of another \
+            "no stored cost profile can be used: a (it was interrupted); b (of another \
              machine: mitigations.srso); c (nothing was measured); 2 more: run `switchcost cost` \
              first"
         );

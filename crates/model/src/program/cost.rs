@@ -199,30 +199,29 @@ pub const LIMITED: &str = "limited to";
 fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<String> {
     if sampled {
         let always = [
-            "between two switches a thread touches the working set that it has over the whole \
-             watch",
-            "its threads take turns on a CPU one after the other, and with other processes that \
-             use a quarter of its time there or more",
-            "it may use a part of its working set most",
-            "a line costs as much to fetch again as in a ring of as many members with such \
-             working sets, within a factor of 1.5 as others use the same caches",
-            "the time that was watched is typical",
+            "between two switches a thread touches its whole working set",
+            "its threads take turns on a CPU, also with other processes that use at least a \
+                quarter of its time there",
+            "it may use some parts of its working set more than others",
+            "fetching a line again costs the same as in a ring of as many members with such \
+                working sets, within a factor of 1.5 for others in the same caches",
+            "the watched time is typical",
         ];
         return always.map(String::from).to_vec();
     }
     let always = [
-        "each switch costs what one of a ring of two costs here, whose members each touch a \
-         working set of this size",
-        "it walks its memory no faster than the ring's members",
+        "each switch costs the same as in a ring of two whose members touch a working set of \
+            this size",
+        "it walks its memory no faster than the members of the ring",
         "a task that runs in between displaces as much cache as the program touches",
         "a cost between two measured arrays lies between theirs",
-        "the time that was watched is typical",
+        "the watched time is typical",
     ];
     let mut all = always.map(String::from).to_vec();
     if mostly_involuntary {
         all.push(
-            "most switches are involuntary: they come at any point of the work, where a \
-             ring switches between two rounds of it"
+            "most switches are involuntary and come at any point of the work; a ring switches \
+                between two rounds of it"
                 .to_string(),
         );
     }
@@ -234,8 +233,8 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
     if share.high > 1.0 {
         let high = two_digits(100.0 * share.high);
         all.push(format!(
-            "the upper end is {LIMITED} 100 %: the cost profile overstates this program's \
-             switches ({high} %)"
+            "the upper end is {LIMITED} 100 % (computed: {high} %), as the \
+             stored costs do not fit this program: only the direct cost is usable"
         ));
     }
     all
@@ -270,11 +269,11 @@ impl ProgramCost {
         match self {
             Self::Inconclusive { missing, .. } => {
                 let direct =
-                    direct.map(|of| format!("; by the direct cost alone {of} of the CPU time"));
+                    direct.map(|of| format!("; the direct cost alone takes {of} of the CPU time"));
                 format!("inconclusive: {}{}", missing.join("; "), direct.unwrap_or_default())
             }
             Self::Estimated { share, cost_ns, switches_per_s, .. } => {
-                let direct = direct.map(|of| format!(", {of} by the direct cost alone"));
+                let direct = direct.map(|of| format!(", {of} for the direct cost alone"));
                 let (share, direct) = (percents(*share), direct.unwrap_or_default());
                 let switches = switches_in_words(*switches_per_s, *cost_ns);
                 format!("switching takes {share} of the CPU time{direct}: {switches}")

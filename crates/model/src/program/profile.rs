@@ -35,7 +35,7 @@ pub struct WorkingSet {
     pub low_bytes: u64,
     /// At most so many.
     pub high_bytes: u64,
-    /// What samples of its accesses say beside; absent where they were not sampled.
+    /// What samples of its memory accesses say beside; absent where they were not sampled.
     #[serde(default)]
     pub sampled: Option<Sampled>,
 }

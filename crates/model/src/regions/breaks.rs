@@ -139,7 +139,7 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
     let off = (squares.sum::<f64>() / n).sqrt();
     let errors = (fit.solution.chi2 / n).sqrt();
     (off > FAR && errors > FAR_ERRORS)
-        .then(|| format!("the points lie {} off even the best course", percent(off)))
+        .then(|| format!("even the best fit misses the points by {}", percent(off)))
 }
 
 /// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
@@ -154,10 +154,10 @@ pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
     let any = |is: &dyn Fn(&Piece) -> bool| pieces.iter().any(is);
     match () {
         () if any(&|piece| piece.lowest_ns() <= 0.0) => {
-            Some("even the best course falls to no cost at all".to_string())
+            Some("even the best fit falls to zero".to_string())
         }
         () if any(&|piece| piece.lowest_ns() < least || piece.highest_ns() > most) => {
-            Some("even the best course leaves the range of what was measured".to_string())
+            Some("even the best fit leaves the measured range".to_string())
         }
         () => None,
     }
@@ -184,8 +184,8 @@ fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), S
             false => {
                 let up_to = percent(bound);
                 return Err(format!(
-                    "no break is resolved, but a jump of up to {up_to} between {place} would not \
-                     be either"
+                    "no break is resolved; a jump of up to {up_to} between {place} would not be \
+                        seen"
                 ));
             }
         }

@@ -134,8 +134,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     if direct > 0.0 && first.cost_at_first_ns > CLOSE_TO_DIRECT * direct {
         let times = two_digits(first.cost_at_first_ns / direct);
         return Some(format!(
-            "at the smallest array the cost is already {times}x the direct cost, so where all \
-             working sets fit was not measured"
+            "the smallest array already costs {times}x the direct cost: arrays that all fit were \
+                not measured"
         ));
     }
     let why = match (first.course, breaks.pieces.get(1)) {
@@ -144,10 +144,10 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
         // A cache begins to overflow before it is full; without one, a rise from the start is no
         // region.
         (Course::Rises, Some(_)) if !cache => {
-            "the cost rises from the smallest array on, so where all working sets fit was not seen"
+            "the cost rises from the smallest array on: arrays that all fit were not seen"
         }
         (_, Some(second)) if second.highest_ns() <= first.cost_at_last_ns => {
-            "the cost falls at the first break, which larger working sets do not explain"
+            "the cost falls at the first break, which larger working sets cannot explain"
         }
         _ => return None,
     };
@@ -252,7 +252,7 @@ impl Regions {
         }
         told.extend(self.refill.map(|refill| refill.in_words()));
         told.extend(self.further_level_from.map(|from| {
-            format!("from {} on costs rise above all that: a further level overflows", bytes(from))
+            format!("from {} on costs rise further: another level overflows", bytes(from))
         }));
         told.join("; ")
     }
@@ -283,7 +283,11 @@ impl Regions {
         if let Some((low, high)) = extent.over_direct_low.zip(extent.over_direct_high) {
             let [low, high] = [low, high].map(two_digits);
             let range = if low == high { low } else { format!("{low} to {high}") };
-            told += &format!(", {range} of c1");
+            let direct = match which {
+                0 => "the cost without a working set (the direct cost)",
+                _ => "the direct cost",
+            };
+            told += &format!(", {range} times {direct}");
         }
         told
     }

@@ -179,9 +179,9 @@ fn the_paper_in_words() {
     assert_eq!(regions, [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge]);
     assert_eq!(
         read.in_words(),
-        "all working sets fit: flat at 4.00 us, 1.1 of c1; combined working sets exceed the \
-         cache from 222 KiB (192 to 256 KiB): rises from 25.6 us to 179 us, 6.7 to 47 of c1; one \
-         working set exceeds the cache from 512 KiB (384 to 768 KiB): flat at 179 us, 47 of c1"
+        "all working sets fit: flat at 4.00 us, 1.1 times the cost without a working set (the direct cost); combined working sets exceed the \
+         cache from 222 KiB (192 to 256 KiB): rises from 25.6 us to 179 us, 6.7 to 47 times the direct cost; one \
+         working set exceeds the cache from 512 KiB (384 to 768 KiB): flat at 179 us, 47 times the direct cost"
     );
     let (low, high) = read.second_over_first().unwrap();
     assert!(low > 4.0 && high > 30.0 && high < 50.0, "{low} to {high}");
@@ -264,23 +264,20 @@ fn missing_and_senseless_points_are_left_out() {
 fn what_the_paper_does_not_explain_is_not_called_a_region() {
     let direct = Direct { cost_ns: 1000.0, low_ns: Some(900.0), high_ns: Some(1100.0) };
     let words = regions(&exact(&doublings(), paper, 100.0), Some(direct)).in_words();
-    assert!(
-        words.starts_with("inconclusive: at the smallest array the cost is already 3.6x"),
-        "{words}"
-    );
+    assert!(words.starts_with("inconclusive: the smallest array already costs 3.6x"), "{words}");
     let falls = exact(&doublings(), |kib| if kib > 100.0 { 1000.0 } else { 4000.0 }, 50.0);
     let words = regions(&falls, None).in_words();
     assert!(words.contains("falls at the first break"), "{words}");
     let jagged = |kib: f64| if (kib.log2() as u32) % 2 == 0 { 1000.0 } else { 9000.0 };
     let words = regions(&exact(&doublings(), jagged, 20.0), None).in_words();
-    assert!(words.contains("off even the best course"), "{words}");
+    assert!(words.contains("even the best fit misses the points by"), "{words}");
 }
 
 #[test]
 fn no_course_falls_below_zero_or_leaves_the_points() {
     let below = exact(&doublings(), |kib| if kib > 200.0 { -20_000.0 } else { -4000.0 }, 100.0);
     let found = breaks(Axis::ARRAY, &below);
-    let why = "inconclusive: even the best course falls to no cost at all";
+    let why = "inconclusive: even the best fit falls to zero";
     assert_eq!((found.in_words().as_str(), found.pieces.len()), (why, 0));
     assert_eq!(regions(&below, None).second_over_first(), None);
     // Few sizes that are known, after which one hardly is: a straight line through the first runs
@@ -374,7 +371,7 @@ fn the_cache_is_found_below_a_level_whose_costs_would_hide_it() {
     assert!(second.low <= 512 * KIB && 256 * KIB <= second.high, "{}", read.in_words());
     let from = read.further_level_from.unwrap();
     assert!(from >= 600 * KIB, "{}", read.in_words());
-    assert!(read.in_words().contains("a further level overflows"), "{}", read.in_words());
+    assert!(read.in_words().contains("another level overflows"), "{}", read.in_words());
 }
 
 /// 16 KiB to 64 MiB in 27 equal ratios.

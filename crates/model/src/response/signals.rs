@@ -189,24 +189,24 @@ impl Signals {
                 format!(", at least a system call ({})", words::time(call.value()))
             });
             all.push(format!(
-                "why more expensive: the formula's switch also pays for the pause that each \
-                 signal ends{call}: a signal to oneself has none, so two signals do not take it off"
+                "possible cause: the formula's switch includes the pause that each signal \
+                    ends{call}. A signal to oneself has no pause, so the formula does not \
+                    subtract it"
             ));
         }
         if less {
             all.push(
-                "why cheaper: two signals to oneself may take off more than the two of the loop \
-                 took, such as the second entry that a signal to oneself makes from the same \
-                 call; nothing here measures it"
+                "possible cause: two signals to oneself may cost more than the two of the loop, \
+                    so the formula subtracts too much. A signal to oneself enters the kernel \
+                    twice from one call; this is not measured here"
                     .to_string(),
             );
         }
         if more || less {
             all.push(
-                "a ring's solo makes every call of a hop, its wait included, but never sleeps in \
-                 it: what remains is sleeping, waking and the switch, and what the calls find \
-                 cold after a switch, which is more the longer they are: making and undoing a \
-                 signal's frame is longer than a pipe's byte"
+                "the ring's figure has all calls of a hop subtracted, but not sleeping and \
+                    waking. It also includes what the calls find cold after a switch: more for a \
+                    signal's frame than for a byte in a pipe"
                     .to_string(),
             );
         }

@@ -57,7 +57,7 @@ pub struct Published {
     pub experiment: Experiment,
     /// What can be compared.
     pub cases: Vec<PublishedCase>,
-    /// What is told beside.
+    /// What is shown next to it.
     pub ranges: Vec<Range>,
     /// What to know when comparing.
     pub notes: Vec<String>,
@@ -143,8 +143,8 @@ const SLOAN: Paper = Paper {
     year: 1992,
     source: "Sloan, Context Switch Time Scalability: Benchmark Results",
     experiment: Experiment::Ring,
-    note: "seconds are printed whole; there was no ring of one, so that a hop is compared, with \
-         all that it costs beside the switch",
+    note: "seconds are printed whole; there was no ring of one, so a hop is compared, with all \
+        its other costs",
 };
 
 const HINES: Paper = Paper {

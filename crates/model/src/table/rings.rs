@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::{Figures, Table};
 use crate::bounds::sum;
 use crate::estimate::Estimate;
-use crate::plan::{MINIMUM_ROUNDS, Plan};
+use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, Level, clean_above, clean_hops, elasticity_of_sum, leader_cpus,
+    CaseClocks, CaseSlices, Clock, FEWEST_CLEAN, Level, clean_above, clean_hops, elasticity_of_sum,
+    leader_cpus,
 };
 use stats::{Elasticity, Pooled, mean, median};
 
@@ -281,6 +282,22 @@ impl<'a> Table<'a> {
         self.sum_of(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
     }
 
+    /// The same of the clean slices of rounds that are too few for a figure at full speed: without
+    /// an interval, so that nobody may quote it. Absent from as many rounds on as give one, where
+    /// others were there, and where so few slices are clean that it would not hold.
+    pub fn above_solo_so_far(&self, case: usize) -> Option<Estimate> {
+        let Some(Solo::Case(solo)) = self.solo(case) else { return None };
+        let clean = |of: usize| {
+            let clean =
+                self.clean_hops(of).filter(|_| !self.is_figure_not_alone(Figure::Hop(of)))?;
+            let count: usize = clean.values().map(Vec::len).sum();
+            (count >= FEWEST_CLEAN as usize).then(|| medians(&clean))
+        };
+        let figures = self.per_switch(case, less(&clean(case)?, &clean(solo)?));
+        let few = Some(figures).filter(|of| of.len() < FEWEST_ROUNDS as usize)?;
+        Estimate::over(&Vec::from_iter(few.into_values()), FEWEST_ROUNDS, self.confidence(), 0)
+    }
+
     /// The cost of a switch of one ring less that of another, each above its solo: what a working
     /// set or registers in use add. By the rounds in which both were measured and switched, or of
     /// all clean slices.
@@ -408,6 +425,7 @@ mod tests {
     use crate::estimate::Speed;
     use crate::placement::Placement;
     use crate::plan::Known;
+    use crate::quote::NotQuotable;
     use crate::ring::{self, Counters};
     use crate::speed::cut;
 
@@ -550,6 +568,29 @@ mod tests {
         let all = table.above_solo_of_all(1, Sample::ns_per_hop);
         assert!(all.values().all(|cost| *cost > 3600.0), "{all:?}");
         assert!(table.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
+    }
+
+    /// Of the clean slices of a few rounds, from the thirtieth of each ring on; never to be quoted.
+    #[test]
+    fn a_figure_so_far_is_of_clean_slices_and_has_no_interval() {
+        let so_far = |rounds: u32, clean: u64| {
+            let all = sliced(rounds, |_, index| index < clean);
+            Table::of(&plan(), &all, []).above_solo_so_far(1)
+        };
+        let found = so_far(3, 10).unwrap();
+        assert!((found.value - 3000.0).abs() < 1e-6, "{found:?}");
+        assert_eq!((found.rounds, found.interval()), (3, None));
+        assert_eq!(found.quote_cost(), Err(NotQuotable::TooFewRounds(3)));
+        assert_eq!(so_far(3, 9), None, "27 slices");
+        assert_eq!(so_far(8, 10), None, "there is a figure with an interval");
+        // Not where others had turns beside it.
+        let mut beside = sliced(3, |_, _| true);
+        for sample in &mut beside {
+            let slices = sample.slices.as_mut().unwrap();
+            slices.cpu_ns = slices.elapsed_ns.clone();
+            slices.elapsed_ns[7] += if sample.case == 0 { 4_000_000 } else { 0 };
+        }
+        assert_eq!(Table::of(&plan(), &beside, []).above_solo_so_far(1), None);
     }
 
     /// Nothing scatters within the launch: what is left is the term for launches, 1.96 x 5 %.

@@ -158,7 +158,7 @@ pub struct Change {
     /// The core's clocks before and behind, in GHz, where they differ: that is taken out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_ghz: Option<[f64; 2]>,
-    /// In words: `4.1 % (3.6 to 4.7) dearer since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
+    /// In words: `4.1 % (3.6 to 4.7) slower since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
     pub in_words: String,
 }
 

@@ -59,9 +59,9 @@ fn lower(what: &str) -> String {
     what.strip_prefix("A ").map_or(what.to_string(), |rest| format!("a {rest}"))
 }
 
-/// `4.1 % (3.6 to 4.7) dearer since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
+/// `4.1 % (3.6 to 4.7) slower since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
 pub(super) fn change(of: &Change, before: &str) -> String {
-    let way = if of.is_dearer() { "dearer" } else { "cheaper" };
+    let way = if of.is_dearer() { "slower" } else { "faster" };
     let share = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
     let by = of.ratio.value.map_or(String::new(), |ratio| format!("{} % ", share(ratio)));
     let ends = of.ratio.interval().map(|(low, high)| {
@@ -76,7 +76,10 @@ fn why(of: &Change) -> String {
     let mut all = machine(&of.machine);
     all.extend(of.program.iter().map(program));
     let clocks = of.clocks_ghz.map(|[before, after]| {
-        format!("the core's clock was {before:.2}, then {after:.2} GHz, which is taken out")
+        format!(
+            "the core's clock was {before:.2}, then {after:.2} GHz, which the figures are \
+            corrected for"
+        )
     });
     let more = all.len().saturating_sub(MOST_NAMED);
     all.truncate(MOST_NAMED);
@@ -160,7 +163,7 @@ pub(super) fn clock(before_ghz: f64, after_ghz: f64, before: &str, after: &str) 
     let percent = 100.0 * (after_ghz / before_ghz - 1.0).abs();
     format!(
         "the core's clock is {percent:.1} % {way} since {}: {before_ghz:.2} -> {after_ghz:.2} \
-         GHz, which is taken out",
+         GHz, which the figures are corrected for",
         since(before, after)
     )
 }

@@ -17,7 +17,7 @@ const HUGE: u64 = 2 << 20;
 /// Those of this machine; unknown below any other root folder.
 pub(super) fn read(root: &Path) -> Reading<Vec<Tlb>> {
     if root != Path::new("/") {
-        return Reading::unknown("no file tells the TLBs of a machine");
+        return Reading::unknown("no file lists the TLBs of a machine");
     }
     here()
 }
@@ -36,14 +36,14 @@ fn of(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
     all.sort_by_key(|tlb| (tlb.page_bytes, tlb.level, std::cmp::Reverse(tlb.entries)));
     all.dedup_by_key(|tlb| (tlb.page_bytes, tlb.level));
     match all.is_empty() {
-        true => Reading::unknown("CPUID leaves 0x18, 0x80000005 and 0x80000006 tell no data TLB"),
+        true => Reading::unknown("CPUID leaves 0x18, 0x80000005 and 0x80000006 list no data TLB"),
         false => Reading::Known(all),
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn here() -> Reading<Vec<Tlb>> {
-    Reading::unknown("only x86-64 tells a program its TLBs")
+    Reading::unknown("only x86-64 lets a program read its TLBs")
 }
 
 /// Leaves 0x80000005 and 0x80000006, which are zero on Intel.

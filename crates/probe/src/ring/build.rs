@@ -1,6 +1,7 @@
 //! Makes the members of a ring, one channel at a time, in time linear in its size. Of a ring of
 //! processes no process ever holds more than three channels, as in Sloan's program.
 
+use std::ffi::CString;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +19,7 @@ use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use crate::placement;
 use crate::sys::{
     self, Array, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
-    exit_now, fork, member_lost, unwatch_members,
+    exit_now, fork, member_lost, set_own_name, unwatch_members,
 };
 
 /// Stack of a member that has one of its own: it calls a few functions deep.
@@ -275,6 +276,7 @@ impl<L: Link> Plan<L> {
                 return fail(errno, STATUS_PLACE);
             }
         }
+        name_member(member, self.case.members);
         let own = match self.alone.then(|| L::channel(&self.place(member))).transpose() {
             Ok(own) => own,
             Err((_, errno)) => return fail(errno, STATUS_LOST),
@@ -292,6 +294,21 @@ impl<L: Link> Plan<L> {
             Err(LinkError::Kernel(errno)) => fail(errno, STATUS_LOST),
         }
     }
+}
+
+/// Most characters of a thread's name (TASK_COMM_LEN).
+const LONGEST_NAME: usize = 15;
+
+/// What members are told apart by in top and ps: `switchcost-2/64`, in large rings without the
+/// size, from the name that the leader has (`switchcost-ring`); under any other they are what they
+/// are called.
+fn name_member(member: u32, members: u32) {
+    let own = rustix::thread::name().unwrap_or_default();
+    let Some(before) = own.to_bytes().strip_suffix(b"ring") else { return };
+    let before = String::from_utf8_lossy(before);
+    let names = [format!("{before}{}/{members}", member + 1), format!("{before}{}", member + 1)];
+    let fits = names.into_iter().find(|name| name.len() <= LONGEST_NAME);
+    fits.and_then(|name| CString::new(name).ok()).iter().for_each(|name| set_own_name(name));
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ const LONGEST_CUT_NS: u64 = 400_000_000;
 /// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or
 /// three moments at which it is not come in 30 ms.
 const SAMPLE_WAIT_FACTOR: u64 = 3;
-/// All triples of a worker together wait so long at most.
+/// All triples of a worker have this maximum total wait.
 const TRIPLES_WAIT_NS: u64 = 15_000_000;
 
 /// Slices of a sample at most: a sample of prescribed laps may last for hours.

@@ -327,9 +327,7 @@ impl Child {
         let _ = File::from(answers).read_to_string(&mut said);
         match said.as_str() {
             READY => Ok(child),
-            "" => {
-                Err("it was tried, and the process that did so ended without an answer".to_string())
-            }
+            "" => Err("the process that tried it ended without an answer".to_string()),
             _ => Err(said),
         }
     }

@@ -204,7 +204,7 @@ fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket), patience: Duration)
         Err(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
-            Err(io::Error::other("it is sent and does not arrive; a firewall on lo?"))
+            Err(io::Error::other("it is sent but does not arrive (a firewall on lo?)"))
         }
         received => received.map(|_| ()),
     }

@@ -47,8 +47,8 @@ impl Ticks {
             let waited_ms = TICK_TIMEOUT_NS / 1_000_000;
             TrialError(format!(
                 "no timer tick was seen on CPU {cpu} within {waited_ms} ms: the kernel does not \
-                 account by ticks there (nohz_full, or precise accounting), so nothing is sampled \
-                 that could go wrong"
+                    account by ticks there (nohz_full, or precise accounting), so there is \
+                    nothing to measure"
             ))
         };
         let mut seen = Vec::with_capacity(TICKS_LOOKED_AT);

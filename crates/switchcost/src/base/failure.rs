@@ -1,4 +1,4 @@
-//! How failures are told: one line on standard error, exit 2 for what was typed, 1 for the rest.
+//! How failures are told: one message on standard error, exit 2 for what was typed, 1 for the rest.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use charts::printable;
 use thiserror::Error;
+
+use super::lines::fitted;
 
 /// Something typed that cannot be done here.
 #[derive(Debug, Error)]
@@ -23,7 +25,7 @@ pub(crate) fn usage(message: impl fmt::Display) -> anyhow::Error {
     Usage(message.to_string()).into()
 }
 
-/// Prints the error with its causes on one line; gives the exit code.
+/// Prints the error with its causes; gives the exit code.
 pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
     if let Some(Interrupted(code)) = error.downcast_ref() {
         return (*code).into();
@@ -49,9 +51,9 @@ pub(crate) fn or_trouble(answered: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// A line on standard error. Nobody there to read it is no reason to fail.
+/// A message on standard error. Nobody there to read it is no reason to fail.
 pub(crate) fn say(line: &str) {
     // In one write: another process may be writing to the same place.
-    let line = printable(&format!("{line}\n"));
+    let line = fitted(&printable(&format!("{line}\n")));
     let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -1,6 +1,7 @@
-//! What all rooms stand on: errors that a person can act on, values as they are typed, what is
-//! secret in a command line.
+//! What all rooms stand on: errors that a person can act on, lines that fit a terminal, values as
+//! they are typed, what is secret in a command line.
 
 pub(crate) mod failure;
+pub(crate) mod lines;
 pub(crate) mod secrets;
 pub(crate) mod values;

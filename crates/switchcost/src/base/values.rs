@@ -92,14 +92,37 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A duration above zero, as `20s`, `1m 30s` or `500ms`.
+/// Longest time that may be asked for: an end of it can be told on every clock.
+pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// A time that only a command's own end ends.
+pub(crate) const WITHOUT_END: &str = "366days";
+
+/// A duration above zero: a plain number of seconds, or `20s`, `1m 30s` or `500ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let accepted = "(accepted: above zero, as 20s, 90s, 2m or 500ms)";
-    match humantime::parse_duration(text) {
+    let accepted = "(accepted: above zero, as 20, 0.5, 90s, 2m or 500ms)";
+    let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    match number.map_or_else(|| humantime::parse_duration(text), Ok) {
         Ok(Duration::ZERO) => Err(format!("no time at all {accepted}")),
+        Ok(duration) if duration > LONGEST => Err(format!("longer than a year {accepted}")),
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error} {accepted}")),
     }
+}
+
+/// Time for a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// The time itself.
+    pub(crate) time: Duration,
+    /// Whether it may take longer where undisturbed time is missing.
+    pub(crate) extends: bool,
+}
+
+/// A budget: a duration, which is kept, or one with a `+` behind it, which may be extended.
+pub(crate) fn budget(text: &str) -> Result<Budget, String> {
+    let (time, extends) = text.strip_suffix('+').map_or((text, false), |time| (time, true));
+    Ok(Budget { time: duration(time)?, extends })
 }
 
 /// Each once, in the order of the first.
@@ -126,6 +149,16 @@ pub(crate) fn whole<T: FromStr + PartialOrd + fmt::Display + Clone>(
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(accepted.clone()),
+    }
+}
+
+/// The id of a process.
+pub(crate) fn pid(text: &str) -> Result<i32, String> {
+    match text.parse() {
+        Ok(pid @ 1..) => Ok(pid),
+        _ => {
+            Err("a process id is a whole number from 1 on (pgrep NAME and ps tell it)".to_string())
+        }
     }
 }
 
@@ -173,7 +206,16 @@ mod tests {
             assert!(share(bad).is_err(), "{bad}");
         }
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        for bad in ["0s", "", "20", "-1s", "soon"] {
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+        // As sleep(1) takes them.
+        assert_eq!(duration("20"), Ok(Duration::from_secs(20)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration(WITHOUT_END), Ok(LONGEST));
+        for (text, extends) in [("20s", false), ("20+", true), ("20s+", true)] {
+            assert_eq!(budget(text), Ok(Budget { time: Duration::from_secs(20), extends }));
+        }
+        assert!(budget("+").is_err() && budget("20s++").is_err());
+        for bad in ["0s", "0", "", "-20", "-1s", "nan", "inf", "1e99", "soon", "9999years"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
         assert_eq!(bytes("64K"), Ok(65536));

@@ -178,8 +178,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
-            "{} is one half of a session that measured two settings: it cannot go on alone \
-             (compare --ab measures both anew)",
+            "{} is one half of a session of two settings, which cannot be resumed alone (compare \
+                --ab measures both again)",
             run.header.run
         )));
     }
@@ -210,8 +210,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
 /// What a resumed run may have beyond its own plan.
 #[derive(Debug, Args)]
 pub(crate) struct More {
-    /// More time than the run's own budget has left
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// More time than the run's own budget has left; a number is seconds
+    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
     /// Another precision than the run's own
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -252,12 +252,13 @@ impl More {
         let stopping = Stopping {
             precision: self.precision.unwrap_or(own.precision),
             budget_ns: budget_ns.unwrap_or(own.budget_ns),
+            fixed_budget: own.fixed_budget || self.budget.is_some(),
             rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
             ..own
         };
         if spent_ns >= stopping.budget_ns {
             return Err(usage(format!(
-                "the run's budget of {} is spent: give it more with --budget",
+                "the run's budget of {} is spent: --budget gives it more",
                 humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
             )));
         }
@@ -282,9 +283,9 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     let mut notices = Vec::new();
     if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
-            "what is measured may use every CPU that this program may, which wakes up there to \
-             take each sample; for a CPU of its own measure on fewer (--placement, --cpu) or \
-             allow it one more (taskset, cpuset)"
+            "the measured tasks may use every CPU of this program, which therefore wakes up on a \
+                measured CPU for each sample. To keep one apart, measure on fewer (--placement, \
+                --cpu) or allow one more (taskset, cpuset)"
                 .to_string(),
         );
     }

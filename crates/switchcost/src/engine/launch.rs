@@ -103,8 +103,8 @@ impl Workers {
             }
             None => Err(refused(format!("it did not start the worker ({status})"))),
             Some(standing) if Some(standing.pid) != started => Err(refused(
-                "it starts the worker as a child of its own instead of becoming it (exec): the \
-                 worker would outlive this program"
+                "it starts the worker as a child instead of becoming it (exec): the worker would \
+                    outlive this program"
                     .to_string(),
             )),
             Some(standing) => Ok(standing),
@@ -196,7 +196,7 @@ impl Workers {
                 sent.map_err(|error| case("cannot send the worker its case", &error))
             }
             None if output.is_overdue => Err(LaunchError::once(format!(
-                "the worker did not end within {} s and was ended from outside",
+                "the worker did not end within {} s and was killed",
                 patience.as_secs()
             ))),
             None => Err(LaunchError::once(end_in_words(status))),
@@ -206,15 +206,15 @@ impl Workers {
 
 fn end_in_words(status: ExitStatus) -> String {
     match status.signal() {
-        Some(SIGALRM) => "the worker did not end within its deadline and was ended".to_string(),
+        Some(SIGALRM) => "the worker did not end within its deadline and was killed".to_string(),
         Some(SIGKILL) => {
             "the worker was killed by signal 9; unless somebody did that, the kernel ran out \
              of memory (see dmesg): ask for less (--members, --work, --trials)"
                 .to_string()
         }
         Some(SIGXCPU) => {
-            "the worker ran under a real-time policy without ever waiting and was ended \
-             (RLIMIT_RTTIME)"
+            "the worker ran under a real-time policy without ever waiting and was killed \
+                (RLIMIT_RTTIME)"
                 .to_string()
         }
         Some(signal) => format!("the worker was killed by signal {signal}"),

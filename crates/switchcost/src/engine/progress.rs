@@ -8,27 +8,37 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::case::Case;
 use model::estimate::Estimate;
 use model::plan::Plan;
-use model::quote::brief_cost;
+use model::quote::{NotQuotable, brief_cost};
 use model::words::{time, two_digits};
 
 use crate::base::failure;
+use crate::base::lines::fitted;
 use crate::engine::schedule::State;
 
 /// Shows how far a run is, or several, one after the other.
 pub(crate) struct Progress {
     bar: ProgressBar,
     budget: Duration,
-    /// What was spent on the bar before, and what this run is called, if it is one of several.
-    of_whole: Option<(Duration, String)>,
+    /// If it is one of several runs: which.
+    of_whole: Option<Part>,
     precision: f64,
     titles: Vec<String>,
+}
+
+/// A run that is one of several on a bar.
+struct Part {
+    /// What was spent on the bar before.
+    before: Duration,
+    name: String,
+    /// What all of them are about, as far as it is known by now; absent where this run tells it.
+    headline: Option<String>,
 }
 
 impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
     pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        Self { of_whole: None, ..Self::whole(budget, quiet).part(plan, Duration::ZERO) }
+        Self { of_whole: None, ..Self::whole(budget, quiet).part(plan, Duration::ZERO, None) }
     }
 
     /// A bar over all of `budget`, for several runs.
@@ -37,12 +47,13 @@ impl Progress {
         Self { bar, budget, of_whole: None, precision: 0.0, titles: Vec::new() }
     }
 
-    /// The part of it that `plan` has, which begins where `before` is spent.
-    pub(crate) fn part(&self, plan: &Plan, before: Duration) -> Self {
+    /// The part of it that `plan` has, which begins where `before` is spent. The first tells what a
+    /// switch costs; the others say on what that came to.
+    pub(crate) fn part(&self, plan: &Plan, before: Duration, headline: Option<String>) -> Self {
         Self {
             bar: self.bar.clone(),
             budget: self.budget,
-            of_whole: Some((before, format!("{}: ", plan.experiment))),
+            of_whole: Some(Part { before, name: plan.experiment.to_string(), headline }),
             precision: plan.stopping.precision,
             titles: plan.cases.iter().map(Case::title).collect(),
         }
@@ -51,15 +62,18 @@ impl Progress {
     /// Draws the state before a case.
     pub(crate) fn show(&self, state: &State) {
         let title = self.titles.get(state.case).map_or("", String::as_str);
-        let (before, name) =
-            self.of_whole.as_ref().map_or((Duration::ZERO, ""), |of| (of.0, &of.1));
-        let spent = before + state.spent;
-        let message = format!(
-            "{name}{}, {} s left, round {}, {title}",
-            so_far(state.figure.as_ref(), state.precision, self.precision),
-            self.budget.saturating_sub(spent).as_secs(),
-            state.round + 1,
-        );
+        let of = self.of_whole.as_ref();
+        let spent = of.map_or(Duration::ZERO, |of| of.before) + state.spent;
+        let (round, left) = (state.round + 1, self.budget.saturating_sub(spent).as_secs());
+        let so_far = so_far(state.figure.as_ref(), state.precision, self.precision);
+        let message = match of {
+            None => format!("{so_far}, {left} s left, round {round}, {title}"),
+            Some(of) => {
+                let found = of.headline.clone().or_else(|| switch_so_far(state.figure.as_ref()?));
+                let found = found.map_or(String::new(), |found| format!("{found}; "));
+                format!("{found}{left} s left, {} round {round}", of.name)
+            }
+        };
         self.bar.set_message(printable(&message));
         self.bar.set_position(millis(spent));
     }
@@ -80,7 +94,7 @@ impl Progress {
     pub(crate) fn say(&self, line: &str) {
         match self.bar.is_hidden() {
             true => failure::say(line),
-            false => self.bar.println(printable(line)),
+            false => self.bar.println(fitted(&printable(line))),
         }
     }
 
@@ -99,7 +113,8 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
         false => ProgressDrawTarget::stderr(),
     };
     let bar = ProgressBar::with_draw_target(Some(steps), target);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+    // What does not fit is cut: a line that a terminal breaks would be left behind.
+    if let Ok(style) = ProgressStyle::with_template("{bar:10} {wide_msg}") {
         bar.set_style(style);
     }
     bar
@@ -113,7 +128,7 @@ fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String 
     let own = figure.and_then(Estimate::relative_half_width);
     let told = figure.map(|of| match (of.quote_cost(), own) {
         (Ok(of), Some(own)) => format!("{} +-{}", time(of.value()), percent(own)),
-        _ => brief_cost(of),
+        _ => about(of).unwrap_or_else(|| brief_cost(of)),
     });
     let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
     let widest = widest.filter(is_wider).map(|widest| format!("widest +-{}", percent(widest)));
@@ -122,13 +137,29 @@ fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String 
     if parts.is_empty() { "no figure yet".to_string() } else { parts.join(", ") }
 }
 
+/// `about 640 ns so far`: a figure that lacks nothing but rounds for an interval.
+fn about(figure: &Estimate) -> Option<String> {
+    let lacks_rounds = matches!(figure.quote_cost(), Err(NotQuotable::TooFewRounds(_)));
+    (lacks_rounds && figure.value > 0.0).then(|| format!("about {} so far", time(figure.value)))
+}
+
+/// `a switch costs 640 ns`, or about so much so far; nothing where what was measured does not hold.
+pub(crate) fn switch_so_far(figure: &Estimate) -> Option<String> {
+    let known = figure.quote_cost().ok().map(|cost| time(cost.value()));
+    Some(format!("a switch costs {}", known.or_else(|| about(figure))?))
+}
+
 /// Shows how far the runs of commands are.
 pub(crate) struct RunsProgress(ProgressBar);
 
 impl RunsProgress {
-    /// A bar over so many runs; hidden when standard error is no terminal.
-    pub(crate) fn new(runs: u64, quiet: bool) -> Self {
-        Self(bar(runs, quiet))
+    /// A bar over so many runs, where that is known; hidden when standard error is no terminal.
+    pub(crate) fn new(runs: Option<u64>, quiet: bool) -> Self {
+        let bar = bar(runs.unwrap_or_default(), quiet);
+        if runs.is_none() {
+            bar.unset_length();
+        }
+        Self(bar)
     }
 
     /// Whether nobody sees it.
@@ -141,8 +172,8 @@ impl RunsProgress {
     pub(crate) fn show(&self, runs: u64, (ns, half_width): (f64, Option<f64>), name: &str) {
         let half = half_width.map(|half| format!(" +-{} %", two_digits(100.0 * half)));
         let (time, half) = (time(ns), half.unwrap_or_default());
-        let all = self.0.length().unwrap_or(runs);
-        self.0.set_message(printable(&format!("{time}{half}, run {runs} of {all}, {name}")));
+        let all = self.0.length().map_or(String::new(), |all| format!(" of {all}"));
+        self.0.set_message(printable(&format!("{time}{half}, run {runs}{all}, {name}")));
         self.0.set_position(runs);
     }
 
@@ -158,22 +189,32 @@ fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use model::estimate::Speed;
+
     use super::*;
 
     #[test]
     fn the_figure_so_far_stands_beside_what_is_asked() {
         let few = Estimate::over(&[2100.0], 5, 0.95, 1).unwrap();
         let full = Estimate { low: Some(2016.0), high: Some(2184.0), ..few };
+        let contended = Estimate { speed: Speed::Contended, ..few };
         for (figure, widest, asked, words) in [
             (None, None, 0.01, "asked 1 %"),
             (None, None, 0.0, "no figure yet"),
             (None, Some(0.05), 0.025, "widest +-5 %, asked 2.5 %"),
-            (Some(&few), None, 0.01, "1 round only, asked 1 %"),
+            (Some(&few), None, 0.01, "about 2.10 us so far, asked 1 %"),
+            (Some(&contended), None, 0.01, "full speed not seen, asked 1 %"),
             (Some(&full), Some(0.04), 0.01, "2.10 us +-4 %, asked 1 %"),
             (Some(&full), Some(0.123), 0.01, "2.10 us +-4 %, widest +-12 %, asked 1 %"),
             (Some(&full), None, 0.0, "2.10 us +-4 %"),
         ] {
             assert_eq!(so_far(figure, widest, asked), words);
         }
+        // What does not hold is no headline; what lacks rounds only is about so much.
+        let told = [&few, &full, &contended].map(switch_so_far);
+        let words = ["a switch costs about 2.10 us so far", "a switch costs 2.10 us"];
+        assert_eq!(told, [Some(words[0].to_string()), Some(words[1].to_string()), None]);
+        let below = Estimate { value: -5.0, ..few };
+        assert_eq!(switch_so_far(&below), None);
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Course<'a> {
     /// The widest relative half-width; absent as long as something has no interval.
     pub(crate) precision: Box<Precision<'a>>,
     /// What the run says so far, for whoever waits for it. Asked for at the same times, and after
-    /// the first round.
+    /// each of the first rounds.
     pub(crate) figure: Box<Figure<'a>>,
     /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
     pub(crate) lacking: Box<Lacking<'a>>,
@@ -119,6 +119,9 @@ const MOST_BUDGETS: u32 = 3;
 /// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
 const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
 
+/// Members from which on a ring's time goes with its size.
+const LARGE: u32 = 256;
+
 /// Failures in a row, without running out of anything, after which a case is given up.
 const MOST_FAILURES: u32 = 3;
 
@@ -176,7 +179,8 @@ impl Schedule<'_> {
                 Ok(()) => {}
             }
             round += 1;
-            if round == 1 || is_look(round) {
+            // Nobody waits for a first figure longer than it takes.
+            if round < FEWEST_ROUNDS || is_look(round) {
                 self.figure = (self.course.figure)(&self.samples);
             }
             if is_look(round) && self.is_precise() {
@@ -236,7 +240,9 @@ impl Schedule<'_> {
             return Err(StopReason::BudgetSpent);
         }
         // A large ring that no longer fits leaves the rest of the time to the small ones.
-        if round > 0 && spent + self.cases[case].took > self.limit {
+        let is_first = self.cases[case].took.is_zero();
+        let expected = if is_first { self.expected(case) } else { self.cases[case].took };
+        if (round > 0 || !expected.is_zero()) && spent + expected > self.limit {
             return Ok(false);
         }
         let Self { precision, figure, .. } = *self;
@@ -255,6 +261,23 @@ impl Schedule<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// What a large ring will take that was not measured yet, of a budget that is kept: in ratio to
+    /// the largest that was. Nothing where that is not known, and of all other cases.
+    fn expected(&self, case: usize) -> Duration {
+        let members = |case: usize| self.plan.ring(case).map_or(0, |ring| ring.members);
+        let own = members(case);
+        if own < LARGE || !self.plan.stopping.fixed_budget {
+            return Duration::ZERO;
+        }
+        // From a ring of a few nothing follows: most of its time is the laps'.
+        let measured = self.cases.iter().enumerate();
+        let measured =
+            measured.filter(|(other, of)| !of.took.is_zero() && members(*other) >= LARGE);
+        let largest = measured.max_by_key(|(other, _)| members(*other));
+        let ratio = |other: usize| f64::from(own) / f64::from(members(other));
+        largest.map_or(Duration::ZERO, |(other, of)| of.took.mul_f64(ratio(other)))
     }
 
     /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
@@ -485,6 +508,26 @@ mod tests {
         assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
     }
 
+    /// Of a budget that is kept, and is spent: one is measured, which says what the others take.
+    #[test]
+    fn large_rings_that_do_not_fit_a_kept_budget_are_not_begun() {
+        let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
+        let large = |is_kept: bool| {
+            let mut plan = plan(LONG, Some(1));
+            plan.cases.extend([300, 600, 1200].map(|members| case(members).into()));
+            plan.stopping.fixed_budget = is_kept;
+            let mut fake = Fake::default();
+            let spent = (Vec::new(), Duration::from_nanos(LONG));
+            run_from(&plan, Course::of(&plan), spent, &mut fake);
+            let members = |case: &usize| plan.ring(*case).map_or(0, |of| of.members);
+            let all: Vec<u32> = fake.asked.iter().map(|(_, case)| members(case)).collect();
+            let [small, large] = [true, false]
+                .map(|is| all.iter().filter(|members| (**members < LARGE) == is).count());
+            (small, large)
+        };
+        assert_eq!([large(true), large(false)], [(6, 1), (6, 3)]);
+    }
+
     #[test]
     fn a_figure_is_there_after_the_first_round_and_has_its_interval_at_the_first_look() {
         let plan = plan(LONG, Some(9));
@@ -508,7 +551,7 @@ mod tests {
         // 3,000 ns less 1,000, and the wobble.
         let first = at(1).unwrap();
         assert!((1800.0..2200.0).contains(&first.value) && first.interval().is_none(), "{first:?}");
-        assert_eq!(at(7), Some(first), "no look in between");
+        assert_ne!(at(7), Some(first), "after each round up to the first look");
         assert!(at(8).unwrap().interval().is_some());
     }
 

@@ -168,15 +168,15 @@ pub(crate) fn chosen_cpu(cpu: u32, machine: &Machine) -> String {
     let counts: Vec<String> =
         counts.iter().map(|of| format!("CPU {}: {}", of.cpu, of.devices)).collect();
     format!(
-        "setting: members on CPU {cpu}, by the interrupts of devices since the start of the \
-         machine ({})",
+        "setting: members on CPU {cpu}, chosen by its interrupts from devices since the start of \
+            the machine ({})",
         counts.join(", ")
     )
 }
 
 /// A real-time policy that was had.
 pub(crate) fn granted(policy: Policy, priority: u32) -> String {
-    format!("granted: policy {policy} at priority {priority}")
+    format!("policy {policy} at priority {priority} was granted")
 }
 
 /// Why a thread cannot have the policy fifo.
@@ -187,7 +187,7 @@ pub(crate) fn no_fifo(errno: Errno) -> String {
 /// A real-time policy that was refused.
 pub(crate) fn not_granted(policy: Policy, errno: Errno) -> String {
     format!(
-        "not granted: policy {policy} ({errno}; {}); SCHED_OTHER instead",
+        "policy {policy} was refused ({errno}; {}); SCHED_OTHER instead",
         policy::needs(policy, errno)
     )
 }

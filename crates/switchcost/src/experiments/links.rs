@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, each_once};
-use crate::present::output::{print, put_json};
+use crate::present::output::{print_text, put_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinksArgs {
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
     };
     if args.json != Some(Destination::Stdout) {
         let text: String = links.iter().map(lines).collect();
-        print(text.as_bytes()).context("cannot print the links")?;
+        print_text(&text).context("cannot print the links")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,9 @@ use model::words;
 
 use crate::base::values::each_once;
 use crate::present::figures::bars;
+use crate::present::table::Table;
 use crate::present::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
+use crate::present::tiles::Tile;
 
 /// What it is about: of one case in words, `call`, and the identifier and title of its chart.
 pub(super) struct About {
@@ -44,7 +46,19 @@ pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
     cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()
 }
 
-/// What the cheapest case costs, and the dearest, as far as they are resolved from the others.
+/// What stands for the run: the readings of these clocks, then all else.
+pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
+    let all = costs(record);
+    let tile = |(name, of): &(String, Estimate)| Tile::cost(&**name, Some(*of));
+    let read = |name: &&str| {
+        let (_, of) = all.iter().find(|(known, _)| known == name)?;
+        Tile::cost(format!("reading {name}"), Some(*of))
+    };
+    let others = all.iter().filter(|(name, _)| !clocks.contains(&&**name));
+    clocks.iter().filter_map(read).chain(others.filter_map(tile)).collect()
+}
+
+/// What the cheapest case costs, and the slowest, as far as they are resolved from the others.
 pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
     let all = costs(record);
     let quoted = |(name, ns): &(String, Estimate)| Some((name.clone(), ns.quote_cost().ok()?));
@@ -58,32 +72,32 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
         ([], Some((name, ns))) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
         ([(name, ns)], _) => format!("A {noun} of {name} takes {}.", ns.time()),
         ([(name, ns), rest @ ..], _) if rest.iter().all(|(_, of)| !of.differs_from(ns)) => {
-            format!("No {noun} is resolved to be dearer than {name}, which takes {}.", ns.time())
+            format!("No {noun} is shown to take longer than {name}, which takes {}.", ns.time())
         }
-        ([(name, ns), .., (dearest, most)], _) => format!(
-            "The cheapest {noun} is {name} with {}{}, the dearest {dearest} with {}{}.",
+        ([(name, ns), .., (slowest, most)], _) => format!(
+            "The fastest {noun} is {name} with {}{}, the slowest {slowest} with {}{}.",
             ns.time(),
             alike(&known, name, ns),
             words::time(most.value()),
-            alike(&known, dearest, most)
+            alike(&known, slowest, most)
         ),
     }
 }
 
-/// The other cases that this one is not resolved from, in brackets.
+/// The other cases that this one is not resolved from, behind a comma.
 fn alike(known: &[(String, Quoted)], name: &str, ns: &Quoted) -> String {
     let others = known.iter().filter(|(other, of)| other != name && !of.differs_from(ns));
     let names: Vec<&str> = others.map(|(other, _)| &**other).collect();
     if names.is_empty() {
         String::new()
     } else {
-        format!(" (not resolved from {})", names.join(", "))
+        format!(", not resolved from {}", names.join(" or "))
     }
 }
 
 /// A row a case, with what each of its measures says; the first of all has its interval, and its
 /// cycles where they are asked for.
-pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> comfy_table::Table {
+pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> Table {
     let measured = || record.cases.iter().filter(|of| !of.measures.is_empty());
     let all = each_once(measured().flat_map(|of| of.case.trial.measures()).map(|of| of.header));
     let mut columns = vec![noun];

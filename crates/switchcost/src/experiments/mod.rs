@@ -17,22 +17,24 @@ use std::path::Path;
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
-use model::experiment::Takes;
+use model::experiment::{Experiment, Takes};
 use model::findings::Findings;
 use model::run::Run;
 use model::subject::Subject;
 use model::summary::CaseSummary;
-use model::{record, words};
+use model::{record, summary_line, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::say;
+use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::figures::rounds;
 use crate::present::output::{
     self, ExportFormat, Output, csv, exports, print, put, put_by, put_json, summary, to_json,
 };
 use crate::present::terminal::{self, Common, Text, View};
+use crate::present::tiles::Tile;
 
 /// What `--json` writes of a run, and what `runs export` does.
 #[derive(Serialize, JsonSchema)]
@@ -86,7 +88,14 @@ impl Record {
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
-        let text = match self {
+        lines::with_tables(view.wide, || {
+            terminal::report(run, self.parts(view), &self.common(), path, view)
+        })
+    }
+
+    /// What its experiment says of it.
+    fn parts(&self, view: View) -> Text {
+        match self {
             Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::table::text(of, found, view),
                 None => ring::table::text(of, view),
@@ -102,8 +111,7 @@ impl Record {
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
                 Text { heading: cpu.unwrap_or_default(), ..text }
             }
-        };
-        terminal::report(run, text, &self.common(), path, view)
+        }
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn
@@ -129,6 +137,35 @@ impl Record {
         seen.extend(rounds::of_trials(run));
         all.extend(rounds::figure(seen, index));
         all
+    }
+
+    /// What a report begins with, as the terminal does.
+    pub(crate) fn headline(&self) -> String {
+        match self {
+            Self::Rings(of) => match &of.found.cost {
+                Some(found) => cost::answer::headline(of, found),
+                None => ring::answer::headline(of),
+            },
+            Self::Response(of) => crate::experiments::response::answer::headline(of),
+            Self::Trials(of) => match &of.found.findings {
+                Some(Findings::Interference(found)) => {
+                    interference::table::text(of, found, View::default()).headline
+                }
+                _ => clock::text(of, View::default()).headline,
+            },
+        }
+    }
+
+    /// Figures that stand for it, what matters most first.
+    pub(crate) fn tiles(&self) -> Vec<Tile> {
+        match self {
+            Self::Rings(of) => match &of.found.cost {
+                Some(found) => cost::figures::tiles(of, found),
+                None => ring::figures::tiles(of),
+            },
+            Self::Response(of) => crate::experiments::response::figures::tiles(of),
+            Self::Trials(of) => measures::tiles(of, &clock::FIRST),
+        }
     }
 
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error
@@ -192,6 +229,20 @@ impl Record {
             false => drawn,
         }
     }
+}
+
+/// What runs of several experiments say together, each with its name and what is said of it if it
+/// did not end.
+pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> String {
+    let rings = |experiment: Experiment| {
+        all.iter().find_map(|(name, record, _)| match record {
+            Record::Rings(record) if *name == experiment.name() => Some(&**record),
+            _ => None,
+        })
+    };
+    let noise: Vec<_> = all.iter().map(|(name, of, _)| (*name, of.common().noise)).collect();
+    let words = summary_line::in_words(rings(Experiment::Ring), rings(Experiment::Cost), &noise);
+    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), &words)
 }
 
 /// Writes a run in a machine-readable format. The record is computed only for the one that is the

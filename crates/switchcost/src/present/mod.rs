@@ -1,6 +1,8 @@
 //! How anything is shown: output streams and files, terminal tables, words for an estimate, charts
-//! of rounds.
+//! of rounds, tiles of a report.
 
 pub(crate) mod figures;
 pub(crate) mod output;
+pub(crate) mod table;
 pub(crate) mod terminal;
+pub(crate) mod tiles;

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use charts::{Figure, Look};
 use clap::Args;
-use comfy_table::TableComponent::{HeaderLines, MiddleHeaderIntersections};
-use comfy_table::{CellAlignment, Row, Table, presets};
 use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
@@ -16,7 +14,10 @@ use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::words;
 pub(crate) use model::words::list as cpu_list;
-use textwrap::WordSplitter;
+
+use super::table::Table;
+use crate::base::lines;
+pub(crate) use crate::base::lines::{WIDTH, wrapped};
 
 /// `AMD EPYC, Linux 6.1`.
 pub(crate) fn machine_words(machine: &Machine) -> String {
@@ -38,18 +39,10 @@ pub(crate) fn place(path: Option<&Path>) -> String {
 
 /// Rows below their columns, all to the right.
 pub(crate) fn table(
-    columns: impl Into<Row>,
-    rows: impl IntoIterator<Item = impl Into<Row>>,
+    heads: impl IntoIterator<Item = impl ToString>,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = impl ToString>>,
 ) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_style(HeaderLines, '-').set_style(MiddleHeaderIntersections, '-');
-    table.set_header(columns).add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding((0, 1));
-    }
-    table
+    Table::of(heads, rows)
 }
 
 /// Three significant digits or all before the point; a dash for what is not known.
@@ -104,15 +97,21 @@ pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
     told_words(cost(estimate))
 }
 
+/// Before a command that would tell what is not known.
+pub(crate) const TO_FIND_OUT: &str = "to find out: ";
+
 /// How the note begins that a budget is too short, which is printed by default.
-pub(crate) const TOO_SHORT: &str = "budget:";
+pub(crate) const TOO_SHORT: &str = "Measured";
+
+/// The same in runs of before.
+const TOO_SHORT_BEFORE: &str = "budget:";
 
 /// Heading of what `at_clock` gives, behind what the cycles are of.
 pub(crate) const GHZ: &str = "GHz";
 
 /// What `at_clock` gives.
-pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's own \
-     clock, and that clock; -: not known, or not to be quoted\n";
+pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's clock, \
+    and that clock; -: unknown, or not reliable\n";
 
 /// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
 pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {
@@ -164,12 +163,12 @@ pub(crate) struct View {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Print cycles and the core's clock, too; of `ring` also Sloan's columns: seconds for a
-    /// million laps, and the share of clean slices
+    /// Print all columns of tables, however wide, with cycles and the core's clock; of `ring` also
+    /// Sloan's: seconds for a million laps, and the share of clean slices
     #[arg(long)]
     pub(crate) wide: bool,
 
-    /// Print the figures of the machines of 1984 to 2007 beside this one's
+    /// Print the figures of the machines of 1984 to 2007 next to this one's
     #[arg(long)]
     pub(crate) history: bool,
 }
@@ -186,16 +185,13 @@ pub(crate) struct Text {
     pub(crate) headline: String,
     /// What follows the machine in the heading.
     pub(crate) heading: String,
-    /// The table that the answer rests on, at most 80 columns wide, ending with a newline.
+    /// The table that the answer rests on, ending with a newline.
     pub(crate) table: String,
     /// Further tables and legends, ending with a newline, for --verbose.
     pub(crate) details: String,
     /// Lines of its own, what matters most first.
     pub(crate) findings: Vec<String>,
 }
-
-/// Columns of a terminal that everybody has: no line that is printed by default is longer.
-pub(crate) const WIDTH: usize = 80;
 
 /// Lines below a table that are printed by default.
 pub(crate) const MOST_LINES: usize = 3;
@@ -219,7 +215,7 @@ pub(crate) fn report(
     view: View,
 ) -> String {
     let Text { headline, heading: setting, table, details, findings } = text;
-    let mut parts = vec![wrapped(&sentence(run.unfinished(), &headline))];
+    let mut parts = vec![sentence(run.unfinished(), &headline)];
     if view.verbose {
         parts.push(format!("{}{setting}", heading(&run.header)));
     }
@@ -236,14 +232,17 @@ pub(crate) fn report(
         let who = run.company.as_ref().and_then(CompetingTasks::brief_line);
         let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
         machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
-        lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());
+        lines.extend(run.header.notices.iter().filter(is_too_short).cloned());
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(findings);
         lines.truncate(MOST_LINES);
-        lines = lines.iter().map(|line| wrapped(line)).collect();
     }
     parts.push(lines.join("\n"));
     page(&parts)
+}
+
+fn is_too_short(note: &&String) -> bool {
+    [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin))
 }
 
 /// Parts of a report with an empty line between them, ending with a newline. Empty ones are left
@@ -259,17 +258,6 @@ pub(crate) fn page(parts: &[String]) -> String {
 fn trimmed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim_matches('\n').to_string()
-}
-
-/// A line broken at 80 columns, at blanks only; what follows is indented.
-pub(crate) fn wrapped(line: &str) -> String {
-    wrapped_with("", line, "  ")
-}
-
-/// The same with a label before it and an indent of one's own.
-pub(crate) fn wrapped_with(label: &str, line: &str, indent: &str) -> String {
-    let options = textwrap::Options::new(WIDTH).word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(line, options.initial_indent(label).subsequent_indent(indent))
 }
 
 /// Cases that could not be measured, always or in some rounds.
@@ -305,8 +293,8 @@ fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
     lines.extend(common.ns_per_tick.map(|ns| {
         let mhz = 1000.0 / ns;
         format!(
-            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the \
-             core's clock"
+            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), independent of \
+                the core's clock"
         )
     }));
     lines.push(format!("machine: {}", common.noise.in_words()));
@@ -359,14 +347,14 @@ fn speed_words(speed: &CpuSpeed) -> String {
 fn stop_words(run: &Run, common: &Common) -> String {
     let stopping = &run.header.plan.stopping;
     let Some(end) = &run.end else {
-        return "no end line: the run was killed or is still going on".to_string();
+        return "the run was killed or is still going on (it has no end line)".to_string();
     };
     if end.reason == StopReason::Failed {
         return reason_words(end.reason).to_string();
     }
     let widest = match common.precision {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
-        None => "not every case has an interval: more time (--budget) gives it".to_string(),
+        None => "not every case has an interval, which needs more time (--budget)".to_string(),
     };
     // A plan of so many rounds asks for none.
     let precision = match stopping.precision > 0.0 {
@@ -391,6 +379,6 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
 
 /// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
 pub(crate) fn drawn(figure: Option<Figure>) -> String {
-    let look = Look { columns: 80, colour: false, unicode: true };
+    let look = Look { columns: lines::width().min(WIDTH), colour: false, unicode: true };
     figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n")
 }

@@ -2,13 +2,16 @@
 //! completions.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::io::{self, Write};
+use std::process::{self, ExitCode};
 
+use anstream::AutoStream;
 use anyhow::{Context, Result};
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::measured;
+use super::{hints, measured};
+use crate::base::lines;
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
 use crate::experiments::links::{self, LinksArgs};
@@ -16,6 +19,7 @@ use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
 use crate::observe::top::{self, TopArgs};
 use crate::observe::trace::{self, TraceArgs};
+use crate::observe::watch;
 use crate::present::output::{colour, print};
 use crate::program::classic::{self, ClassicCommand};
 use crate::program::compare::{self, CompareArgs};
@@ -31,7 +35,7 @@ use crate::usage::run::{self, RunArgs};
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, propagate_version = true)]
+#[command(version, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -53,8 +57,22 @@ impl Cli {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        lines::choose();
+        let matches = command.term_width(lines::width()).try_get_matches().map_err(hints::hinted);
+        let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        typed.unwrap_or_else(|told| end_with(&told))
     }
+}
+
+/// Prints the help that was asked for, or what is wrong with the arguments, and ends.
+fn end_with(told: &clap::Error) -> ! {
+    let text = lines::fitted(&told.render().ansi().to_string());
+    // Nobody there to read it is no reason to fail.
+    let _ = match told.use_stderr() {
+        true => AutoStream::auto(io::stderr()).write_all(text.as_bytes()),
+        false => AutoStream::auto(io::stdout()).write_all(text.as_bytes()),
+    };
+    process::exit(told.exit_code())
 }
 
 /// Values that are numbers.
@@ -76,8 +94,8 @@ pub(crate) enum Command {
     /// Measure what matters in one go: rings, working sets, response and clocks
     ///
     /// Runs ring, cost, response and clock overhead with their default plans, one after the other,
-    /// each in its share of the budget; prints a summary that leads with what a switch costs here
-    /// and whether the machine was quiet enough to believe it, and stores the runs. --report writes
+    /// each in its share of the budget; prints a summary, which begins with what a switch costs
+    /// here and whether the machine was quiet, and stores the runs. --report writes
     /// charts.
     #[command(
         after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s \
@@ -98,17 +116,19 @@ pub(crate) enum Command {
     Ring(RingArgs),
     /// Measure direct and total cost of a switch by working set, stride and kind of access
     ///
-    /// c1 is what a switch costs without work, c2 with a working set that each member walks in
-    /// every hop; the indirect cost, c2 - c1, is what finding the caches full of the other's data
-    /// costs (Li, Ding and Shen 2007). Each is what a hop of the ring takes above the solos of its
-    /// members, which each member makes on the same memory in the same process, divided by the
-    /// counted switches. As the working set grows, c2 passes through regions: all fits; two do not
-    /// fit together; one alone does not fit. They are found from the data alone, and set beside
-    /// this machine's caches afterwards.
+    /// The direct cost (c1) is what a switch costs without work; the total cost (c2) is with a
+    /// working set that each member walks in every hop. The indirect cost, c2 - c1, is what
+    /// refilling the caches adds (Li, Ding and Shen 2007). Each is the time of a hop less that of
+    /// its members alone (solos, on the same memory in the same process), divided by the counted
+    /// switches. As the working set grows, c2 passes through regions: all fits; two do not
+    /// fit together; one alone does not fit. They are found from the data alone, and then compared
+    /// with this machine's caches.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
-             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
+             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost --pid 1234 --budget \
+             30s\n  switchcost cost -- make -j4"
     )]
+    #[command(mut_arg("budget", watch::with_program))]
     Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
@@ -136,7 +156,7 @@ pub(crate) enum Command {
     ///
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
     /// ratio of its costs with an interval and one of three answers: changed, not changed within a
-    /// limit, cannot tell. All intervals hold together, however many cases there are. Exit codes:
+    /// limit, inconclusive. All intervals hold together, however many cases there are. Exit codes:
     /// 0; 1 if --fail-above was given and a case has become slower beyond it; 2 if there is no
     /// comparison, or if --fail-above was given and a case that BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
@@ -147,7 +167,8 @@ pub(crate) enum Command {
     /// Follow a cost through the stored runs: when did it change, and what changed with it?
     ///
     /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the
-    /// clock is told apart. A change of level is found from its third run on, with an interval, and
+    /// clock is reported separately. A change of level is found from its third run on, with an
+    /// interval, and
     /// named by what the runs recorded of the machine: kernel, command line, mitigations,
     /// microcode, CPU, and this program's build. Runs whose figure does not hold are left out, with
     /// the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by more than
@@ -169,34 +190,45 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
-    /// Run a command and tell what it used, and what its switches cost it; or which of several is
+    /// Run a command and report what it used and what its switches cost; or which of several is
     /// faster
+    ///
+    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine; behind -- stands
+    /// one command with its arguments, run without a shell.
     ///
     /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written,
     /// threads, from a tiny launcher, so that the figures are the command's own. Standard streams,
     /// signals and the terminal are the command's; the report goes to standard error, and the exit
     /// code is the command's: 128 + the signal that ended it, 127 where it was not found, 126 where
     /// it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the
-    /// command, also when they are sent to this program alone, and what was measured until the
-    /// first four is printed; other signals end or stop this program as any other. All commands are
+    /// command, also when sent to this program alone. After the first four, what was measured so
+    /// far is printed. Other signals end or stop this program as usual. All commands are
     /// looked up before the first is run. Nothing is stored: --json keeps the figures.
     #[command(
-        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- \
-             sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 \
-             --parameter jobs 1,2,4 -- make -j{jobs}"
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
+             f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
+             switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c \
+             f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+    )]
+    #[command(
+        mut_arg("csv", |arg| arg.alias("export-csv")),
+        mut_arg("json", |arg| arg.alias("export-json")),
+        mut_arg("markdown", |arg| arg.alias("export-markdown"))
     )]
     Run(RunArgs),
     /// Measure the CPU time of each call of a command's allocator, or of functions that you name
     ///
     /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with
     /// the clock of the thread's own CPU time (docs/threadclock.md): a preemption in a call is not
-    /// charged to it, and what a wall clock would have charged is told beside. Each run is a fresh
-    /// launch; intervals are over launches. The command is not changed or built anew, but has to be
+    /// charged to it, and what a wall clock would have charged is shown next to it. Each run is a
+    /// fresh
+    /// launch; intervals are over launches. The command is not changed or rebuilt, but has to be
     /// linked dynamically. The report goes to standard error, and the exit code is the command's.
     /// Nothing is stored: --json keeps all, with histograms.
     #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
              'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
-             sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once")]
+             sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \
+             --once")]
     #[command(
         mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
              or - for standard output")),
@@ -204,7 +236,7 @@ pub(crate) enum Command {
              to a file, or - for standard output"))
     )]
     Profile(ProfileArgs),
-    /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it
+    /// Show every switch of the machine, live: who switches, waits and preempts whom, and what it
     /// costs
     ///
     /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
@@ -218,11 +250,12 @@ pub(crate) enum Command {
     ///
     /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and
     /// the time on the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing
-    /// stays attached, however it ends. What the switches cost is looked up in the stored run of
+    /// stays attached, however tracing ends. What the switches cost is looked up in the stored run
+    /// of
     /// `cost`. With a command the figures go to standard error, and the exit code is the command's.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
-             --seconds 5\n  switchcost trace -- make -j4"
+             --budget 5s\n  switchcost trace -- make -j4"
     )]
     #[command(
         mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \

@@ -11,7 +11,7 @@ use model::words;
 use crate::base::failure::usage;
 use crate::base::values::Destination;
 use crate::present::output::columns::Columns;
-use crate::present::output::{print, put_json};
+use crate::present::output::{Tables, print_text, put_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
@@ -21,6 +21,9 @@ pub(crate) struct HistoryArgs {
     /// Write as JSON (docs/record-format.md) to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<Destination>,
+
+    #[command(flatten)]
+    pub(crate) tables: Tables,
 }
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
@@ -28,16 +31,16 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
         None => {
             let all = published().context("the published figures")?;
             put_json(&all, args.json.as_ref())?;
-            list(&all)
+            args.tables.text(|| list(&all))
         }
         Some(name) => {
             let machine = find_published(name)?;
             put_json(&machine, args.json.as_ref())?;
-            one(&machine)
+            args.tables.text(|| one(&machine))
         }
     };
     if args.json != Some(Destination::Stdout) {
-        print(text.as_bytes()).context("cannot print the figures")?;
+        print_text(&text).context("cannot print the figures")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,10 +77,7 @@ fn list(all: &[Published]) -> String {
         .left("system", |of| of.system.clone())
         .left("cases", |of| of.cases.len())
         .left("cost", |of| costs(of));
-    let mut table = columns.table(all);
-    table.column_iter_mut().for_each(|column| {
-        column.set_padding((0, 2));
-    });
+    let table = columns.table(all).first_to_go(&["cases", "system"]);
     format!("{table}\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n")
 }
 

@@ -19,25 +19,24 @@ use model::{record, words};
 
 use crate::base::failure::say;
 use crate::base::values::{Destination, duration, each_once, run_name, whole};
-use crate::engine::effort::OtherNames;
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
-use crate::engine::progress::Progress;
+use crate::engine::progress::{Progress, switch_so_far};
 use crate::engine::setting::{Here, Planned};
-use crate::experiments::Record;
 use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
+use crate::experiments::{self, Record};
 use crate::experiments::{clock, measures, ring};
 use crate::present::output::{check_place, print_text, say_text};
 use crate::present::terminal;
-use crate::present::terminal::{MOST_LINES, page, wrapped};
+use crate::present::terminal::{MOST_LINES, page};
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// Stop when this much time is spent; of each experiment the first round is always finished
-    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
+    /// Stop when this much time is spent (a number is seconds); of each experiment the first round is always finished
+    #[arg(long, aliases = ["seconds", "duration"], default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
@@ -49,9 +48,6 @@ pub(crate) struct MeasureArgs {
     /// A report that is there already is replaced; any other file is left alone.
     #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
     pub(crate) report: Option<Destination>,
-
-    #[command(flatten)]
-    pub(crate) other: OtherNames,
 
     /// Name of the stored runs: NAME-ring, NAME-cost, NAME-response, NAME-clock
     #[arg(long, value_name = "NAME", value_parser = run_name)]
@@ -90,6 +86,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         about: About { name: args.name.clone(), anonymous: args.anonymous },
         interrupt: Interrupt::watch()?,
         bar: Progress::whole(args.budget, args.quiet),
+        headline: None,
         measured: Vec::new(),
         drawn: args.report.is_some().then(Vec::new),
         is_whole: true,
@@ -103,7 +100,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let mut errors = Vec::new();
     let mut text = text(&measured, args.verbose);
     if let (Some(drawn), Some(to)) = (drawn.filter(|drawn| !drawn.is_empty()), &args.report) {
-        let written = report::write(drawn, Some(&sentence(&measured)), to)
+        let written = report::write(drawn, &format!("{}.", sentence(&measured)), to)
             .context("the report is not written (`switchcost report` makes one of stored runs)");
         match (written, to) {
             (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
@@ -138,6 +135,8 @@ struct Course {
     about: About,
     interrupt: Interrupt,
     bar: Progress,
+    /// What a switch costs, for who waits for the rest.
+    headline: Option<String>,
     measured: Vec<Measured>,
     /// The charts, if there is to be a report.
     drawn: Option<Vec<Drawn>>,
@@ -157,7 +156,7 @@ impl Course {
         let before = self.started.elapsed();
         let budget = share(part, self.budget.saturating_sub(before));
         let args = defaults(name, budget, self.seed);
-        let mut planned = match args.and_then(|args| plan(&args, &self.here)) {
+        let planned = match args.and_then(|args| plan(&args, &self.here)) {
             // Links and policies are tried for a plan: that takes a moment, too.
             Ok(_) if self.interrupt.signal().is_some() => return,
             Ok(planned) => planned,
@@ -166,9 +165,7 @@ impl Course {
                 return self.bar.say(&format!("error: {name}: {error:#}"));
             }
         };
-        // What one took too much the others would lack.
-        planned.0.stopping.fixed_budget = true;
-        let progress = self.bar.part(&planned.0, before);
+        let progress = self.bar.part(&planned.0, before, self.headline.clone());
         let given = self.about.name.as_ref().map(|given| format!("{given}-{name}"));
         let about = About { name: given, ..self.about.clone() };
         let here = self.here.clone();
@@ -176,12 +173,21 @@ impl Course {
         self.is_whole &= taken.is_whole();
         let record = Record::of(&taken.run);
         record.result().into_iter().for_each(|result| taken.keep_result(result));
+        self.headline = self.headline.take().or_else(|| headline(&record));
         let (path, run) = (taken.path(), taken.run);
         if let Some(drawn) = &mut self.drawn {
             drawn.push(Drawn::of_run(&run, &record, path.as_deref(), drawn.len()));
         }
         self.measured.push(Measured { name, run, record, path });
     }
+}
+
+/// What a switch of the smallest ring costs.
+fn headline(record: &Record) -> Option<String> {
+    let Record::Rings(record) = record else { return None };
+    let rings = record.cases.iter().filter(|of| of.case.members > 1);
+    let smallest = rings.min_by_key(|of| of.case.members)?;
+    switch_so_far(&smallest.ns_per_switch_above_solo?)
 }
 
 /// What an experiment has of the time that is left: what an earlier one has taken too much or left
@@ -209,27 +215,20 @@ fn noise(measured: &[Measured]) -> Vec<(&'static str, &NoiseVerdict)> {
 
 /// What matters.
 fn sentence(measured: &[Measured]) -> String {
-    let rings = |name| {
-        measured.iter().find_map(|of| match &of.record {
-            Record::Rings(record) if of.name == name => Some(&**record),
-            _ => None,
-        })
-    };
-    let words = summary_line::in_words(rings("ring"), rings("cost"), &noise(measured));
-    terminal::sentence(measured.iter().find_map(|of| of.run.unfinished()), &words)
+    let all = measured.iter().map(|of| (of.name, &of.record, of.run.unfinished()));
+    experiments::sentence(&all.collect::<Vec<_>>())
 }
 
 /// All of it but for the report's place, ending with a newline.
 fn text(measured: &[Measured], is_verbose: bool) -> String {
-    let mut parts = vec![wrapped(&format!("{}.", sentence(measured)))];
+    let mut parts = vec![format!("{}.", sentence(measured))];
     let rows: Vec<(String, String)> = measured.iter().flat_map(rows).collect();
     let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
     parts.push(rows.iter().map(|(what, cost)| format!("{what:<width$}  {cost}\n")).collect());
     let lines = lines(measured);
     if !is_verbose {
         let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
-        parts
-            .push(machine.map(|(name, line)| wrapped(&format!("{name}: {line}")) + "\n").collect());
+        parts.push(machine.map(|(name, line)| format!("{name}: {line}\n")).collect());
         return page(&parts);
     }
     if let Some(first) = measured.first() {
@@ -330,12 +329,9 @@ fn lateness<'a>(
     record.found.wakeups.iter().filter_map(late)
 }
 
-/// Calls that stand for the others: what a program pays to know how long it has run.
-const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
-
 fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
     let all = measures::costs(record).into_iter();
-    all.filter(|(name, _)| CLOCKS.contains(&&**name)).collect()
+    all.filter(|(name, _)| clock::FIRST.contains(&&**name)).collect()
 }
 
 /// What these cost, in one line.

@@ -25,7 +25,7 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
     let (of, output) = (&args.interference, &args.output);
     if args.program.is_asked_for() {
         output.files.check()?;
-        return watch::run(&args.program, output);
+        return watch::run(&args.program, args.effort.budget, output);
     }
     measured(output, |here| match of.interference {
         true => interference::plan::plan(of, args.laps, &args.effort, here),

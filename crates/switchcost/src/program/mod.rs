@@ -4,6 +4,7 @@ pub(crate) mod classic;
 pub(crate) mod cli;
 pub(crate) mod compare;
 pub(crate) mod fleet;
+pub(crate) mod hints;
 pub(crate) mod history;
 pub(crate) mod measure;
 pub(crate) mod measured;

@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use charts::printable;
 use clap::Subcommand;
-use comfy_table::{Table, presets};
 use model::run::StopReason;
 
 use super::measured;
+use crate::base::lines::table_width;
 use crate::base::values::Destination;
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
 use crate::experiments::{self, Record};
-use crate::present::output::{self, ExportFormat, Files, Output, csv};
+use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text};
+use crate::present::table::Table;
 use crate::present::terminal::View;
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the
@@ -23,8 +23,13 @@ use crate::present::terminal::View;
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
-    List,
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        tables: Tables,
+    },
     /// Print the report of a run, as it was printed when it ended
+    #[command(alias = "view")]
     Show {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
@@ -59,6 +64,7 @@ pub(crate) enum RunsCommand {
         view: View,
     },
     /// Remove stored runs
+    #[command(visible_alias = "rm", alias = "delete")]
     Remove {
         /// Names, starts of names, `last`, `last~1`, or files
         #[arg(required = true)]
@@ -68,7 +74,7 @@ pub(crate) enum RunsCommand {
 
 pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
     match command {
-        RunsCommand::List => list(&Folder::of_user()?),
+        RunsCommand::List { tables } => list(&Folder::of_user()?, tables),
         RunsCommand::Show { run, plot, view } => {
             let path = find(&run)?.path;
             let run = read(&path)?;
@@ -103,36 +109,37 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     })
 }
 
-fn list(folder: &Folder) -> Result<ExitCode> {
+/// Letters of a command or a result in the list, where the terminal is not wide.
+const MOST_LETTERS: usize = 22;
+
+fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let entries = folder.entries()?;
     let (names, now) = (short_names(&entries), SystemTime::now());
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(["age", "name", "command", "result", "host"]);
-    for (entry, short) in entries.iter().zip(names) {
-        table.add_row(match entry.brief() {
-            Ok(brief) => [
-                age(&brief.header.started, now),
-                brief.header.name.clone().unwrap_or(short),
-                cut(&command(&brief), 24),
-                cut(&state(entry, &brief), 24),
-                cut(brief.header.host.as_deref().unwrap_or("-"), 12),
-            ],
-            // It is still there.
-            Err(error) => {
-                let [age, command, host] = ["-"; 3].map(String::from);
-                [age, entry.name.clone(), command, format!("{error:#}"), host]
-            }
-        });
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
+    // A run is a line, as far as that goes.
+    let most = if tables.wide { usize::MAX } else { MOST_LETTERS.max(table_width() / 3) };
+    let shown = |text: String| cut(&text, most);
+    let row = |(entry, short): (&Entry, String)| match entry.brief() {
+        Ok(brief) => [
+            age(&brief.header.started, now),
+            brief.header.name.clone().unwrap_or(short),
+            shown(command(&brief)),
+            shown(state(entry, &brief)),
+            brief.header.host.clone().unwrap_or("-".to_string()),
+        ],
+        // It is still there.
+        Err(error) => {
+            let [age, command, host] = ["-"; 3].map(String::from);
+            [age, entry.name.clone(), command, shown(format!("{error:#}")), host]
+        }
+    };
+    let table =
+        Table::of(["age", "name", "command", "result", "host"], entries.iter().zip(names).map(row));
+    let table = table.texts(|_| true).first_to_go(&["host", "command"]);
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),
-        false => table.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
+        false => tables.text(|| format!("{table}\n")),
     };
-    output::print(printable(&text).as_bytes()).context("cannot print the list")?;
+    print_text(&text).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -207,8 +214,8 @@ fn remove(runs: &[String]) -> Result<ExitCode> {
     for entry in &entries {
         std::fs::remove_file(&entry.path)
             .with_context(|| format!("cannot remove {}", entry.path.display()))?;
-        let line = printable(&format!("removed {}\n", entry.path.display()));
-        output::print(line.as_bytes()).context("cannot print what was removed")?;
+        let line = format!("removed {}\n", entry.path.display());
+        print_text(&line).context("cannot print what was removed")?;
     }
     Ok(ExitCode::SUCCESS)
 }

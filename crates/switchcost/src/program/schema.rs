@@ -8,7 +8,7 @@ use schemars::{Schema, schema_for};
 use crate::base::failure::usage;
 use crate::experiments::Record;
 use crate::observe::{top, trace, watch};
-use crate::present::output::print;
+use crate::present::output::{print, print_text};
 use crate::usage::{profile, run};
 
 /// A schema's name, what it is of, and itself.
@@ -33,17 +33,22 @@ const ALL: [Named; 11] = [
 ];
 
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
-    let text = match wanted {
-        None => ALL.iter().map(|(name, of, _)| format!("{name:<12} {of}\n")).collect(),
+    let printed = match wanted {
+        None => {
+            let line = |(name, of, _): &Named| format!("{name:<12}  {of}\n");
+            print_text(&ALL.iter().map(line).collect::<String>())
+        }
         Some(wanted) => {
             let found = ALL.iter().find(|(name, ..)| *name == wanted);
             let (_, _, schema) = found.ok_or_else(|| {
                 let names = ALL.map(|(name, ..)| name).join(", ");
                 usage(format!("'{wanted}': no such schema (accepted: {names})"))
             })?;
-            serde_json::to_string_pretty(&schema()).context("cannot write the schema")? + "\n"
+            let text =
+                serde_json::to_string_pretty(&schema()).context("cannot write the schema")?;
+            print((text + "\n").as_bytes())
         }
     };
-    print(text.as_bytes()).context("cannot print the schema")?;
+    printed.context("cannot print the schema")?;
     Ok(ExitCode::SUCCESS)
 }

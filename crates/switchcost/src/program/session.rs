@@ -119,8 +119,8 @@ fn plan(
     match a == b {
         true => Ok(halves),
         false => Err(usage(
-            "--ab: behind one prefix other rings can be measured than behind the other: name \
-             those that both can have (--link, --placement)",
+            "--ab: the two prefixes allow different rings: name rings that both allow (--link, \
+                --placement)",
         )),
     }
 }

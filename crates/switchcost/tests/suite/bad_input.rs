@@ -103,8 +103,8 @@ fn a_cpu_outside_the_affinity_mask() {
 
 #[test]
 fn time_precision_and_counts() {
-    for budget in ["0", "0s", "0ms", "20", "soon", "", "1fortnight"] {
-        let accepted = "accepted: above zero, as 20s, 90s, 2m or 500ms";
+    for budget in ["0", "0s", "0ms", "+", "20s++", "soon", "", "1fortnight"] {
+        let accepted = "accepted: above zero, as 20, 0.5, 90s, 2m or 500ms";
         assert_ring_refused(&["--budget", budget], &format!("'{budget}'"), accepted);
     }
     assert_ring_refused(&["--budget=-1s"], "'-1s'", "accepted: above zero");

@@ -134,7 +134,7 @@ fn noise_is_counted_within_the_laps_only() {
     assert_eq!(disturbed.values().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
     // Unless others kept the rings from the CPU in the midst of a lap.
     let are_few = disturbed.values().any(|events| events.iter().sum::<u64>() < 5);
-    let doubt = said.out.contains("doubt: fewer than 5 timers fell into all runs");
+    let doubt = said.out.contains("doubt: fewer than 5 timers in all runs");
     assert_eq!(doubt, are_few, "{disturbed:?}: {}", said.out);
 }
 

@@ -40,3 +40,5 @@ mod sweep;
 mod top;
 mod trace;
 mod trend;
+mod typing;
+mod widths;

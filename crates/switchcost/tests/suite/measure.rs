@@ -48,7 +48,7 @@ fn everything_is_measured_stored_and_told() {
     }
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
     let report = fs::read_to_string(report).expect("a report");
-    let lead = lines[0].split('(').next().expect("a start");
+    let lead = lines[0].split(['(', ';']).next().expect("a start");
     assert!(report.contains(&format!("<p class=\"lead\">{lead}")), "{lead}");
 }
 
@@ -102,7 +102,7 @@ fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
     let here = home.path().join("here");
     fs::create_dir(&here).expect("a folder");
     let mut program = home.command(PROGRAM);
-    program.current_dir(&here).args(SMALL);
+    program.current_dir(&here).args(SMALL).env_remove("COLUMNS");
     let is_full = Path::new("/dev/full").exists();
     match is_full {
         true => {
@@ -132,10 +132,14 @@ fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
         let header = &crate::common::lines_of(&file)[0]["header"];
         assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{file:?}");
     }
-    home.measure(&["--members", "2", "--rounds", "1", "--laps", "100", "--name", "own"]);
-    let own = home.run_files().pop().expect("a file");
-    let header = &crate::common::lines_of(&own)[0]["header"];
-    assert!(header["plan"]["stopping"]["fixed_budget"].is_null(), "{header}");
+    // So does one that was typed; with a + it may be extended.
+    for (budget, is_kept) in [("600", true), ("600s+", false)] {
+        let home = Home::new();
+        let small = ["ring", "--members", "2", "--rounds", "1", "--laps", "100", "--budget"];
+        assert_eq!(home.run(&[&small[..], &[budget]].concat()).code, Some(0));
+        let header = &crate::common::lines_of(&home.run_file())[0]["header"];
+        assert_eq!(header["plan"]["stopping"]["fixed_budget"] == true, is_kept, "{header}");
+    }
 }
 
 #[test]

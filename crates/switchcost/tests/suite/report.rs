@@ -4,10 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::stored::{RUN, stored_run};
+use serde_json::Value;
+
+use crate::common::stored::{RUN, captured_run, full_speed_run, stored_run};
 use crate::common::{Home, Said};
 
-const MOST_BYTES: usize = 1_000_000;
+const MOST_BYTES: usize = 400_000;
 
 fn report(home: &Home, args: &[&str]) -> Said {
     Said::of(home.command(crate::common::PROGRAM).current_dir(home.path()).arg("report").args(args))
@@ -21,7 +23,7 @@ fn written(home: &Home, args: &[&str]) -> String {
 
 /// The chart of that id, from its tag to its end.
 fn chart<'a>(html: &'a str, id: &str) -> &'a str {
-    let start = format!("<figure id=\"{id}\">");
+    let start = format!("<figure id=\"{id}\"");
     let (_, from) = html.split_once(&start).unwrap_or_else(|| panic!("no {id}"));
     from.split_once("</figure>").expect("its end").0
 }
@@ -65,8 +67,11 @@ fn a_report_is_one_file_that_says_what_was_measured_on_what() {
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
     let page = page(&html);
     for word in [
-        "A switch costs",
-        "\">Machine: ",
+        "<p class=\"lead\">A switch costs",
+        "<span class=\"of\">switch, 2 processes</span>",
+        "<span class=\"of\">the machine was</span>",
+        "<dt>noise</dt><dd>",
+        "<h2 id=\"ring-cost-title\">By processes?</h2>",
         "<dt>kernel</dt><dd>Linux 6.18.44-fc-v445</dd>",
         "<dt>policy</dt><dd>other</dd>",
         "<dt>placement</dt><dd>same</dd>",
@@ -100,6 +105,70 @@ fn the_machines_of_1992_are_among_the_rings_and_the_years_end_here() {
     let ticks: Vec<&str> = years.split("class=\"tick\"").skip(1).collect();
     let last = ticks.iter().rfind(|tick| tick.contains("text-anchor=\"end\"")).expect("names");
     assert!(last.contains(">this run<"), "{last}");
+    // Nobody has asked for them yet.
+    assert!(html.contains("<html lang=\"en\">") && html.contains("id=\"published\">"));
+    assert!(html.contains("<figure id=\"history\" class=\"published\""));
+    let asked = written(&home, &["--history", &stored_run(&home, "again.jsonl", |_| {})]);
+    assert!(
+        asked.contains("data-published=\"yes\"") && asked.contains("id=\"published\" checked>")
+    );
+}
+
+#[test]
+fn the_difference_of_two_runs_stands_first_with_the_worst_case_on_top() {
+    let home = Home::new();
+    let base = full_speed_run(&home, "base.jsonl", |_| {});
+    // Each case is slower by more than the one before it.
+    let slow = full_speed_run(&home, "slow.jsonl", |line| {
+        let case = line.pointer("/sample/case").and_then(|case| case.as_u64());
+        let slower = |ns: &Value| (ns.as_u64().expect("a time") * (2 + case.unwrap_or(0))).into();
+        if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
+            *elapsed = slower(elapsed);
+        }
+        let slices = line.pointer_mut("/sample/slices/elapsed_ns");
+        for elapsed in slices.and_then(|all| all.as_array_mut()).into_iter().flatten() {
+            *elapsed = slower(elapsed);
+        }
+    });
+    let html = written(&home, &[&base, &slow]);
+    let first = page(&html).split("<figure id=\"").nth(1).expect("a chart");
+    assert!(first.starts_with("difference\""), "{first}");
+    assert!(html.contains("<p class=\"lead\">B against A: of "), "the answer is the difference");
+    let compared = Said::of(home.command(crate::common::PROGRAM).args(["compare", &base, &slow]));
+    // What `compare` says in its table: the ratio of the first case.
+    let ratio = compared.out.lines().find_map(|line| line.trim().strip_prefix("ring of 2 "));
+    let ratio = ratio.expect("a case").split_whitespace().nth(4).expect("a ratio").to_string();
+    let tile = page(&html).split("<span class=\"figure\">").nth(1).expect("a tile");
+    let tiles: Vec<&str> = page(&html).split("<span class=\"of\">").skip(1).collect();
+    let two = tiles.iter().find(|tile| tile.starts_with("ring of 2<")).expect("its tile");
+    assert!(two.contains(&format!("<span class=\"figure\">{ratio} ")), "{ratio}: {two}");
+    assert!(tile.starts_with(char::is_numeric), "{tile}");
+    let values: Vec<f64> = attribute(first, "data-words")
+        .lines()
+        .map(|words| words.split(' ').next().expect("a ratio").parse().expect("a number"))
+        .collect();
+    assert!(values.len() > 1 && values.is_sorted_by(|one, other| one > other), "{values:?}");
+}
+
+#[test]
+fn runs_of_several_experiments_are_one_machine_with_two_pictures_first() {
+    let home = Home::new();
+    let all = ["ring", "cost", "clock"].map(|name| captured_run(&home, name));
+    let html = written(&home, &[&all[0], &all[1], &all[2]]);
+    let page = page(&html);
+    let (first, others) = page.split_once("id=\"controls\"").expect("controls");
+    let ids = |text: &str| -> Vec<String> {
+        let all = text.split("<figure id=\"").skip(1);
+        all.filter_map(|figure| Some(figure.split_once('"')?.0.to_string())).collect()
+    };
+    assert_eq!(ids(first), ["ring-cost", "cost-by-array"]);
+    assert!(ids(others).contains(&"clock-calls".to_string()));
+    let tiles = page.matches("<li class=\"tile").count();
+    assert!((6..=8).contains(&tiles), "{tiles} tiles");
+    for word in ["with 4 MiB of working set", "; the machine was noisy.", "By working set?"] {
+        assert!(page.contains(word), "no {word}");
+    }
+    assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
 }
 
 #[test]

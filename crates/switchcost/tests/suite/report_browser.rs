@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::Home;
-use crate::common::stored::stored_run;
+use crate::common::stored::{captured_run, stored_run};
 use testing::{Need, skip};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -30,10 +30,26 @@ fn browser() -> Result<PathBuf, String> {
     let browser = BROWSERS.iter().find_map(|name| in_path(name));
     let browser = browser.ok_or_else(|| format!("no browser ({})", BROWSERS.join(", ")))?;
     in_path("node").ok_or("no node")?;
-    match scripts().join("node_modules/playwright-core").is_dir() {
+    let packages = ["playwright-core", "axe-core"];
+    match packages.iter().all(|name| scripts().join("node_modules").join(name).is_dir()) {
         true => Ok(browser),
-        false => Err("no playwright-core: npm ci in tests/browser".to_string()),
+        false => Err(format!("no {}: npm ci in tests/browser", packages.join(" or no "))),
     }
+}
+
+/// Runs a script of `tests/browser` in the browser, if there is one; prints what it saw.
+fn passes(script: &str, args: impl FnOnce() -> Vec<PathBuf>) {
+    let browser = match browser() {
+        Ok(browser) => browser,
+        Err(why) if env::var_os("SWITCHCOST_NEED_BROWSER").is_some() => panic!("{why}"),
+        Err(why) => return skip(Need::Browser, why),
+    };
+    let mut node = Command::new("node");
+    node.arg(scripts().join(script)).arg(browser).args(args());
+    let said = node.output().expect("node starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    println!("{}", text(&said.stdout));
+    assert!(said.status.success(), "{}", text(&said.stderr));
 }
 
 /// A stored run, then small runs of every instrument; rounds and laps bound them, not time. On a
@@ -68,31 +84,53 @@ fn measure(home: &Home) -> Vec<String> {
 
 fn screenshots() -> PathBuf {
     let below_target = || Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
-    env::var_os("SWITCHCOST_SCREENSHOTS").map_or_else(below_target, PathBuf::from)
+    let folder = env::var_os("SWITCHCOST_SCREENSHOTS").map_or_else(below_target, PathBuf::from);
+    fs::create_dir_all(&folder).expect("a folder for screenshots");
+    folder
+}
+
+/// The report of these runs in the folder of screenshots.
+fn report(home: &Home, name: &str, runs: &[String], most_bytes: u64) -> PathBuf {
+    let file = screenshots().join(name);
+    let to = file.display().to_string();
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let said = home.run(&[&["report"], &runs[..], &["-o", &to]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let bytes = fs::metadata(&file).expect("a report").len();
+    println!("{to}: {bytes} bytes");
+    assert!(bytes < most_bytes, "{bytes} bytes");
+    file
 }
 
 #[test]
 fn a_report_of_real_runs_is_drawn_whole_and_answers_its_reader() {
-    let browser = match browser() {
-        Ok(browser) => browser,
-        Err(why) if env::var_os("SWITCHCOST_NEED_BROWSER").is_some() => panic!("{why}"),
-        Err(why) => return skip(Need::Browser, why),
-    };
-    let home = Home::new();
-    let runs = measure(&home);
-    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
-    let folder = screenshots();
-    fs::create_dir_all(&folder).expect("a folder for screenshots");
-    let report = folder.join("report.html").display().to_string();
-    let said = home.run(&[&["report"], &runs[..], &["-o", &report]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let bytes = fs::metadata(&report).expect("a report").len();
-    println!("{report}: {bytes} bytes");
-    assert!(bytes < MOST_BYTES, "{bytes} bytes");
-    let mut node = Command::new("node");
-    node.arg(scripts().join("report.mjs")).arg(browser).arg(&report).arg(&folder);
-    let said = node.output().expect("node starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    println!("{}", text(&said.stdout));
-    assert!(said.status.success(), "{}", text(&said.stderr));
+    passes("report.mjs", || {
+        let home = Home::new();
+        let runs = measure(&home);
+        vec![report(&home, "report.html", &runs, MOST_BYTES), screenshots()]
+    });
+}
+
+/// Reports that are kept as references: what they show is stored below `tests/browser/references`.
+const REFERENCES: [(&str, &[&str]); 4] = [
+    ("members", &["ring"]),
+    ("working-set", &["cost"]),
+    ("comparison", &["ring", "ring-again"]),
+    ("machine", &["ring", "cost", "response", "clock"]),
+];
+
+/// Of runs that are not laid over each other.
+const MOST_BYTES_OF_FEW: u64 = 400_000;
+
+#[test]
+fn reports_of_fixed_runs_show_what_is_stored_of_them() {
+    passes("references.mjs", || {
+        let home = Home::new();
+        let drawn = |(name, runs): &(&str, &[&str])| {
+            let runs: Vec<String> = runs.iter().map(|run| captured_run(&home, run)).collect();
+            report(&home, &format!("{name}.html"), &runs, MOST_BYTES_OF_FEW)
+        };
+        let reports = REFERENCES.iter().map(drawn);
+        [scripts().join("references"), screenshots()].into_iter().chain(reports).collect()
+    });
 }

@@ -88,8 +88,11 @@ fn ctrl_c_reaches_the_command_once() {
         let said = Said::at_end(child);
         drop(keys);
         assert_eq!(said.code, Some(code), "{said:?}");
-        let words =
-            if code == 9 { "signal 2 arrived during the run" } else { "interrupted: these are" };
+        let words = if code == 9 {
+            "signal 2 arrived during the run"
+        } else {
+            "interrupted: the figures are"
+        };
         assert!(said.out.contains(words), "{said:?}");
     }
     let told = fs::read_to_string(&ready).expect("a file");
@@ -322,7 +325,7 @@ fn a_launcher_that_was_to_stop_alone_is_told() {
         fs::write(end, "").expect("a file");
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(143), "{}", said.err);
-        assert!(said.err.contains("signal 15 reached the launcher alone"), "{}", said.err);
+        assert!(said.err.contains("signal 15 reached only the launcher"), "{}", said.err);
     }
 }
 

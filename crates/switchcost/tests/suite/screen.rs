@@ -27,8 +27,8 @@ fn rings_fit_eighty_columns() {
         &["--members", "1"],
     ] {
         let args = [&["ring"], args, &SMALL[..]].concat();
-        assert_fits(&home.run(&args), &args);
-        let shown = home.run(&["runs", "show", "last"]);
+        assert_fits(&home.run_in_eighty_columns(&args), &args);
+        let shown = home.run_in_eighty_columns(&["runs", "show", "last"]);
         assert_fits(&shown, &["runs", "show"]);
     }
 }
@@ -39,7 +39,7 @@ fn costs_fit_eighty_columns() {
     // Its rings of 64 that yield take their time for a lap.
     let bounds = ["--rounds", "1", "--laps", "10", "--budget", "60s"];
     let args = [&["cost", "--array", "1K,64K"], &bounds[..]].concat();
-    assert_fits(&home.run(&args), &args);
+    assert_fits(&home.run_in_eighty_columns(&args), &args);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn clocks_fit_eighty_columns() {
         &["sampling", "--duration", "100ms"],
     ] {
         let args = [&["clock"], args, &["--rounds", "1", "--budget", "60s"]].concat();
-        assert_fits(&home.run(&args), &args);
+        assert_fits(&home.run_in_eighty_columns(&args), &args);
     }
 }
 
@@ -63,7 +63,7 @@ fn responses_fit_eighty_columns() {
     let home = Home::new();
     for only in ["system-calls", "signals", "links", "wakeup", "interrupts", "signals,interrupts"] {
         let args = ["response", "--only", only, "--rounds", "1", "--budget", "60s"];
-        assert_fits(&home.run(&args), &args);
+        assert_fits(&home.run_in_eighty_columns(&args), &args);
     }
 }
 
@@ -73,11 +73,11 @@ fn comparisons_and_lists_fit_eighty_columns() {
     for name in ["base", "new"] {
         home.measure(&[&["--members", "2,4"], &SMALL[..4], &["--name", name]].concat());
     }
-    assert_fits(&home.run(&["compare", "base", "new"]), &["compare"]);
-    assert_fits(&home.run(&["runs", "list"]), &["runs", "list"]);
+    assert_fits(&home.run_in_eighty_columns(&["compare", "base", "new"]), &["compare"]);
+    assert_fits(&home.run_in_eighty_columns(&["runs", "list"]), &["runs", "list"]);
     let last = |said: &Said| said.out.lines().last().unwrap_or_default().to_string();
-    let verdict = last(&home.run(&["compare", "base", "new", "--markdown"]));
+    let verdict = last(&home.run_in_eighty_columns(&["compare", "base", "new", "--markdown"]));
     assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
-    let verdict = last(&home.run(&["compare", "base", "new"]));
+    let verdict = last(&home.run_in_eighty_columns(&["compare", "base", "new"]));
     assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
 }

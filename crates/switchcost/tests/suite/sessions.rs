@@ -98,7 +98,7 @@ fn what_a_prefix_sets_is_what_its_rings_have() {
 #[test]
 fn a_prefix_that_does_not_become_the_worker_is_refused() {
     for (prefix, words) in [
-        ("sh -c '\"$0\" \"$@\"; true'", "as a child of its own"),
+        ("sh -c '\"$0\" \"$@\"; true'", "as a child instead"),
         ("true", "did not start the worker"),
         ("/nonesuch/prefix", "cannot be started"),
         ("'", "words as a shell splits them"),
@@ -145,7 +145,7 @@ fn what_a_prefix_leaves_running_holds_nobody_up_and_ends_with_its_worker() {
     home.wait_until_alone();
     let refused = session(&home, "sh -c 'sleep 100 & \"$0\" \"$@\"; true'", "", &[]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.error().contains("as a child of its own"), "{}", refused.err);
+    assert!(refused.error().contains("as a child instead"), "{}", refused.err);
     home.wait_until_alone();
 }
 

@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use crate::common::{Home, PROGRAM, Said};
 
 /// Runs of ring, cost, response and clock, each with what it is called in `tests/captured`.
-const RUNS: [&str; 9] = [
+pub const RUNS: [&str; 9] = [
     "ring",
     "ring-again",
     "links",
@@ -28,7 +28,7 @@ fn captured(name: &str) -> PathBuf {
 }
 
 /// Unpacks a run, and gives its file in the home.
-fn unpacked(home: &Home, name: &str) -> String {
+pub fn unpacked(home: &Home, name: &str) -> String {
     let packed = fs::File::open(captured(&format!("{name}.jsonl.gz"))).expect("a captured run");
     let mut text = String::new();
     GzDecoder::new(packed).read_to_string(&mut text).expect("a gzip file");
@@ -39,7 +39,9 @@ fn unpacked(home: &Home, name: &str) -> String {
 
 /// What is printed in the folder of the unpacked runs.
 fn said(home: &Home, args: &[&str]) -> Said {
-    let said = Said::of(home.command(PROGRAM).args(args).current_dir(home.path()));
+    let mut command = home.command(PROGRAM);
+    command.args(args).current_dir(home.path()).env_remove("COLUMNS");
+    let said = Said::of(&mut command);
     assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
     said
 }

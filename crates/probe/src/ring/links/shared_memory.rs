@@ -117,10 +117,10 @@ pub const NEEDS: &str = "System V IPC in a namespace of the ring's own: \
 /// What helps against the refusal of a namespace.
 pub fn namespace_hint(errno: Errno) -> Option<String> {
     matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC).then(|| {
-        "an object of System V would outlive a killed ring, so it is only made in an IPC namespace \
-         of the ring's own: run as root (in a container with CAP_SYS_ADMIN), or allow user \
-         namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
-         kernel.apparmor_restrict_unprivileged_userns)"
+        "System V objects would outlive a killed ring, so they need an IPC namespace of the \
+            ring's own. Run as root (in a container with CAP_SYS_ADMIN), or allow user \
+            namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+            kernel.apparmor_restrict_unprivileged_userns)"
             .to_string()
     })
 }

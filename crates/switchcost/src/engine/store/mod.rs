@@ -64,7 +64,7 @@ impl Folder {
         // A FIFO would be waited for, and a device may have no end.
         let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(|path| path.is_file());
         for other in others {
-            say(&format!("warning: {} is no file and is passed over", other.display()));
+            say(&format!("warning: {} is not a file and is ignored", other.display()));
         }
         let mut entries: Vec<Entry> = runs.into_iter().map(Entry::of).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));

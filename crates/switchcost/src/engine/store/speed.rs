@@ -171,6 +171,6 @@ pub(crate) fn learn(run: &Run) {
         if file.learn(&key, level) { write(&path, &file) } else { Ok(()) }
     });
     if let Err(error) = kept {
-        say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
+        say(&format!("warning: the CPU's speed that this run measured is not stored: {error:#}"));
     }
 }

@@ -83,10 +83,11 @@ fn check_preload(library: &str) -> Result<()> {
     }
 }
 
-const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; \
-     fast: mean of the calls that were not slow; mean to p99: of all, -: less than the time \
-     stamps around them\nbrk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) \
-     and page faults of a round\n";
+const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the \
+     calls that were not slow; mean to p99: of all calls; -: less than the time stamps \
+     around them\n\
+     brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page \
+     faults of a round\n";
 
 pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let several = found.overall.len() > 1;

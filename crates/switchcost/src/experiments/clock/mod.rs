@@ -41,13 +41,13 @@ pub(crate) enum ClockCommand {
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
-    #[command(mut_arg("budget", |arg| arg.default_value("60s")))]
+    #[command(mut_arg("budget", |arg| arg.default_value("60s+")))]
     Primes(primes::PrimesArgs),
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
     Malloc(malloc::MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
     // It has a duration of its own.
-    #[command(mut_arg("other_duration", |arg| arg.long("seconds")))]
+    #[command(mut_arg("budget", |arg| arg.alias(None).alias("seconds")))]
     Sampling(sampling::SamplingArgs),
 }
 
@@ -75,6 +75,10 @@ pub(crate) struct Common<const BUDGET: u64 = 20> {
     #[command(flatten)]
     pub(crate) output: Output,
 }
+
+/// Calls that stand for the others: what a program pays to know how long it has run.
+pub(crate) const FIRST: [&str; 4] =
+    ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
 /// The plan of a command, and a note on what is not available here.
 pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {

@@ -19,6 +19,7 @@ use crate::base::values::whole;
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::measures::{self, About};
 use crate::present::figures::CLOCK_CALLS;
+use crate::present::table::Table;
 use crate::present::terminal::{CLOCK_LEGEND, Text, View, figure as digits, table};
 
 /// The calls by name, each with what it is.
@@ -55,16 +56,16 @@ pub(crate) fn plan(args: &OverheadArgs, here: &Here) -> Result<Planned> {
 }
 
 const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, \
-     median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps \
-     around it cost, median of rounds\nmean to p99: ns of all single calls, less the time stamps, \
-     interruptions included; -: less than these\n";
+     median of rounds and 95 % interval\nalone: ns of one call less the cost of the two time \
+     stamps around it, median of rounds\nmean to p99: ns of all single calls, less the time \
+     stamps, with interruptions; -: less than the time stamps\n";
 
 pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
-            "the counter goes on in steps of about {step:.0} ticks: a single short call is \
-             told no better\n"
+            "the counter advances in steps of about {step:.0} ticks: a single short call is not \
+                resolved below that\n"
         )
     });
     let clock = if view.wide { CLOCK_LEGEND } else { "" };
@@ -78,7 +79,7 @@ pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
 }
 
 /// What single calls took.
-fn single_calls(record: &TrialRecord, found: &Found) -> comfy_table::Table {
+fn single_calls(record: &TrialRecord, found: &Found) -> Table {
     let row = |call: &CallCost| {
         let net = &call.net_ticks;
         let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));

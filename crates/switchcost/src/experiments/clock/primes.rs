@@ -60,9 +60,10 @@ const WAYS: [(&str, &str); 3] = [
     (GETRUSAGE_THREAD_NS, "getrusage(RUSAGE_THREAD), user + system"),
 ];
 
-const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by \
-     getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty \
-     trials, medians of rounds, at whatever speed; mean cycles: threadclock's at full speed\n\
+const PRIMES_LEGEND: &str = "mean, SD: CPU time of a trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) \
+     and RUSAGE_THREAD, user + system\n\
+     means: less those of empty trials, medians of rounds, at any speed; mean cycles: \
+     threadclock's at full speed\n\
      gain: how much larger that SD is than threadclock's, in percent\n";
 
 pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
@@ -74,8 +75,8 @@ pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     });
     let then = view.history.then(|| {
         format!(
-            "\nin 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of \
-             10 ms\n",
+            "\nin 2000 the gain of getpinfo over getrusage, which advanced in ticks of 10 ms, \
+                was {} %\n",
             hines2000::PRECISION_GAIN_PERCENT
         )
     });
@@ -107,8 +108,8 @@ fn row(record: &TrialRecord, point: &Point, view: View) -> Vec<String> {
 
 fn verdict(against: &Against) -> String {
     let gain = match against.gain_percent {
-        None => "its results never scattered, or threadclock's did not".to_string(),
-        gain => format!("what threadclock gains in precision, %: {}", told_words(difference(gain))),
+        None => "no scatter in its results or in threadclock's".to_string(),
+        gain => format!("gain in precision by threadclock, %: {}", told_words(difference(gain))),
     };
     let of_means = difference(against.mean_difference_percent);
     let percent = told_words(of_means);
@@ -130,10 +131,10 @@ fn answer(record: &TrialRecord, found: &Found) -> String {
         return "Nothing was measured.".to_string();
     };
     if unfinished(record.end.as_ref()).is_some() {
-        return "Whether getrusage or threadclock scatters more is not told.".to_string();
+        return "Whether getrusage or threadclock scatters more is unknown.".to_string();
     }
     let scatter = match against.gain_percent.map(|gain| gain.quote()) {
-        None => "getrusage or threadclock never scattered".to_string(),
+        None => "getrusage or threadclock did not scatter".to_string(),
         Some(Ok(gain)) => {
             let (how, size) =
                 (if gain.value() < 0.0 { "less" } else { "more" }, gain.value().abs());

@@ -44,7 +44,8 @@ pub(super) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     let policy = if why.is_some() { Policy::Other } else { Policy::Fifo };
     let notice = why.map(|why| {
         format!(
-            "the sleeper runs under SCHED_OTHER, so the burner may delay it into the tick: {why}"
+            "the sleeper runs under SCHED_OTHER, so the busy process may delay it into the tick: \
+                {why}"
         )
     });
     let phases = [Phase::AcrossTicks, Phase::Anywhere];
@@ -53,11 +54,13 @@ pub(super) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
 }
 
-const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, \
-     schedstat), user time against threadclock around the\n  system calls; ticks: utime + stime \
-     as the kernel samples them\nprecise on today's Linux: the scheduler's sum, and user + system \
-     of a process, which is scaled to it\nsampled by ticks: how that sum is split into user and \
-     system (getrusage, times, /proc/PID/stat, time(1), top)\n";
+const SAMPLING_LEGEND: &str = "errors: of the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, \
+     schedstat), of user time against threadclock around the system calls\n\
+     ticks: utime + stime as the kernel samples them\n\
+     precise on today's Linux: the scheduler's sum, and user + system of a process, which \
+     is scaled to it\n\
+     sampled by ticks: how that sum is split into user and system (getrusage, times, \
+     /proc/PID/stat, time(1), top)\n";
 
 pub(super) fn text(record: &TrialRecord, points: &[Point]) -> Text {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
@@ -119,8 +122,8 @@ fn answer(points: &[Point]) -> String {
         let open = ["ticks", "precise"].into_iter().filter_map(told);
         let why = open.filter_map(|of| of.quote_count().err()).next();
         let why =
-            why.map(|why| format!("What the ticks see of a sleeper: {}.", why.of("ms a second")));
-        return why.unwrap_or("What the ticks see of a sleeper was not measured.".to_string());
+            why.map(|why| format!("What timer ticks see of a sleeper: {}.", why.of("ms a second")));
+        return why.unwrap_or("What timer ticks see of a sleeper was not measured.".to_string());
     };
     let [percent, seen, truth] = [percent, seen, truth].map(digits);
     let usage = share("getrusage");
@@ -146,10 +149,10 @@ pub(super) fn figure(found: &[Point], index: usize) -> Option<Figure> {
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));
     let names = ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
-    let y = Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear);
+    let y = Axis::new("CPU time charged / time watched", Unit::Ratio, Scale::Linear);
     let axes = (Axis::of_names("account", names), y);
     let in_words = "Share of the time that each account gives to each process: where ticks \
-         sample, a process that sleeps whenever the tick comes is told too little.";
+         sample, a process that sleeps whenever the tick comes is charged too little.";
     let title = "What accounting by ticks makes of a sleeper";
     lines("clock-sampling", title, in_words.to_string(), axes, all)
 }

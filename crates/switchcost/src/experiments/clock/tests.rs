@@ -9,6 +9,7 @@ use model::trial;
 use model::trial::sampling::Phase;
 use model::trial::{Case, Repeats, Sample, Trial};
 
+use crate::base::lines::with_tables;
 use crate::experiments::Record;
 use crate::present::figures::tests::*;
 use crate::present::terminal::View;
@@ -119,7 +120,7 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
     );
     assert_eq!(
         answer(&of_calls(&[("times", 600), ("monotonic", 50)])),
-        "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0), the dearest times with 300 ns."
+        "The fastest call is monotonic with 25.0 ns (25.0 to 25.0), the slowest times with 300 ns."
     );
 }
 
@@ -127,12 +128,12 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
 fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
     assert_eq!(
         answer(&of_calls(&[("times", 600), ("monotonic", 600)])),
-        "No call is resolved to be dearer than times, which takes 300 ns (300 to 300)."
+        "No call is shown to take longer than times, which takes 300 ns (300 to 300)."
     );
     assert_eq!(
         answer(&of_calls(&[("times", 600), ("monotonic", 50), ("clock", 50)])),
-        "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0) (not resolved from clock), \
-         the dearest times with 300 ns."
+        "The fastest call is monotonic with 25.0 ns (25.0 to 25.0), not resolved from clock, \
+         the slowest times with 300 ns."
     );
 }
 
@@ -142,13 +143,17 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
         model::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
     let text = super::text(&record, View::default());
-    let said = "The cheapest trial is monotonic with 25.0 ns (25.0 to 25.0), the dearest times";
+    let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
     assert!(text.headline.starts_with(said), "{}", text.headline);
     let columns = "ns in a row interval ns alone".split(' ').collect::<Vec<_>>();
     assert_eq!(cells(&text.table, "trial"), columns);
     assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
     let drawn = super::figure(&record, 0).expect("two calls");
-    assert!(drawn.in_words.contains("monotonic 25.0 ns, times 300 ns"), "{}", drawn.in_words);
+    assert!(
+        drawn.in_words.contains("From monotonic 25.0 ns to times 300 ns."),
+        "{}",
+        drawn.in_words
+    );
 }
 
 /// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.
@@ -208,7 +213,8 @@ fn a_wide_table_of_primes_has_cycles() {
     let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
     record.cases[0].clock_ghz = Some(2.0);
     record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);
-    let table = |view| super::primes::text(&record, &found, view).table;
+    let text = |view| super::primes::text(&record, &found, view).table;
+    let table = |view: View| with_tables(view.wide, || text(view));
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(cells(&wide, "100").split_off(8), ["9.00", "2.00"], "{wide}");
     assert_eq!(cells(&wide, "200").split_off(8), ["-", "-"], "{wide}");

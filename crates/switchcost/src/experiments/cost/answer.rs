@@ -155,7 +155,7 @@ impl Series {
         let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];
         let told = |(cost, size): &(Estimate, String)| match cost.quote_cost() {
             Ok(_) => format!("{}{size}", time_words(cost)),
-            Err(why) => format!("an amount that is not known{size} ({})", why.of_time()),
+            Err(why) => format!("an unknown amount{size} ({})", why.of_time()),
         };
         let ends = [self.costs.first(), known[0], known[1], self.costs.last()];
         let mut sizes: Vec<&String> = Vec::new();
@@ -227,7 +227,7 @@ fn by_access(cost: &Cost) -> Option<String> {
     let factor = model::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
     let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
     let (low, high) = (words::time(low.value), words::time(high.value));
-    alike.then(|| format!("{least} is cheapest at {low}, {most} dearest at {high}, {apart}"))
+    alike.then(|| format!("{least} is cheapest at {low}, {most} most expensive at {high}, {apart}"))
 }
 
 /// `256 KiB`, or how many pages have one line touched.

@@ -2,20 +2,56 @@
 
 use std::collections::BTreeSet;
 
-use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep};
+use charts::{Axis, Body, Figure, Map, Mark, Region, Role, Scale, Series, Unit};
+use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep, SweepPoint};
 use model::estimate::Estimate;
+use model::jump::Factor;
 use model::quote::cost as estimate;
 use model::record::RingRecord;
 use model::regions::{self, Regions};
 use model::ring::{Walk, Work};
+use model::summary_line::with_work;
 use model::words;
 
 use super::walk_words;
 use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
+use crate::present::tiles::Tile;
 
-/// Parts in which a piece of a course is drawn.
-const PIECE_STEPS: i32 = 12;
+/// Heat maps of fewer rows say less than lines.
+const FEWEST_ROWS: usize = 3;
+
+/// What stands for the run: the array that says most and what it adds, no work at all, the largest
+/// jump, the other arrays of the curve that says most, the rings of several sizes.
+pub(crate) fn tiles(record: &RingRecord, cost: &Cost) -> Vec<Tile> {
+    let direct = cost.direct.iter().filter_map(|of| {
+        Tile::cost(format!("switch, no working set{}", ring_words(of.members)), of.cost_ns)
+    });
+    let mut all = Vec::new();
+    let found = with_work(record);
+    let place = |bytes: u64| format!("switch, {} each", words::bytes(bytes));
+    all.extend(found.and_then(|(_, bytes, with)| Tile::cost(place(bytes), Some(with))));
+    all.extend(direct);
+    if let Some((curve, bytes, _)) = found {
+        let point = curve.points.iter().find(|point| point.array_bytes == bytes);
+        let added = point.and_then(|point| point.indirect_ns);
+        all.extend(Tile::cost(format!("added by {}", words::bytes(bytes)), added));
+        all.extend(curve.jump.map(|jump| {
+            let Factor { value, low, high } = jump.factor;
+            Tile::times("largest jump", [value, low, high])
+        }));
+        let others = curve.points.iter().rev();
+        all.extend(others.filter_map(|of| Tile::cost(place(of.array_bytes), of.total_ns)));
+    }
+    let sweeps = cost.by_members.iter().flat_map(|sweep| {
+        let what = sweep.work.map_or("no work".to_string(), |work| words::bytes(work.bytes));
+        let tile = move |of: &SweepPoint| {
+            Tile::cost(format!("switch, {what} each, {} members", of.size), of.cost.total_ns)
+        };
+        sweep.points.iter().rev().filter_map(tile)
+    });
+    all.extend(sweeps);
+    Tile::each_once(all)
+}
 
 pub(crate) fn figures(record: &RingRecord, cost: &Cost, index: usize) -> Vec<Figure> {
     let levels = Levels::of(&record.header.machine, &record.header.plan);
@@ -87,31 +123,55 @@ impl Over<'_> {
         })
     }
 
-    /// What was measured, the pieces of each course from break to break, and the cost without work.
+    /// What was measured, and the cost without work. The pieces of each course are left to its
+    /// breaks: drawn, they would leave the values wherever a size between breaks stands out.
     fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Option<Figure> {
-        let law = |curve: &&Curve| {
-            let points = curve.outcome.breaks().pieces.iter().flat_map(piece).collect();
-            Series::new(format!("{}, course", name(curve)), self.index, Role::Law, points)
-        };
-        let laws = self.curves.iter().map(law).chain(self.without_work());
-        let series = self.measured(|point| quotable(point.total_ns)).chain(laws);
-        for curve in self.curves {
-            let name = name(curve);
-            marks.extend(curve.outcome.breaks().breaks.iter().map(|found| Mark {
-                x: found.at as f64,
-                between: Some((found.low as f64, found.high as f64)),
-                label: format!("break, {name}"),
-            }));
-        }
-        let without = self.direct.iter().filter_map(|direct| {
-            let (members, cost) = (direct.members, estimate(&quotable(direct.cost_ns)?));
-            Some(format!("Without work a switch of {members} members costs {cost}."))
+        let series = self.measured(|point| quotable(point.total_ns)).chain(self.without_work());
+        marks.extend(self.breaks());
+        let without = self.direct.first().and_then(|direct| {
+            Some(format!("Without a working set {}; ", estimate(&quotable(direct.cost_ns)?)))
         });
-        let sentences =
-            self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
-        let in_words = without.chain(sentences).collect::<Vec<_>>().join(" ");
+        let in_words = format!("{}{}.", without.unwrap_or_default(), self.jump());
         let axes = (self.x.clone(), nanoseconds("cost of a switch"));
         lines(id, title, in_words, axes, series).map(|figure| Figure { marks, ..figure })
+    }
+
+    /// Each place where a course breaks once: those whose intervals overlap are one.
+    fn breaks(&self) -> Vec<Mark> {
+        let found = |curve: &&Curve| {
+            let name = name(curve);
+            let found = curve.outcome.breaks().breaks.iter();
+            found.map(|of| (of.at as f64, (of.low as f64, of.high as f64), name.clone())).collect()
+        };
+        let mut all: Vec<(f64, (f64, f64), String)> =
+            self.curves.iter().flat_map::<Vec<_>, _>(found).collect();
+        all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
+        let mut places: Vec<(Mark, usize)> = Vec::new();
+        for (x, (low, high), name) in all {
+            match places.last_mut() {
+                Some((Mark { between: Some((_, end)), label, .. }, many)) if low <= *end => {
+                    *end = end.max(high);
+                    *many += 1;
+                    *label = format!("break, {many} curves");
+                }
+                _ => {
+                    let label = format!("break, {name}");
+                    places.push((Mark { x, between: Some((low, high)), label }, 1));
+                }
+            }
+        }
+        places.into_iter().map(|(mark, _)| mark).collect()
+    }
+
+    /// The largest jump of all curves; where none has one what is known of the first.
+    fn jump(&self) -> String {
+        let jump = |curve: &&&Curve| curve.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
+        // The first of equals.
+        let largest = self.curves.iter().rev().max_by(|a, b| jump(a).total_cmp(&jump(b)));
+        largest.map_or(String::new(), |curve| match curve.jump {
+            Some(jump) => format!("{} {}", name(curve), jump.in_words(&curve.axis())),
+            None => format!("{}: {}", name(curve), curve.in_words),
+        })
     }
 
     /// The cost without work, across all sizes.
@@ -150,18 +210,6 @@ impl Over<'_> {
     }
 }
 
-/// A piece is straight over sizes, and so bent where equal ratios are equally far apart.
-fn piece(piece: &regions::Piece) -> Vec<Point> {
-    let (first, last) = (piece.first as f64, piece.last as f64);
-    let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
-    let at = |step: i32| {
-        let x = (first * (last / first).powf(f64::from(step) / f64::from(PIECE_STEPS))).min(last);
-        let part = if last > first { (x - first) / (last - first) } else { 0.0 };
-        Point::bare(x, piece.cost_at_first_ns + part * rise)
-    };
-    (0..=PIECE_STEPS).map(at).filter(|point| point.x.is_finite()).collect()
-}
-
 /// From the start of each region to that of the next.
 fn shaded(found: &Regions) -> Vec<Region> {
     let starts = found.extents.iter().map(|extent| extent.piece.first);
@@ -178,12 +226,12 @@ fn shaded(found: &Regions) -> Vec<Region> {
     found.extents.iter().zip(ends).map(region).chain(further).collect()
 }
 
-/// The costs of all walks over arrays. None of a single one, nor where nothing is resolved: a map
-/// of nothing but holes.
+/// The costs of all walks over arrays. None of a few, nor where nothing is resolved: a map of
+/// nothing but holes.
 pub(super) fn map(cost: &Cost) -> Option<Figure> {
     let is_array = |curve: &&Curve| curve.work.walk != Walk::Sparse;
     let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();
-    rows.get(1)?;
+    rows.get(FEWEST_ROWS - 1)?;
     let points = rows.iter().flat_map(|curve| &curve.points);
     let arrays: BTreeSet<u64> = points.map(|point| point.array_bytes).collect();
     let value = |curve: &Curve, bytes: u64| {
@@ -217,12 +265,19 @@ fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
         let all = sweep.points.iter().map(|of| (of.size as f64, quotable(of.cost.total_ns)));
         Series::new(named(sweep.work), index, Role::Measured, points(all))
     };
-    let sentence = |sweep: &Sweep| format!("{}: {}.", named(sweep.work), sweep.in_words);
-    let sentences: Vec<String> = cost.by_members.iter().map(sentence).collect();
+    // The largest jump of all, and of equals the first.
+    let jump = |sweep: &&Sweep| sweep.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
+    let largest = cost.by_members.iter().rev().max_by(|a, b| jump(a).total_cmp(&jump(b)))?;
+    let in_words = match largest.jump {
+        Some(jump) => {
+            format!("{} {}.", named(largest.work), jump.in_words(&largest.breaks.axis))
+        }
+        None => format!("{}: {}.", named(largest.work), largest.in_words),
+    };
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let series = cost.by_members.iter().map(series);
-    let figure = lines("cost-by-members", title, sentences.join(" "), axes, series)?;
+    let figure = lines("cost-by-members", title, in_words, axes, series)?;
     Some(Figure { base: Some(2.0), ..figure })
 }
 

@@ -1,6 +1,6 @@
 //! `switchcost cost`: what a switch costs by working set. Here is what may be typed.
 
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -24,9 +24,9 @@ pub(crate) struct CostArgs {
     /// Arrays of each member: a list (64K,256K) or a geometric range (1K..8M:x2)
     ///
     /// By default from 1 KiB to four times the last private cache of the CPU that is measured on,
-    /// in doublings; --walk chase by halves of a doubling from half of its first cache on. That
-    /// grid is all that is taken from the caches: where costs break is found from the costs. No
-    /// array (c1) is always among them.
+    /// in doublings; --walk chase by halves of a doubling from half of its first cache on. Only
+    /// this grid depends on the caches; where costs break is found from the costs. The direct cost
+    /// (no array) is always measured.
     #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
     pub(crate) array: Option<List<u64>>,
 
@@ -76,8 +76,8 @@ pub(crate) struct CostArgs {
 
     /// Touch one cache line in each page only, by growing numbers of pages: what the TLB holds
     ///
-    /// Each page's line is the next one after the page before's, so that they do not all fall into
-    /// one set of the cache. From 4 to 4096 pages by default.
+    /// Each page has the line after that of the page before, so that they do not all fall into one
+    /// set of the cache. From 4 to 4096 pages by default.
     #[arg(long, conflicts_with = "stride", help_heading = "Working set")]
     pub(crate) tlb: bool,
 
@@ -91,7 +91,7 @@ pub(crate) struct CostArgs {
 
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)
     ///
-    /// The rings without work are always measured beside them. Each member measures its own solo.
+    /// The rings without work are always measured too. Each member measures its own solo.
     #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2", help_heading = "Ring")]
     pub(crate) members: List<u32>,
 
@@ -108,15 +108,16 @@ pub(crate) struct CostArgs {
 
     /// Scheduling policy of the members: other, fifo, rr or batch
     ///
-    /// By default fifo at the highest priority that is granted, so that nothing but the kernel's
-    /// own highest threads comes between; other where it is refused, or where this program has no
-    /// other CPU to watch from. What was granted is printed.
+    /// By default fifo at the highest priority that is granted, so that only the kernel's own
+    /// highest threads interrupt it. It is other where fifo is refused or this program has no
+    /// second CPU to watch from. What was granted is printed.
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
     /// Laps of the sample in which switches are counted, instead of as many as last 4 ms
     ///
-    /// The ring and the solos that c1 and c2 are taken from keep their own. With --interference:
+    /// The rings and solos of the costs themselves keep their own number of laps. With
+    /// --interference:
     /// laps of every run, instead of as many as last its share of the budget.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,

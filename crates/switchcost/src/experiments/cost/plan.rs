@@ -1,6 +1,7 @@
 //! `switchcost cost`, from what was typed to a plan.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
@@ -79,6 +80,10 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
 
+/// What a MiB of a member's array adds to the time of a case, and a MiB.
+const MEMORY: Duration = Duration::from_millis(10);
+const MIB: f64 = (1 << 20) as f64;
+
 /// Members of the rings that switch by sched_yield: one, the fewest that switch, and more than the
 /// first-level caches hold kernel data of.
 const YIELDING: [u32; 3] = [1, 2, 64];
@@ -101,8 +106,11 @@ fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<String>) {
     let arrays: Vec<u64> =
         works.iter().map(|work| work.bytes).collect::<BTreeSet<_>>().into_iter().collect();
     let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
+    let most = args.members.iter().copied().max().unwrap_or(0);
     let others = args.members.len() + YIELDING.len() * YIELDING_KINDS.len();
-    let (kept, note) = args.effort.fitting(&arrays, each, others);
+    let (kept, note) = args.effort.fitting(&arrays, (each, others), |bytes| {
+        MEMORY.mul_f64(bytes as f64 / MIB * f64::from(most))
+    });
     (works.into_iter().filter(|work| kept.contains(&work.bytes)).collect(), note)
 }
 
@@ -179,8 +187,7 @@ fn take_policy(
     }
     if !own_cpu && args.policy.is_none() {
         notices.push(
-            "not granted: SCHED_FIFO needs a CPU outside of the ring to be watched \
-             from; SCHED_OTHER instead"
+            "SCHED_FIFO is not used, as no CPU is left to watch the ring from; SCHED_OTHER instead"
                 .to_string(),
         );
     }

@@ -11,14 +11,15 @@ use super::figures::map;
 use super::tables::{self, title};
 use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
-const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of \
-     its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % \
-     interval with the scatter between launches; indirect = c2 - c1\n";
+const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
+     of the ring - mean of its members' solos on the same memory) / counted switches\n\
+     at the CPU's full speed; 95 % interval with the scatter between launches\n\
+     indirect = c2 - c1: what the working set adds\n";
 
 pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {
     let direct = cost.direct.iter().map(|direct| {
         let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
-        format!("c1 of {members} members: {c1} ns a switch\n")
+        format!("direct cost (c1) with {members} members: {c1} ns a switch\n")
     });
     let mut details = direct.collect::<String>() + "\n" + LEGEND;
     details.extend(view.wide.then_some(CLOCK_LEGEND));
@@ -75,7 +76,7 @@ fn along<'a>(axis: &'a str, sweep: &'a Sweep) -> impl Iterator<Item = String> + 
     let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
     let total = format!("by {axis}, {work}: {}", sweep.in_words);
     let added = sweep.indirect_breaks.iter().filter(|of| of.finding == Answer::Found);
-    let added = added.map(|breaks| format!("of it the working set adds: {}", breaks.in_words()));
+    let added = added.map(|breaks| format!("added by the working set: {}", breaks.in_words()));
     std::iter::once(total).chain(added)
 }
 
@@ -83,11 +84,11 @@ fn along<'a>(axis: &'a str, sweep: &'a Sweep) -> impl Iterator<Item = String> + 
 fn beside(cost: &Cost) -> Vec<String> {
     let arrays = cost.curves.iter().filter_map(|curve| {
         let levels = levels(&curve.outcome.breaks().axis, &curve.beside)?;
-        Some(format!("beside the machine, {}: {levels}", title(curve)))
+        Some(format!("levels of the machine there, {}: {levels}", title(curve)))
     });
     let members = cost.by_members.iter().filter_map(|curve| {
         let levels = levels(&Axis::MEMBERS, &curve.beside)?;
-        Some(format!("beside the machine, by members: {levels}"))
+        Some(format!("levels of the machine there, by members: {levels}"))
     });
     arrays.chain(members).collect()
 }
@@ -109,7 +110,7 @@ fn published(cost: &Cost) -> Option<String> {
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
     let (paper, c1) = (range(theirs.second_over_first()), figure(li2007::DIRECT_US));
     Some(format!(
-        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} \
-         (Li, Ding and Shen 2007, in sequence; their c1 {c1} us)"
+        "total cost (c2) where combined working sets exceed the cache / where all fit: {here}; \
+            {paper} in Li, Ding and Shen 2007 (in sequence, direct cost {c1} us)"
     ))
 }

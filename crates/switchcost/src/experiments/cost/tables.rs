@@ -2,7 +2,6 @@
 //! these were, kinds of access where nothing else was; of arrays and members together arrays are
 //! rows and members columns.
 
-use comfy_table::Table;
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
 use model::quote::NotQuotable;
@@ -13,6 +12,7 @@ use model::words;
 
 use super::walk_words;
 use crate::base::values::each_once;
+use crate::present::table::Table;
 use crate::present::terminal::{self, GHZ, View, at_clock, figure};
 
 /// RingRecord beside each other in 80 columns.

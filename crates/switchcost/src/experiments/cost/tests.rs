@@ -5,6 +5,8 @@ use model::experiment::Experiment;
 use model::record::RingRecord;
 use model::ring::{Case, Op, Walk, Work};
 
+use crate::base::lines::with_tables;
+use crate::experiments::Record;
 use crate::present::figures::tests::*;
 use crate::present::terminal::{Text, View};
 
@@ -53,7 +55,8 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
 fn text_of(cases: Vec<Case>, view: View) -> Text {
     let run = run(Experiment::Cost, cases, l2);
     let record = RingRecord::of(&run);
-    super::table::text(&record, record.found.cost.as_ref().unwrap(), view)
+    let cost = record.found.cost.as_ref().unwrap();
+    with_tables(view.wide, || super::table::text(&record, cost, view))
 }
 
 fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<Case> {
@@ -140,7 +143,7 @@ fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
     let findings = text.findings.join("\n");
     assert!(!findings.contains("1 size"), "{findings}");
     assert!(findings.contains("by members, read of 1 MiB by 4 KiB, one line each: "), "{findings}");
-    assert!(findings.contains("of it the working set adds: "), "{findings}");
+    assert!(findings.contains("added by the working set: "), "{findings}");
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
     let text = text_by(with_and_without(works), of, View::default());
     let words = &text.headline;
     assert!(words.contains("; read by 128 B is cheapest at 3.0"), "{words}");
-    assert!(words.contains(", rmw by 128 B dearest at 6.0"), "{words}");
+    assert!(words.contains(", rmw by 128 B most expensive at 6.0"), "{words}");
     assert_eq!(text.table.lines().next(), Some("64 KiB, 2 members"));
 }
 
@@ -186,8 +189,8 @@ fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
     let text = super::table::text(&record, cost, View::default());
     assert_eq!(
         text.headline,
-        "A switch costs an amount that is not known without a working set (2 rounds only), an \
-         amount that is not known with 2 MiB (2 rounds only)."
+        "A switch costs an unknown amount without a working set (2 rounds only), an unknown \
+         amount with 2 MiB (2 rounds only)."
     );
     assert!(text.table.lines().skip(3).all(|row| row.contains("2 rounds only")), "{}", text.table);
     assert!(cost.curves[0].jump.is_none() && cost.curves[0].outcome.breaks().pieces.is_empty());
@@ -207,9 +210,9 @@ fn tables_fit_eighty_columns_and_the_paper_is_history() {
     // The smallest arrays add nothing that is resolved.
     assert!(brief.table.contains("not resolved: "), "{}", brief.table);
     assert!(brief.findings.iter().all(|line| !line.contains("Li, Ding")), "{:?}", brief.findings);
-    assert!(brief.details.contains("c1 of 2 members: 30"), "{}", brief.details);
+    assert!(brief.details.contains("direct cost (c1) with 2 members: 30"), "{}", brief.details);
     let history = text_of(cases, View::ALL);
-    assert!(history.findings[0].contains("theirs 4.44"), "{:?}", history.findings);
+    assert!(history.findings[0].contains("; 4.44 to 48.4 in Li"), "{:?}", history.findings);
     assert!(history.table.lines().nth(1).unwrap().contains("switches/hop"));
 }
 
@@ -224,7 +227,8 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
         of.clock_ghz = Some(2.0);
         of.cycles_per_switch = if is_open { open } else { cycles };
     }
-    let table = |view| super::table::text(&record, record.found.cost.as_ref().unwrap(), view).table;
+    let text = |view| super::table::text(&record, record.found.cost.as_ref().unwrap(), view).table;
+    let table = |view: View| with_tables(view.wide, || text(view));
     let wide = table(View { wide: true, ..View::default() });
     let columns = ["ns/switch", "cycles/switch", "GHz", "indirect", "ns"];
     assert_eq!(cells(&wide, "array"), columns);
@@ -245,15 +249,46 @@ fn the_indirect_cost_is_a_figure_of_its_own_and_signed() {
 }
 
 #[test]
+fn breaks_at_one_place_are_one_mark_and_no_line_leaves_the_values() {
+    let figures = drawn(&[128, 512]);
+    let cost = figure(&figures, "cost-by-array");
+    let breaks = cost.marks.iter().filter(|mark| mark.label.starts_with("break"));
+    let labels: Vec<&str> = breaks.map(|mark| &*mark.label).collect();
+    assert_eq!(labels, ["break, 2 curves"]);
+    assert!(cost.series().iter().all(|series| series.role == Role::Measured));
+    assert!(cost.in_words.starts_with("Without a working set 3.0"), "{}", cost.in_words);
+    assert_eq!(cost.in_words.matches(". ").count(), 0, "one sentence: {}", cost.in_words);
+}
+
+#[test]
+fn tiles_are_of_the_array_that_says_most_and_of_none() {
+    let works = [16, 1024].map(|kib| Some(whole(kib, 128)));
+    let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
+    let run = run(Experiment::Cost, cases, l2);
+    let tiles = Record::of(&run).tiles();
+    let told: Vec<(&str, String, &str)> =
+        tiles.iter().map(|tile| (&*tile.name, tile.figure(), tile.unit)).collect();
+    assert_eq!(told[0].0, "switch, 1 MiB each");
+    assert_eq!((told[0].1.starts_with("80."), told[0].2), (true, "us"), "{told:?}");
+    assert_eq!(told[1].0, "switch, no working set");
+    let names: Vec<&str> = told.iter().map(|(name, ..)| *name).collect();
+    assert!(
+        names.contains(&"added by 1 MiB") && names.contains(&"switch, 16 KiB each"),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn several_strides_are_a_map_with_empty_cells_where_nothing_was_measured() {
-    assert!(drawn(&[128]).iter().all(|figure| !figure.id.starts_with("cost-map")));
-    let works = [whole(64, 8), whole(1024, 8), whole(1024, 512)].map(Some);
+    let few = drawn(&[128, 512]);
+    assert!(few.iter().all(|figure| !figure.id.starts_with("cost-map")), "two rows are lines");
+    let works = [whole(64, 8), whole(1024, 8), whole(1024, 512), whole(64, 1024)].map(Some);
     let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
     let figures = figures(&run(Experiment::Cost, cases, l2));
     let map = figure(&figures, "cost-map");
-    assert_eq!(map.y.names, ["rmw by 8 B", "rmw by 512 B"]);
+    assert_eq!(map.y.names, ["rmw by 8 B", "rmw by 512 B", "rmw by 1 KiB"]);
     let charts::Body::Map(map) = &map.body else { panic!("a map") };
-    assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[0.0, 1.0][..]));
+    assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[0.0, 1.0, 2.0][..]));
     let near = |cell: Option<f64>, wanted| cell.is_some_and(|cell| near(cell, wanted));
     assert!(near(map.values[0][0], 3000.0) && near(map.values[0][1], 79_800.0));
     assert!(map.values[1][0].is_none() && near(map.values[1][1], 156_600.0), "{map:?}");

@@ -25,8 +25,8 @@ const NOT_OF_INTERFERENCE: &str =
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Interference")]
 pub(crate) struct InterferenceArgs {
-    /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two
-    /// settings
+    /// Does a disturbance reach the measurement? Compares execution times, quiet and disturbed, in
+    /// two settings
     ///
     /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
     /// plain one (everything on one CPU, SCHED_OTHER), with and without a disturbance, as in

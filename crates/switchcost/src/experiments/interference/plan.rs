@@ -109,7 +109,7 @@ fn cases(
 /// What a run may last: all of them have to fit into the budget.
 fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
     let all = 4.0 * sizes as f64 * f64::from(runs);
-    let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / all;
+    let share = SHARE_FOR_LAPS * effort.budget.time.as_nanos() as f64 / all;
     (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
 }
 
@@ -142,8 +142,8 @@ fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
     let (wire, why) = trial::wire();
     notices.extend(why.map(|why| {
         format!(
-            "packets go through the loopback, which spares them the handling of a device: {why} \
-             (it needs CAP_NET_ADMIN or user namespaces, and CONFIG_VETH)"
+            "packets go through the loopback, without the work of a device: {why} (a device \
+                needs CAP_NET_ADMIN or user namespaces, and CONFIG_VETH)"
         )
     }));
     wire
@@ -155,9 +155,9 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
     let shared = away != cpu && siblings.is_ok_and(|list| list.contains(away));
     shared.then(|| {
         format!(
-            "the only other CPU ({away}) is the SMT sibling of CPU {cpu}: also in the augmented \
-             setting the noise shares its core and private caches; allow a CPU of another core \
-             (taskset, cpuset)"
+            "the only other CPU ({away}) is the SMT sibling of CPU {cpu}: the noise shares its \
+                core and private caches even in the augmented setting. Allow a CPU of another \
+                core (taskset, cpuset)"
         )
     })
 }
@@ -171,11 +171,11 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Optio
         }
         Some(Err(errno)) => {
             let refused = setting::not_granted(Policy::Fifo, errno);
-            format!("{refused}: other work may take the augmented setting's CPU")
+            format!("{refused}: other work may run on the CPU of the augmented setting")
         }
-        None => "there is one CPU for this program: the augmented setting has its noise on the \
-             measured CPU and SCHED_OTHER (a real-time ring could hang the machine), so both \
-             settings are the plain one; allow a second CPU (taskset, cpuset)"
+        None => "this program may use one CPU only, so both settings are the plain one: noise on \
+            the measured CPU, SCHED_OTHER (a real-time ring could hang the machine). Allow a \
+            second CPU (taskset, cpuset)"
             .to_string(),
     };
     notices.push(notice);
@@ -191,8 +191,8 @@ fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     }
     let why = cache.err().unwrap_or_else(|| "it is too small".to_string());
     notices.push(format!(
-        "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in \
-         for its parts (--sizes)"
+        "the last private cache of CPU {cpu} is unknown ({why}): the sizes of the paper are used \
+            (--sizes sets others)"
     ));
     PAPER_BYTES.to_vec()
 }
@@ -206,10 +206,11 @@ mod tests {
     use model::reading::Reading;
 
     use super::*;
-    use crate::engine::effort::OtherNames;
+    use crate::base::values::Budget;
 
-    fn effort(budget: Duration) -> CostEffort {
-        CostEffort { precision: 0.01, budget, rounds: None, seed: 9, other: OtherNames::default() }
+    fn effort(time: Duration) -> CostEffort {
+        let budget = Budget { time, extends: false };
+        CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 
     #[test]

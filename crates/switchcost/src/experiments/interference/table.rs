@@ -12,6 +12,7 @@ use stats::Interval;
 
 use crate::base::values::each_once;
 use crate::present::figures::{lines, nanoseconds};
+use crate::present::table::Table;
 use crate::present::terminal::{Text, View, figure as digits, table};
 
 pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
@@ -48,7 +49,7 @@ fn is_time(of: &Interval) -> bool {
 
 /// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of
 /// moves 0.
-fn ranges(verdict: &Verdict) -> comfy_table::Table {
+fn ranges(verdict: &Verdict) -> Table {
     let columns = ["KiB", "setting", "quiet ms", "disturbed ms", "scatter x", "mean moved %"];
     let range =
         |low: f64, high: f64, decimals: usize| format!("{low:.decimals$} to {high:.decimals$}");
@@ -77,7 +78,7 @@ fn ranges(verdict: &Verdict) -> comfy_table::Table {
 }
 
 /// Intervals of the mean execution time, in `unit_ns`, and how they grew and moved.
-fn comparisons(verdict: &Verdict, unit_ns: f64) -> comfy_table::Table {
+fn comparisons(verdict: &Verdict, unit_ns: f64) -> Table {
     let columns = ["array", "setting", "quiet", "disturbed", "grew", "moved %"];
     table(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
 }

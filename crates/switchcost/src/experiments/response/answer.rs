@@ -24,7 +24,7 @@ use crate::present::terminal::{count, cpu_list, told_value, told_words};
 const PIPE: &str = "pipe";
 
 /// The first line of a report.
-pub(super) fn headline(record: &ResponseRecord) -> String {
+pub(crate) fn headline(record: &ResponseRecord) -> String {
     let costs = costs(record);
     let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
     let wakeup = wakeup(record, costs.is_none());
@@ -34,7 +34,7 @@ pub(super) fn headline(record: &ResponseRecord) -> String {
     let clauses = [costs, links.map(|of| of.trim_end_matches('.').to_string()), wakeup, gaps];
     let clauses: Vec<String> = clauses.into_iter().flatten().collect();
     if clauses.is_empty() {
-        return "Nothing was measured that tells a response.".to_string();
+        return "Nothing was measured that a response time consists of.".to_string();
     }
     let policy = is_normal.then(|| format!("{}, ", scheduler(Policy::Other)));
     let cpus = cpu_list(&record.header.plan.cpus());
@@ -220,9 +220,11 @@ fn idle(record: &ResponseRecord) -> Option<String> {
     };
     let awake = format!("{LATENCY_DEVICE} held at 0 keeps the CPU awake");
     Some(match cost.quote_cost() {
-        Ok(cost) => format!("idle states: leaving one takes {} of a wake-up; {awake}", cost.time()),
+        Ok(cost) => {
+            format!("idle states: leaving one takes {} of the wake-up; {awake}", cost.time())
+        }
         Err(why) => {
-            format!("idle states: what leaving one takes of a wake-up: {}; {awake}", why.of_time())
+            format!("idle states: what leaving one adds to a wake-up: {}; {awake}", why.of_time())
         }
     })
 }

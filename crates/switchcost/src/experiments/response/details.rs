@@ -40,8 +40,9 @@ pub(super) fn details(record: &ResponseRecord, history: bool) -> String {
     sections.into_iter().flatten().collect::<Vec<String>>().join("\n")
 }
 
-const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the \
-     empty loop of the same worker; enters kernel: entries per\ncall, counted in a traced child\n";
+const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the \
+     same worker\n\
+     enters kernel: entries per call, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
 fn system_calls(record: &ResponseRecord) -> Option<String> {
@@ -67,12 +68,14 @@ fn system_calls(record: &ResponseRecord) -> Option<String> {
     Some(format!("system calls\n\n{}\n\n{CALLS_LEGEND}", table(columns, rows)))
 }
 
-const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: its estimate, a fourth of \
-     a system call; signal: kill to oneself, the handler installs itself again;\nkernel's \
-     processing: signal - 3 system calls; loop of two: two signals and two switches; context \
-     switch: (loop - 2 signals) / 2;\neach from cases of the same round\n";
+const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: estimated as a fourth of a system call\n\
+     signal: kill to oneself, the handler installs itself again; kernel's processing: \
+     signal - 3 system calls\n\
+     loop of two: two signals and two switches; context switch: (loop - 2 signals) / 2\n\
+     each from cases of the same round\n";
 
-const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel ResponseRecord Time), and \
+const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel ResponseRecord Time), \
+    and \
      how many times the figure here\n";
 
 /// A reading of the memorandum: what it is called, its figure here, and that of a processor of
@@ -145,8 +148,8 @@ fn words(record: &ResponseRecord, found: &Signals) -> Vec<String> {
     switches.into_iter().chain(accounts).chain(found.in_words.iter().cloned()).collect()
 }
 
-const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU; \
-     ns/switch: what a hop costs above solo / switches as\ncounted; above pipe: ns/switch less \
+const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU\n\
+     ns/switch: what a hop costs above solo / counted switches; above pipe: ns/switch less \
      the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
@@ -186,11 +189,12 @@ fn links(record: &ResponseRecord) -> Option<String> {
     Some(format!("links\n\n{table}\n\n{LINKS_LEGEND}{lines}"))
 }
 
-const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock \
-     went on; switched out: the kernel counted\na switch, another task ran; uncharged: neither, \
-     as when the hypervisor steals time (and interrupts,\nwhere the kernel accounts for them \
-     apart: CONFIG_IRQ_TIME_ACCOUNTING). What is below the\nthreshold, and pauses that no kernel \
-     counts (system management), cannot be told from an interrupt\n";
+const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on\n\
+     switched out: the kernel counted a switch, another task ran\n\
+     uncharged: neither, as when the hypervisor steals time (and interrupts, where the \
+     kernel accounts for them separately: CONFIG_IRQ_TIME_ACCOUNTING)\n\
+     Gaps below the threshold are not seen. Pauses that no kernel counts (system \
+     management) look like interrupts.\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn interrupts(record: &ResponseRecord) -> Option<String> {
@@ -253,8 +257,8 @@ fn periods(record: &ResponseRecord, found: &gaps::Found) -> Vec<String> {
     let seen = match combs().any(|(_, comb)| comb.is_tick) {
         true => "seen",
         false if are_counted => {
-            "not seen, though the kernel counted as many timer interrupts (LOC): too few rounds, \
-             or drowned"
+            "not seen, although the kernel counted as many timer interrupts (LOC): too few \
+                rounds, or hidden by other gaps"
         }
         false => "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)",
     };
@@ -288,7 +292,7 @@ fn counted(found: &gaps::Found) -> Vec<String> {
         None => "no stolen time is reported here".to_string(),
     };
     let many = found.cut_short;
-    let cut_short = format!("{many} windows were ended early: more gaps came than are kept");
+    let cut_short = format!("{many} windows ended early: there were more gaps than can be stored");
     let is_out = |of: &&ClassFound| of.class == Class::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
     let lost = count(lost);
@@ -300,13 +304,15 @@ fn counted(found: &gaps::Found) -> Vec<String> {
     lines
 }
 
-const WAKEUP_LEGEND: &str = "lateness in us from the moment asked for (clock_nanosleep, \
-     absolute) to the sleeper's first look at the clock;\nbusy: beside a SCHED_OTHER process that \
-     never waits; slack: what was asked for by prctl(PR_SET_TIMERSLACK), 1 ns where\nnothing is \
-     said; awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\np50: \
-     median of rounds with its interval;\np99, p99.9: of all wakes with their interval by ranks, \
-     - with fewer than 368 and 3688 wakes;\nranks take every wake for independent of the others: \
-     disturbances that come in clumps make it less sure\n";
+const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nanosleep, absolute) to the sleeper's \
+     first look at the clock\n\
+     busy: next to a SCHED_OTHER process that never waits; slack: requested by \
+     prctl(PR_SET_TIMERSLACK), 1 ns where nothing is said\n\
+     awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\n\
+     p50: median of rounds with its interval\n\
+     p99, p99.9: of all wake-ups with their interval by ranks; -: fewer than 368 and 3688 \
+     wake-ups\n\
+     ranks assume independent wake-ups: disturbances in clumps make them less sure\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn wakeup(record: &ResponseRecord) -> Option<String> {
@@ -339,7 +345,7 @@ fn wakeup(record: &ResponseRecord) -> Option<String> {
 /// What was counted beside.
 fn counted_beside(found: &Found) -> String {
     let slack = found.timer_slack_ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
-    let busy = |percent| format!("its neighbour had {} % of the CPU", figure(Some(percent)));
+    let busy = |percent| format!("the busy process had {} % of the CPU", figure(Some(percent)));
     let stolen = |percent| format!("stolen {} % of the time", figure(Some(percent)));
     let words = [
         Some(format!("{} switches a wake", figure(found.switches_per_wake))),
@@ -351,12 +357,13 @@ fn counted_beside(found: &Found) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of the intervals too: \
-     the return is in the tick's gap. Tick and\nswitch are measured under SCHED_OTHER, whatever \
-     the sleeper's. What registers in use add: ring --members 2 --state all\nunexplained: \
-     measured wake-up less the sum. In the measured time and in no part: the timer's\nown delay \
-     (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
-     clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
+const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, also for the ends of the intervals: the \
+     return is in the tick's gap\n\
+     Tick and switch are measured under SCHED_OTHER, whatever the sleeper's policy. What \
+     registers in use add: ring --members 2 --state all\n\
+     unexplained: measured wake-up less the sum. In no part of the sum: the timer's own \
+     delay (on a virtual machine also the hypervisor's), waking a CPU that sleeps, the way \
+     out of clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
 fn budget(record: &ResponseRecord, history: bool) -> Option<String> {

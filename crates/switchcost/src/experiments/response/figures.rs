@@ -1,14 +1,19 @@
 //! ResponseRecord times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
-use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
+use model::quote::cost;
 use model::record::ResponseRecord;
 use model::response::{Against, LinkCost};
+use model::trial::Tally;
+use model::trial::loops::{GETUID, SIGNAL_SELF};
 use model::words;
 use stats::{Bin, Histogram};
 
 use super::answer::sleeper_words;
-use crate::present::figures::{bars, lines};
+use crate::present::figures::{bars, distribution};
+use crate::present::terminal::counted;
+use crate::present::tiles::Tile;
 
 /// The figures of a run of `response`, as those of rings.
 pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
@@ -29,12 +34,28 @@ pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
     all.into_iter().flatten().collect()
 }
 
-/// The counts from each class's lower edge on, and zero behind the last.
-fn steps(name: String, index: usize, histogram: &Histogram) -> Series {
-    let bins = histogram.0.iter();
-    let starts = bins.map(|bin| Point::bare(bin.from_ns.max(1) as f64, bin.count as f64));
-    let end = histogram.0.last().map(|bin| Point::bare(bin.below_ns as f64, 0.0));
-    Series::new(name, index, Role::Steps, starts.chain(end).collect())
+/// What stands for the run: the calls that stand for the others, the switch by pipe, how late
+/// sleepers are woken, what a busy thread loses.
+pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
+    let call = |name: &'static str| {
+        let of = record.found.loops.iter().find(|of| of.call == name);
+        of.and_then(|of| Tile::cost(name, of.ns))
+    };
+    let late = |of: &wakeup::Found| {
+        Tile::cost(format!("timer late, {}", sleeper_words(record, of.case)), of.median_ns)
+    };
+    let late: Vec<Tile> = record.found.wakeups.iter().filter_map(late).collect();
+    let link = |of: &LinkCost| {
+        Tile::cost(format!("switch by {}", of.link), record.ring(of.case)?.ns_per_switch_above_solo)
+    };
+    let lost = record.found.gaps.first();
+    let lost = lost.and_then(|of| Tile::percent("lost by a busy thread", of.lost_percent));
+    let first = [call(GETUID), late.first().cloned(), call(SIGNAL_SELF), lost];
+    let links = record.found.links.iter().filter_map(link);
+    let loops = record.found.loops.iter().filter(|of| ![GETUID, SIGNAL_SELF].contains(&&*of.call));
+    let loops = loops.filter_map(|of| Tile::cost(&*of.call, of.ns));
+    let late = late.iter().skip(1).cloned();
+    first.into_iter().flatten().chain(late).chain(links).chain(loops).collect()
 }
 
 /// A bar for each bin that has any, by its lower edge.
@@ -46,50 +67,64 @@ pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
     Figure::new("", title, names, counts).of([Series::new("", 0, Role::Bars, bars)])
 }
 
-/// Times, and how many there are of each.
-fn axes(times: &str, counted: &str) -> (Axis, Axis) {
+/// Times, and the share of all that is up to each.
+fn axes(times: &str, of: &str) -> (Axis, Axis) {
     let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
-    (x, Axis::new(counted, Unit::Count, Scale::Log))
+    (x, Axis::new(&format!("share of {of} up to it"), Unit::Percent, Scale::Linear))
+}
+
+/// A figure of distributions; none where nothing is on it.
+fn distributions<'a>(
+    (id, title): (&str, &str),
+    (in_words, axes): (String, (Axis, Axis)),
+    all: impl Iterator<Item = (String, bool, &'a Tally)>,
+    index: usize,
+) -> Option<Figure> {
+    let series = all.flat_map(|(name, holds, of)| distribution(&name, holds, index, of));
+    Figure { in_words, ..Figure::new(id, title, axes.0, axes.1) }.of(series)
 }
 
 fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = &record.found.wakeups;
     let name = |of: &wakeup::Found| sleeper_words(record, of.case);
-    let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
-    let tail = |of: &wakeup::Found| {
-        let tail = of.p99_ns.filter(|tail| tail.value_ns > 0)?;
-        let between = Some((tail.low_ns as f64, tail.high_ns as f64));
-        Some(Mark { x: tail.value_ns as f64, between, label: format!("99 %, {}", name(of)) })
+    let quoted = |of: &wakeup::Found| Some((of.median_ns?.quote_cost().ok()?.value(), name(of)));
+    let mut medians: Vec<(f64, String)> = found.iter().filter_map(quoted).collect();
+    medians.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let told = |(ns, name): &(f64, String)| format!("{} ({name})", words::time(*ns));
+    let in_words = match &medians[..] {
+        [] => {
+            let why = found.first()?.median_ns.as_ref().map_or(String::new(), cost);
+            let many: u64 = found.iter().map(|of| of.late_ns.count).sum();
+            format!("{}; their median: {why}.", counted(many as usize, "wake-up"))
+        }
+        [only] => format!("The median wake-up is {} late.", told(only)),
+        [least, .., most] => {
+            format!("The median wake-up is from {} to {} late.", told(least), told(most))
+        }
     };
-    let time = |ns: i64| words::time(ns as f64);
-    let sentence = |of: &wakeup::Found| {
-        let far = of.p99_ns.map(|tail| format!(", 99 % within {}", time(tail.value_ns)));
-        let (many, half, most) = (of.late_ns.count, time(of.late_ns.p50), time(of.late_ns.max));
-        let (name, far) = (name(of), far.unwrap_or_default());
-        format!("{name}: {many} wake-ups, half of them within {half}{far}, the latest {most}.")
-    };
-    let in_words = found.iter().map(sentence).collect::<Vec<_>>().join(" ");
-    let (title, axes) = ("How late a sleeper is woken", axes("late by", "wake-ups"));
-    let figure = lines("response-late", title, in_words, axes, series)?;
-    Some(Figure { marks: found.iter().filter_map(tail).collect(), ..figure })
+    let heading = ("response-late", "How late a sleeper is woken");
+    let holds = |of: &wakeup::Found| of.median_ns.is_some_and(|of| of.quote_cost().is_ok());
+    let all = found.iter().map(|of| (name(of), holds(of), &of.all_late_ns));
+    distributions(heading, (in_words, axes("late by", "wake-ups")), all, index)
 }
 
 /// By class, of the first case in which a busy loop was watched.
 fn gaps(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = record.found.gaps.first()?;
-    let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
-    let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));
-    let sentence = |class: &ClassFound| {
-        let length = class.length_ns?;
-        let [half, most] = [length.p50, length.max].map(|ns| words::time(ns as f64));
-        let (class, many) = (class.class, length.count);
-        Some(format!("{class}: {many} gaps, half of them up to {half}, the longest {most}"))
-    };
-    let sentence = seen().filter_map(sentence).collect::<Vec<_>>().join("; ");
     let [watched, threshold] = [found.watched_ns, found.threshold_ns].map(words::time);
-    let in_words = format!("{watched} watched for gaps above {threshold}. {sentence}.");
-    let (title, axes) = ("What interrupts a busy loop", axes("length of the gap", "gaps"));
-    lines("response-gaps", title, in_words, axes, series)
+    let lengths = |class: &ClassFound| Some((class.length_ns?, class.class));
+    let all: Vec<_> = found.classes.iter().filter_map(lengths).collect();
+    let many: u64 = all.iter().map(|(of, _)| of.count).sum();
+    let (longest, class) = all.iter().max_by_key(|(of, _)| of.max)?;
+    let in_words = format!(
+        "{} above {threshold} in {watched}; the longest took {} ({class}).",
+        counted(many as usize, "gap"),
+        words::time(longest.max as f64)
+    );
+    let heading = ("response-gaps", "What interrupts a busy loop");
+    let seen = found.classes.iter().filter(|class| class.length_ns.is_some());
+    let seen = seen.map(|class| (class.class.to_string(), true, &class.all_lengths_ns));
+    distributions(heading, (in_words, axes("length of the gap", "gaps")), seen, index)
 }
 
 /// The parts, their sum, and what was measured.

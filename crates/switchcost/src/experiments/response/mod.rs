@@ -36,9 +36,9 @@ pub(crate) struct ResponseArgs {
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
 
-    /// Scheduling policy of the busy thread whose gaps are kept: other or fifo
+    /// Scheduling policy of the busy thread whose gaps are measured: other or fifo
     ///
-    /// Under fifo other tasks do not take its CPU, so that interrupts stand alone. It needs
+    /// Under fifo other tasks do not take its CPU, so that only interrupts are seen. It needs
     /// CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more, and a second CPU for everything else.
     #[arg(long, value_name = "POLICY", default_value_t = Policy::Other, value_parser = crate::base::values::policy)]
     pub(crate) busy_policy: Policy,

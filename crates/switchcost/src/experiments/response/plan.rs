@@ -39,7 +39,7 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     let cpu = here.cpu(args.common.cpu)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
         return Err(usage(format!(
-            "--busy-policy {}: nothing is busy without the part interrupts (--only)",
+            "--busy-policy {}: only the part interrupts has a busy thread (--only)",
             args.busy_policy
         )));
     }

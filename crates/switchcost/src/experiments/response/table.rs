@@ -1,6 +1,5 @@
 //! `switchcost response` on the terminal.
 
-use comfy_table::Table;
 use model::estimate::Estimate;
 use model::findings::Summary;
 use model::findings::gaps::ClassFound;
@@ -17,6 +16,7 @@ use super::answer::{findings, headline, sleeper, sleeper_words};
 use super::details::details;
 use super::us;
 use crate::experiments::ring::table::{by_hop, switches_words};
+use crate::present::table::Table;
 use crate::present::terminal::{
     CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
     told_interval, told_value, value,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use charts::{Figure, Role};
+use charts::{Figure, Role, Scale};
 use model::case::{Case, Either};
 use model::experiment::Experiment;
 use model::plan::{Batching, Plan, Stopping};
@@ -157,7 +157,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     for line in [
         "timer slack: the default of 50 us adds 50.0 us (50.0 to 50.0) to a wake-up under \
          SCHED_OTHER; prctl(PR_SET_TIMERSLACK) lowers it",
-        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of a wake-up; \
+        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of the wake-up; \
          /dev/cpu_dma_latency held at 0 keeps the CPU awake",
     ] {
         assert!(text.lines().any(|of| of == line), "no {line:?} in {text}");
@@ -176,8 +176,7 @@ fn leaving_an_idle_state_costs_no_less_than_nothing() {
     let awake = (of_sleeper(Policy::Other, 1, Some(0)), 448);
     let by_default = (of_sleeper(Policy::Other, 50_000, None), 50_000);
     let text = printed(&made([(of_sleeper(Policy::Other, 1, None), 0), by_default, awake]));
-    let wanted =
-        "idle states: what leaving one takes of a wake-up: not resolved: -448 to -448 ns; ";
+    let wanted = "idle states: what leaving one adds to a wake-up: not resolved: -448 to -448 ns; ";
     assert!(text.contains(wanted), "{text}");
 }
 
@@ -215,19 +214,21 @@ fn an_older_case_reads_back_with_its_title_and_its_fields() {
 }
 
 #[test]
-fn wake_ups_are_steps_by_policy_with_their_99th_percentile_marked() {
+fn wake_ups_are_distributions_by_policy_with_their_percentiles_marked() {
     let figures = drawn();
     let late = figure(&figures, "response-late");
-    let steps = series(late, Role::Steps, "idle CPU, other");
-    series(late, Role::Steps, "idle CPU, fifo");
-    // Bins 1, 2, 5, ... 500 us, and nothing above 1 ms.
-    let at = |x: f64| steps.points.iter().find(|point| point.x == x).unwrap().y;
-    assert_eq!((at(1e3), at(2e3), at(500e3), at(1e6)), (6.0, 18.0, 606.0, 0.0));
-    assert_eq!(steps.points.iter().map(|point| point.y).sum::<f64>(), 3600.0);
-    let [mark, _] = &late.marks[..] else { panic!("{:?}", late.marks) };
-    assert_eq!((mark.x, &*mark.label), (594_000.0, "99 %, idle CPU, other"));
-    let (low, high) = mark.between.unwrap();
-    assert!(low < mark.x && mark.x < high);
+    assert_eq!((late.x.scale, late.y.scale), (Scale::Log, Scale::Linear));
+    let line = series(late, Role::Distribution, "idle CPU, other");
+    series(late, Role::Distribution, "idle CPU, fifo");
+    // From 1 to 600 us in equal steps: nobody is earlier or later than the ends.
+    let [first, .., last] = &line.points[..] else { panic!("{line:?}") };
+    assert_eq!((first.x, first.y, last.x, last.y), (1e3, 0.0, 600e3, 100.0));
+    assert!(line.points.windows(2).all(|two| two[0].x <= two[1].x && two[0].y < two[1].y));
+    let marked = series(late, Role::Quantiles, "idle CPU, other, percentiles");
+    let marked: Vec<(f64, f64)> = marked.points.iter().map(|point| (point.x, point.y)).collect();
+    // 3600 wake-ups are too few for the last of a thousand.
+    assert_eq!(marked, [(300e3, 50.0), (594e3, 99.0)]);
+    assert!(late.in_words.contains(" 300 us (idle CPU, "), "{}", late.in_words);
 }
 
 #[test]

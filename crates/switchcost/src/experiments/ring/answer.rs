@@ -98,7 +98,8 @@ fn growth(law: &Verdict) -> Option<String> {
     Some(how)
 }
 
-fn members(case: &Case) -> String {
+/// `2 processes`.
+pub(super) fn members(case: &Case) -> String {
     counted(case.members as usize, if case.kind == Kind::Thread { "thread" } else { "process" })
         .replace("processs", "processes")
 }
@@ -192,12 +193,12 @@ fn not_measured(record: &RingRecord) -> String {
                 format!("A ring of one takes {} a hop; it has no switch.", hop.time())
             }
             Some(Err(why)) => {
-                format!("What a hop of a ring of one takes: {}. It has no switch.", why.of_time())
+                format!("Time of a hop of a ring of one: {}. It has no switch.", why.of_time())
             }
         };
     }
     match record.cases.iter().any(|of| of.does_not_switch) {
-        true => "These rings do not switch: what a hop costs there is no switch.".to_string(),
+        true => "These rings do not switch: the cost of a hop is not that of a switch.".to_string(),
         false => "What a switch costs was not measured.".to_string(),
     }
 }

@@ -113,10 +113,9 @@ pub(crate) fn placements(record: &RingRecord) -> Option<String> {
     let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
     (!words.is_empty()).then(|| {
         format!(
-            "placements: {}; members take turns on the pair\nbetween CPUs a switch is to and \
-             from idle, and a hop is a wake-up of another CPU: with the interrupt\n  between \
-             processors that it takes, and leaving the idle state; switches/hop are counted there \
-             too",
+            "placements: {}; members take turns on the pair\nbetween CPUs: a switch is to or from \
+             idle; a hop wakes another CPU, with the interrupt between processors and leaving the \
+             idle state; switches/hop are counted there too",
             words.join("; ")
         )
     })
@@ -141,7 +140,7 @@ pub(crate) fn not_switching<'a>(
         let switches = case.switches_per_hop.filter(|_| case.does_not_switch)?;
         Some(format!("{} ({:.3} switches/hop)", name(&case.case), switches.value))
     });
-    line.map(|line| format!("{line}: what a hop costs there is no switch"))
+    line.map(|line| format!("{line}: the cost of a hop there is not that of a switch"))
 }
 
 /// A row for each ring of several whose members have a state, with the cost of its switch and what

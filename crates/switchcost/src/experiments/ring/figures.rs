@@ -1,4 +1,4 @@
-//! RingRecord without work: what a switch costs by the size of the ring, and by what carries the token.
+//! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
@@ -11,10 +11,12 @@ use model::summary::CaseSummary;
 use model::table::Table;
 use model::words;
 
+use super::answer::members as counted_members;
 use crate::base::values::each_once;
 use crate::present::figures::{
     RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
 };
+use crate::present::tiles::Tile;
 
 /// Cases that differ in nothing but their size, by size, each with its number.
 struct Group<'a> {
@@ -52,6 +54,36 @@ pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figur
     all.into_iter().flatten().flatten().collect()
 }
 
+/// What stands for the run: a switch of the smallest and of the largest ring of each kind, what a
+/// hop takes there and alone, the other sizes.
+pub(crate) fn tiles(record: &RingRecord) -> Vec<Tile> {
+    let groups = groups(record);
+    let sizes = groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));
+    let sizes = each_once(sizes);
+    let name = |group: &Group, of: &CaseSummary| match groups.len() {
+        1 => counted_members(&of.case),
+        _ if sizes.len() == 1 => group.name.clone(),
+        _ => format!("{}, {}", group.name, of.case.members),
+    };
+    let switch = |group: &Group, of: &CaseSummary| {
+        Tile::cost(format!("switch, {}", name(group, of)), of.ns_per_switch_above_solo)
+    };
+    let ends = groups.iter().flat_map(|group| {
+        let (first, last) = (group.cases.first(), group.cases.last());
+        first.into_iter().chain(last).filter_map(|(_, of)| switch(group, of))
+    });
+    let hops = groups.iter().filter_map(|group| {
+        let (_, of) = group.cases.first()?;
+        Tile::cost(format!("hop, {}", name(group, of)), of.ns_per_hop)
+    });
+    let alone = record.cases.iter().find(|of| of.case.members == 1);
+    let alone = alone.and_then(|of| Tile::cost("hop, ring of one", of.ns_per_hop));
+    let others = groups
+        .iter()
+        .flat_map(|group| group.cases.iter().skip(1).filter_map(|(_, of)| switch(group, of)));
+    Tile::each_once(ends.chain(hops).chain(alone).chain(others).collect())
+}
+
 fn groups(record: &RingRecord) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for of in record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
@@ -84,21 +116,64 @@ fn name(case: &Case) -> String {
 fn by_size(record: &RingRecord, groups: &[Group], index: usize) -> Option<Figure> {
     let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
     let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
-    let cost = |of: &Series| format!("A switch costs by {}: {}.", of.name, ends(of));
-    let mut sentences: Vec<String> = series.iter().map(cost).collect();
+    let mut sentence = match &series[..] {
+        [only] => format!("A switch costs {}", ends(only)),
+        many => range(many),
+    };
     let mut marks = Vec::new();
     for law in &record.found.scaling {
         let first = law.cases.first().and_then(|case| record.cases.get(*case));
         let name = first.map_or_else(String::new, |of| name(&of.case));
         let of = if groups.len() > 1 { format!("{name}, ") } else { String::new() };
-        series.push(Series::new(format!("{of}law"), index, Role::Law, curve(&law.law)));
+        let curve = Series::new(format!("{of}law"), index, Role::Law, curve(&law.law));
+        let measured = series.iter().find(|of| of.role == Role::Measured && of.name == name);
+        if measured.is_some_and(|measured| is_near(&curve.points, &measured.points)) {
+            series.push(curve);
+        }
         marks.extend(law.law.knees.iter().map(|knee| mark(knee, &of)));
-        sentences.push(format!("Law of {name}: {}.", law.in_words));
+        if groups.len() == 1 {
+            sentence.push_str(&format!("; law: {}", law.in_words));
+        }
     }
     let title = "Cost of a switch by the size of the ring";
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
-    let figure = lines(RING_COST, title, sentences.join(" "), axes, series)?;
+    let figure = lines(RING_COST, title, format!("{sentence}."), axes, series)?;
     Some(Figure { base: Some(2.0), marks, ..figure })
+}
+
+/// A law that is farther than this share from a value, and not within its interval, would tell
+/// another story than the values.
+const NEAR: f64 = 0.25;
+
+/// Whether a line passes all values closely.
+pub(super) fn is_near(line: &[Point], values: &[Point]) -> bool {
+    let at = |x: f64| {
+        let pair = line.windows(2).find(|pair| pair[0].x <= x && x <= pair[1].x)?;
+        let [one, other] = [pair[0], pair[1]];
+        let part = if other.x > one.x { (x - one.x) / (other.x - one.x) } else { 0.0 };
+        Some(one.y + part * (other.y - one.y))
+    };
+    values.iter().all(|value| {
+        let holds = |y: f64| {
+            let within = value.low.zip(value.high).is_some_and(|(low, high)| low <= y && y <= high);
+            within || (y - value.y).abs() <= NEAR * value.y.abs()
+        };
+        at(value.x).is_some_and(holds)
+    })
+}
+
+/// The least and the most of several rings.
+fn range(all: &[Series]) -> String {
+    let points = || all.iter().flat_map(|of| of.points.iter().map(move |point| (&of.name, point)));
+    let by_cost =
+        |one: &(&String, &Point), other: &(&String, &Point)| one.1.y.total_cmp(&other.1.y);
+    let told = |(name, of): (&String, &Point)| {
+        format!("{} at {:.0} members by {name}", words::time(of.y), of.x)
+    };
+    let ends = points().min_by(by_cost).zip(points().max_by(by_cost));
+    ends.map_or(String::new(), |(least, most)| {
+        format!("A switch costs from {} to {}", told(least), told(most))
+    })
 }
 
 /// `1.2 us at 2 members (1.1 us to 1.3 us), 1.9 us at 64 members (1.8 us to 2 us)`.
@@ -122,7 +197,7 @@ fn mark(knee: &Knee, of: &str) -> Mark {
     Mark { x: (low * high).sqrt(), between: Some((low, high)), label: format!("{of}knee{factor}") }
 }
 
-/// RingRecord of the same size, side by side.
+/// Rings of the same size, side by side.
 fn compared(groups: &[Group], index: usize) -> Option<Figure> {
     let cases = || groups.iter().filter_map(|group| Some(&group.cases.first()?.1.case));
     let differs = |of: fn(&Case) -> String| each_once(cases().map(of)).len() > 1;
@@ -142,8 +217,8 @@ fn compared(groups: &[Group], index: usize) -> Option<Figure> {
     };
     let known: Vec<(String, Estimate)> = groups.iter().filter_map(cost).collect();
     let about = match groups.len() - known.len() {
-        0 => format!("RingRecord of {size}."),
-        left => format!("RingRecord of {size}. {left} that have no cost of a switch are left out."),
+        0 => format!("Rings of {size}."),
+        left => format!("Rings of {size}; {left} without a cost of a switch are left out."),
     };
     bars((id, title, "cost of a switch"), &about, known, index)
 }
@@ -167,13 +242,10 @@ fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
     };
     let axes = (members(Scale::Linear), nanoseconds("CPU time of a lap"));
     let series: Vec<Series> = groups.iter().flat_map(of_group).collect();
-    let measured = series.iter().filter(|of| of.role == Role::Measured);
-    let measured = measured.map(|of| format!("{}: {}.", of.name, ends(of)));
-    let in_words = format!(
-        "CPU time of all members for one lap; the projected line is that of the ring of two, \
-         scaled. {}",
-        measured.collect::<Vec<_>>().join(" ")
-    );
+    let in_words =
+        "CPU time of all members for one lap; the projected line is that of the ring of \
+                    two, scaled."
+            .to_string();
     let figure = Figure::new(RING_CPU, "CPU time of a lap", axes.0, axes.1).of(series)?;
     Some(Figure { base: Some(2.0), in_words, ..figure })
 }

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use charts::printable;
 use model::estimate::Speed;
 use model::plan::Plan;
 use model::run::{Launch, Run};
@@ -14,12 +13,13 @@ use stats::Summary;
 
 use super::RingArgs;
 use crate::base::failure::usage;
+use crate::base::lines;
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::Here;
 use crate::engine::store::speed::subjects_of;
-use crate::present::output::print;
+use crate::present::output::print_text;
 use crate::present::terminal::{self, interval, sentence, value};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
@@ -27,8 +27,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (count, output) = (args.launches, &args.output);
     if output.files.json.is_some() || output.files.csv.is_some() || output.plot {
         return Err(usage(
-            "--launches: each launch is a run of its own: write it by `runs export` or `runs \
-             show` (accepted here: no --json, --csv, --plot)",
+            "--launches: each launch is a run of its own, which `runs export` and `runs show` \
+                write (no --json, --csv or --plot here)",
         ));
     }
     let here = Here::detect()?;
@@ -51,7 +51,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         }
     }
     if !output.files.quiet {
-        print(printable(&text(&runs)).as_bytes()).context("cannot print the report")?;
+        let text = lines::with_tables(output.view.wide, || text(&runs));
+        print_text(&text).context("cannot print the report")?;
     }
     Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())
 }

@@ -60,9 +60,9 @@ pub(crate) struct RingArgs {
     /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512,
     /// neon, a list of them, or all that this CPU has
     ///
-    /// So that the kernel has them to save and restore. Each is compared with none, which is always
-    /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as
-    /// compilers do at the end of a function. Without this flag members do nothing about registers.
+    /// The kernel then has to save and restore them. Each is compared with none, which is always
+    /// measured too. vzeroupper is avx, released again before the token is passed on, as compilers
+    /// do at the end of a function. Without this flag members leave registers alone.
     #[arg(
         long,
         value_name = "STATE,...|all",
@@ -98,7 +98,7 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 
-    /// Measure the plan so many times, one run after the other, each in its own budget
+    /// Number of runs of the same plan, one after the other, each with the whole budget
     ///
     /// Intervals of one launch have a term for the scatter between launches, 1 % by default.
     /// Several launches narrow it: `compare` takes all of them for one side. From five stored

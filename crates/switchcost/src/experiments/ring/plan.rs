@@ -1,5 +1,7 @@
 //! `switchcost ring`, from what was typed to a plan.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::placement::Placement;
@@ -12,6 +14,9 @@ use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::setting::{Here, PlacementArg, Planned, pair};
 use crate::experiments::links;
+
+/// What a member adds to the time of a ring: its start, its laps and its end.
+const MEMBER: Duration = Duration::from_millis(1);
 
 /// The plan of `switchcost ring`, and a note on each link that was left out.
 pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
@@ -46,7 +51,8 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         );
     }
     let kinds = rings.len() * states.len();
-    let (sizes, too_short) = args.effort.fitting(&args.members, kinds, kinds);
+    let (sizes, too_short) =
+        args.effort.fitting(&args.members, (kinds, kinds), |members| MEMBER * members);
     notices.extend(too_short);
     let sized = |ring: Case| {
         sizes.iter().map(move |members| match members {

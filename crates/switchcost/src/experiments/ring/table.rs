@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use comfy_table::Table;
 use model::estimate::Estimate;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::quote::NotQuotable;
@@ -14,6 +13,7 @@ use model::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
+use crate::present::table::Table;
 use crate::present::terminal::{
     self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
 };
@@ -21,12 +21,13 @@ use crate::present::terminal::{
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
-const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices); \
-     ns/switch: what a hop costs above the\n  ring of one / counted switches, 95 % interval with \
-     the scatter between launches";
+const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices)\n\
+     ns/switch: what a hop costs above the ring of one / counted switches, 95 % interval \
+     with the scatter between launches";
 
-const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; \
-     projected = CPU(2) x members / 2; clean: share\n  of clean slices";
+const WIDE_LEGEND: &str = "real to projected: seconds for a million laps (a lap has as many hops as the ring has \
+     members), mean of all samples; projected = CPU(2) x members / 2\n\
+     clean: share of clean slices";
 
 const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
 
@@ -215,7 +216,8 @@ fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
 /// Scaling laws, and the figures of all slices.
 fn further(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
     let mut lines = comparison.scaling(record);
-    let what = "how a switch goes with the core's clock (1: the core bounds it, 0: memory does)";
+    let what = "how the cost of a switch follows the core's clock (1: bound by the core, 0: \
+        bound by memory)";
     lines.extend(listed(what, &record.cases, |case| {
         let power = case.elasticity.filter(|_| case.two_parts.is_some())?;
         let words = format!(
@@ -227,7 +229,7 @@ fn further(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
         Some(words + &two_parts_words(case))
     }));
     lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
-    let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
+    let what = "ns/switch of all slices, at any speed, median (middle half of the rounds)";
     lines.extend(listed(what, &record.cases, |case| {
         let all = case.contended_ns_per_switch_above_solo?;
         Some(format!("{}: {}", comparison.ring(&case.case), spread_words(&all)))

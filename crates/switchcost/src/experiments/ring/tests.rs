@@ -1,6 +1,6 @@
 //! Charts of rings without work.
 
-use charts::{Figure, Role, Scale, Unit};
+use charts::{Figure, Point, Role, Scale, Unit};
 use model::case::{Case, Sample};
 use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
@@ -39,6 +39,29 @@ fn cost_knee_and_law_are_those_that_went_in() {
     assert!(near(at(2.0), 3000.0) && near(at(12.0), 3000.0) && near(at(13.0), 9000.0));
     assert!(cost.in_words.contains("3.01 us at 2 members"), "{}", cost.in_words);
     assert!(cost.in_words.contains("between 10 and 16"), "{}", cost.in_words);
+}
+
+#[test]
+fn a_law_that_leaves_the_values_is_not_drawn() {
+    let at = |x: f64, y: f64| Point { x, y, low: Some(0.9 * y), high: Some(1.1 * y) };
+    let values = [at(2.0, 100.0), at(8.0, 110.0), at(64.0, 400.0)];
+    let line =
+        |last: f64| [Point::bare(2.0, 100.0), Point::bare(8.0, 120.0), Point::bare(64.0, last)];
+    assert!(super::figures::is_near(&line(400.0), &values));
+    assert!(super::figures::is_near(&line(330.0), &values), "within a quarter");
+    assert!(!super::figures::is_near(&line(250.0), &values));
+    assert!(!super::figures::is_near(&line(400.0)[..2], &values), "nothing at the last");
+}
+
+#[test]
+fn tiles_are_of_the_smallest_and_the_largest_ring_first() {
+    let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+    let tiles = Record::of(&run(Experiment::Ring, cases, |_| 3000)).tiles();
+    let names: Vec<&str> = tiles.iter().map(|tile| &*tile.name).collect();
+    let last = SIZES[SIZES.len() - 1];
+    assert_eq!(names[..2], ["switch, 2 processes", &format!("switch, {last} processes")]);
+    assert_eq!(names[2..4], ["hop, 2 processes", "hop, ring of one"]);
+    assert_eq!((&*tiles[3].figure(), tiles[3].unit), ("1.00", "us"));
 }
 
 #[test]

@@ -108,6 +108,8 @@ pub(crate) struct Row {
     pub(crate) cost_share: Option<Range>,
     /// Who preempted it most often, others than itself and this program.
     pub(crate) preempted_by: Option<Preempter>,
+    /// Whether it is this program itself, which looks.
+    pub(crate) own: bool,
 }
 
 /// How often the CPU was taken from those that are looked at while they could have run on, of all
@@ -161,6 +163,7 @@ impl Row {
             burst_median: quantile(&used.bursts, 0.5),
             cost_share: direct_share(price, used),
             preempted_by: None,
+            own: false,
         }
     }
 
@@ -189,11 +192,13 @@ fn called(by: By, (_, label): &Group, life: &Life) -> String {
 
 /// A row for each, the one with the most switches first.
 pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
-    let mut sums: HashMap<Group, (String, Use)> = HashMap::new();
+    let mut sums: HashMap<Group, (String, Use, bool)> = HashMap::new();
     for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
         let Some(group) = group(account, who, by) else { continue };
         let called = called(by.0, &group, life);
-        let (name, sum) = sums.entry(group).or_default();
+        let (name, sum, own) =
+            sums.entry(group).or_insert_with(|| (String::new(), Use::default(), true));
+        *own &= life.observes;
         // A process is called by its first thread.
         if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
             *name = called;
@@ -201,12 +206,12 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
         sum.add(&life.used);
     }
     let mut preempters = preempters(account, by);
-    let row = |(group, (name, used)): (Group, (String, Use))| {
+    let row = |(group, (name, used, own)): (Group, (String, Use, bool))| {
         let by = preempters.remove(&group);
         let preempted_by =
             by.map(|(name, count)| Preempter { name, per_s: count as f64 / seconds });
         let id = (group.0 != 0).then_some(group.0);
-        Row { name, id, preempted_by, ..Row::of(&used, seconds, price) }
+        Row { name, id, preempted_by, own, ..Row::of(&used, seconds, price) }
     };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
     Sort::Switches.sort(&mut rows);
@@ -238,7 +243,7 @@ fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u
 /// shares that of the next.
 type Column = (&'static str, usize, fn(&Row) -> String, &'static str);
 
-/// All columns of `trace` and `top`, those of the widest lines last; the first ten make 80.
+/// All columns of `trace` and `top`, in their order; the first ten make 80.
 const COLUMNS: [Column; 12] = [
     (NAME, 15, |row| row.name.clone(), ""),
     ("id", 7, |row| row.id.map_or("-".to_string(), |id| id.to_string()), ""),
@@ -250,7 +255,7 @@ const COLUMNS: [Column; 12] = [
     ("p99", 6, |row| below(row.wait_99), WAIT),
     ("run", 6, |row| below(row.burst_median), "time on the CPU between two switches: median"),
     ("cost %", 7, |row| row.cost_share.map_or("-".to_string(), percent_range), COST),
-    ("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU (wide terminals)"),
+    ("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU"),
     (TAKER, 15, |row| row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone()), TOOK),
 ];
 
@@ -261,7 +266,11 @@ const TAKER: &str = "preempted by";
 const WAIT: &str = "wait in the run queue: median and 99th percentile, upper ends";
 const COST: &str = "what the switches themselves take of its CPU time, by stored costs;\n\
      refilling caches is not in it: `switchcost trace --pid` has it";
-const TOOK: &str = "who took the CPU from it most often (wide terminals)";
+const TOOK: &str = "who took the CPU from it most often";
+
+/// What stays the longer where there is less room, by their headings; names always stand first.
+const KEPT: [&str; 11] =
+    ["sleeps", "prmpts", "p99", "cost %", "run", "id", "wait", "moves", "yields", "cpu %", TAKER];
 
 /// The same in a paragraph.
 pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because \
@@ -285,21 +294,65 @@ pub(crate) fn meanings() -> Vec<String> {
     lines
 }
 
-/// A line of cells that fits into so many columns; cells at the end are left out whole.
-fn line(cell: impl Fn(&Column) -> String, columns: usize) -> String {
-    let mut text = String::new();
-    for column @ (heading, width, ..) in &COLUMNS {
-        let used = if text.is_empty() { 0 } else { display_width(&text) + 1 };
-        if used + width > columns {
-            break;
+/// Columns that are shown together, in a line.
+pub(crate) struct Shown {
+    columns: Vec<&'static Column>,
+    /// Headings of all others.
+    pub(crate) left_out: Vec<&'static str>,
+}
+
+impl Shown {
+    /// Those that fit into so many characters: set 0 has what matters most, the next ones what is
+    /// not in those before, round and round.
+    pub(crate) fn of(characters: usize, set: usize) -> Self {
+        let mut sets: Vec<Vec<&str>> = vec![Vec::new()];
+        let mut used = width_of(NAME);
+        for heading in KEPT {
+            let own = width_of(heading) + 1;
+            if used + own > characters && sets.last().is_some_and(|set| !set.is_empty()) {
+                sets.push(Vec::new());
+                used = width_of(NAME);
+            }
+            if used + own <= characters {
+                used += own;
+                sets.last_mut().into_iter().for_each(|set| set.push(heading));
+            }
         }
-        let cell = cut(&cell(column), *width);
-        let blanks = " ".repeat(width - display_width(&cell));
-        let is_name = [NAME, TAKER].contains(heading);
-        let cell = if is_name { cell + &blanks } else { blanks + &cell };
-        text += &if text.is_empty() { cell } else { format!(" {cell}") };
+        sets.retain(|set| !set.is_empty());
+        let none = Vec::new();
+        let chosen = sets.get(set % sets.len().max(1)).unwrap_or(&none);
+        let is_shown = |heading: &str| match heading {
+            NAME => width_of(NAME) <= characters,
+            _ => chosen.contains(&heading),
+        };
+        let columns = COLUMNS.iter().filter(|(heading, ..)| is_shown(heading)).collect();
+        let left_out = COLUMNS.iter().map(|(heading, ..)| *heading);
+        Self { columns, left_out: left_out.filter(|of| !is_shown(of)).collect() }
     }
-    text.trim_end().to_string()
+
+    fn line(&self, cell: impl Fn(&Column) -> String) -> String {
+        let cell = |column: &&Column| {
+            let (heading, width, ..) = **column;
+            let cell = cut(&cell(column), width);
+            let blanks = " ".repeat(width - display_width(&cell));
+            let is_name = [NAME, TAKER].contains(&heading);
+            if is_name { cell + &blanks } else { blanks + &cell }
+        };
+        let cells: Vec<String> = self.columns.iter().map(cell).collect();
+        cells.join(" ").trim_end().to_string()
+    }
+
+    pub(crate) fn head(&self) -> String {
+        self.line(|(heading, ..)| heading.to_string())
+    }
+
+    pub(crate) fn row(&self, row: &Row) -> String {
+        self.line(|(_, _, shown, _)| shown(row))
+    }
+}
+
+fn width_of(heading: &str) -> usize {
+    COLUMNS.iter().find(|(of, ..)| *of == heading).map_or(0, |(_, width, ..)| *width)
 }
 
 /// So many columns of a text at most.
@@ -309,14 +362,6 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
         kept.pop();
     }
     kept
-}
-
-pub(crate) fn head(columns: usize) -> String {
-    line(|(heading, ..)| heading.to_string(), columns)
-}
-
-pub(crate) fn row_line(row: &Row, columns: usize) -> String {
-    line(|(_, _, shown, _)| shown(row), columns)
 }
 
 /// Six columns at most: `0`, `0.3`, `950`, `41k`, `1.2M`.

@@ -79,7 +79,7 @@ impl Own {
                 two_digits(100.0 * share)
             ),
             _ => format!(
-                "this tracer: {} of CPU time beside what a switch takes, which is not known: {}",
+                "this tracer: {} of CPU time; what it adds to a switch is unknown: {}",
                 time(self.cpu_ns as f64),
                 self.ns_per_switch.why().unwrap_or_default()
             ),
@@ -239,8 +239,14 @@ impl Session {
                     "{of_events} events are not in the recording (a larger --buffer keeps more)"
                 ),
             ),
-            (threads > 0, format!("{of_threads} switches of threads for which there was no room")),
-            (pairs > 0, format!("{of_pairs} switches are in no pair, for which there was no room")),
+            (
+                threads > 0,
+                format!(
+                    "{of_threads} switches of threads that did not fit into the \
+                table"
+                ),
+            ),
+            (pairs > 0, format!("{of_pairs} switches are in no pair, as the table was full")),
             (
                 crowded,
                 format!("more than {half} threads ended within a second; some may be missing"),

@@ -7,7 +7,7 @@ use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 use super::By;
 use super::account::{Account, Scope, Use, Who};
 use super::labels::Labels;
-use super::rows::{head, rate, row_line, rows};
+use super::rows::{Shown, rate, rows};
 use crate::present::terminal::WIDTH;
 
 const SECOND: u64 = 1_000_000_000;
@@ -192,9 +192,8 @@ fn rows_are_of_threads_or_of_processes() {
     let price = Price { direct: Some(direct), total: None };
     let text = |by, columns: usize| -> Vec<String> {
         let rows = rows(&account, (by, &Labels::default()), 2.0, price);
-        std::iter::once(head(columns))
-            .chain(rows.iter().map(|row| row_line(row, columns)))
-            .collect()
+        let columns = Shown::of(columns, 0);
+        std::iter::once(columns.head()).chain(rows.iter().map(|row| columns.row(row))).collect()
     };
     assert_eq!(
         text(By::Process, WIDTH),
@@ -234,7 +233,7 @@ fn names_are_cut_and_obey_no_terminal() {
     let lines: Vec<String> =
         rows(&account, (By::Thread, &Labels::default()), 1.0, Price::default())
             .iter()
-            .map(|row| row_line(row, WIDTH))
+            .map(|row| Shown::of(WIDTH, 0).row(row))
             .collect();
     assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
 }

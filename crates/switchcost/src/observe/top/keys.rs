@@ -36,8 +36,10 @@ pub(super) struct State {
     pub(super) is_typing: bool,
     pub(super) frozen: bool,
     pub(super) help: bool,
-    /// Rows that were scrolled past.
+    /// Rows that were scrolled past, or lines of the help.
     pub(super) first: usize,
+    /// Which set of columns is shown.
+    pub(super) columns: usize,
     /// The stored costs, or why there are none; absent before they were looked up.
     pub(super) costs: Option<Result<CostProfile, String>>,
 }
@@ -54,8 +56,8 @@ fn next<T: Copy + PartialEq>(all: &[T], of: T) -> T {
 
 impl State {
     pub(super) fn new(by: By, sort: Sort, filter: String) -> Self {
-        let (is_typing, frozen, help, first) = (false, false, false, 0);
-        Self { by, sort, filter, is_typing, frozen, help, first, costs: None }
+        let (is_typing, frozen, help) = (false, false, false);
+        Self { by, sort, filter, is_typing, frozen, help, first: 0, columns: 0, costs: None }
     }
 
     pub(super) fn press(&mut self, key: Key) -> Action {
@@ -71,8 +73,9 @@ impl State {
             }
             Key::Char('s') => (self.sort, self.first) = (next(&ORDERS, self.sort), 0),
             Key::Char('f' | ' ') => self.frozen = !self.frozen,
-            Key::Char('h' | '?') => self.help = !self.help,
-            Key::Char('/') => (self.is_typing, self.help) = (true, false),
+            Key::Char('c') => self.columns += 1,
+            Key::Char('h' | '?') => (self.help, self.first) = (!self.help, 0),
+            Key::Char('/') => (self.is_typing, self.help, self.first) = (true, false, 0),
             Key::Escape => (self.help, self.filter) = (false, String::new()),
             Key::Up => self.first = self.first.saturating_sub(1),
             Key::PageUp => self.first = self.first.saturating_sub(PAGE),

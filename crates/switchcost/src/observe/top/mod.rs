@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::usage;
+use crate::base::values::{LONGEST, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::observe::live::By;
 use crate::observe::live::account::Scope;
@@ -34,7 +35,7 @@ const SOON: Duration = Duration::from_millis(200);
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Time from one update to the next
-    #[arg(long, value_name = "TIME", default_value = "2", value_parser = watch::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration)]
     interval: Duration,
 
     /// A row for each thread, process, control group or user
@@ -53,6 +54,10 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     batch: Option<Form>,
 
+    /// End after this time
+    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+
     /// End after so many updates
     #[arg(long, value_name = "COUNT", value_parser = crate::base::values::above_zero::<u64>)]
     updates: Option<u64>,
@@ -62,6 +67,13 @@ pub(crate) struct TopArgs {
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]
     profile: Option<String>,
+}
+
+impl TopArgs {
+    /// When its time is over.
+    fn end(&self) -> Instant {
+        Instant::now() + self.budget.unwrap_or(LONGEST)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -143,9 +155,10 @@ fn batch(
     form: Form,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let mut left = args.updates.unwrap_or(u64::MAX);
+    let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
     while left > 0 {
-        let is_over = wait(session, args.interval, interrupt);
+        let time = end.saturating_duration_since(Instant::now());
+        let is_over = wait(session, args.interval.min(time), interrupt) || time <= args.interval;
         let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
@@ -184,9 +197,9 @@ fn live(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let mut terminal = Terminal::open().context("the terminal")?;
-    let mut left = args.updates.unwrap_or(u64::MAX);
+    let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
     let (mut shown, mut due) = (None, Instant::now() + args.interval.min(LOOK));
-    while interrupt.signal().is_none() {
+    while interrupt.signal().is_none() && Instant::now() < end {
         if Instant::now() >= due {
             due = Instant::now() + args.interval;
             let new = update(session, state, price);

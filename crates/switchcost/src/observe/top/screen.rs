@@ -2,23 +2,34 @@
 
 use clap::ValueEnum;
 use textwrap::core::display_width;
+use textwrap::{Options, wrap};
 
 use super::Update;
 use super::keys::State;
-use crate::observe::live::rows::{Row, cut, head, meanings, rate, row_line};
+use crate::observe::live::rows::{Row, Shown, cut, meanings, rate};
 use crate::present::terminal::{WIDTH, wrapped};
 use model::words::grouped;
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
-const HELP: [&str; 6] = [
+/// The same where there is less room.
+const SHORT_KEYS: &str = "q s g / f h";
+
+const HELP: [&str; 7] = [
     "q          quit",
     "s          sort by switches, preempted, wait, cost, cpu",
     "g          a row for each process, thread, control group or user",
+    "c          other columns, where not all fit",
     "/          show only names with a text in them; Enter keeps it, Escape clears it",
     "f          freeze, and go on",
     "arrows     scroll; Page Up and Page Down by ten",
 ];
+
+/// Columns of a key or a heading before what it means.
+const KEY_WIDTH: usize = 11;
+
+/// Before the rows of this program itself.
+const OWN: &str = "this program:";
 
 fn name_of(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
@@ -56,13 +67,59 @@ fn most_preempted(rows: &[Row]) -> Option<String> {
     Some(format!("most preemptions by another: {name} by {}, {} a second", by.name, rate(by.per_s)))
 }
 
+/// Heading and rows of an update, this program's own apart.
+fn table(rows: &[Row], columns: &Shown) -> Vec<String> {
+    let (own, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.own);
+    let shown = |rows: Vec<&Row>| rows.into_iter().map(|row| columns.row(row)).collect::<Vec<_>>();
+    let heading = (!own.is_empty()).then(|| OWN.to_string());
+    shown(others).into_iter().chain(heading).chain(shown(own)).collect()
+}
+
 /// An update as text of 80 columns.
 pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
-    let above = above(Some(update), state);
+    let (above, columns) = (above(Some(update), state), Shown::of(WIDTH, 0));
     let mut lines: Vec<String> = above.iter().map(|line| wrapped(line)).collect();
-    lines.push(head(WIDTH));
-    lines.extend(update.rows.iter().map(|row| row_line(row, WIDTH)));
+    let left_out = columns.left_out.join(", ");
+    lines.push(format!("columns that are not shown: {left_out} (--batch=json has all)"));
+    lines.push(columns.head());
+    lines.extend(table(&update.rows, &columns));
     lines
+}
+
+/// The last line: keys, and what other columns there are.
+fn keys(state: &State, left_out: &[&str], columns: usize) -> String {
+    if state.is_typing {
+        return format!("filter: {}_", state.filter);
+    }
+    let filter = match state.filter.is_empty() {
+        true => String::new(),
+        false => format!("  (filter: {})", state.filter),
+    };
+    let (count, names) = (left_out.len(), left_out.join(", "));
+    let hints = match count {
+        0 => [String::new(), String::new()],
+        _ => [format!("  c: {names}"), format!("  c: {count} more columns")],
+    };
+    let lines = [KEYS, SHORT_KEYS]
+        .iter()
+        .flat_map(|keys| hints.iter().map(move |hint| format!("{keys}{hint}")));
+    let mut lines: Vec<String> = lines.map(|line| line + &filter).collect();
+    let fitting = lines.iter().position(|line| display_width(line) <= columns);
+    lines.swap_remove(fitting.unwrap_or(lines.len() - 1))
+}
+
+/// All that there is to help, in lines of so many columns.
+fn help(columns: usize) -> Vec<String> {
+    let blanks = " ".repeat(KEY_WIDTH);
+    let options = || Options::new(columns.max(3 * KEY_WIDTH)).subsequent_indent(&blanks);
+    let all = HELP.map(str::to_string).into_iter().chain([String::new()]).chain(meanings());
+    let lines = all.flat_map(|line| {
+        // Blanks between key and meaning are columns.
+        let (key, meaning) = line.split_at(KEY_WIDTH.min(line.len()));
+        let lines = wrap(meaning, options().initial_indent(key));
+        lines.into_iter().map(|line| line.trim_end().to_string()).collect::<Vec<_>>()
+    });
+    lines.collect()
 }
 
 /// All lines of a terminal of so many columns and lines, none longer than it.
@@ -71,27 +128,25 @@ pub(super) fn screen(
     state: &State,
     (columns, rows): (usize, usize),
 ) -> Vec<String> {
+    let set = Shown::of(columns, state.columns);
     let mut lines = above(update, state);
-    let last = match state.is_typing {
-        true => format!("filter: {}_", state.filter),
-        false if !state.filter.is_empty() => format!("{KEYS}  (filter: {})", state.filter),
-        false => KEYS.to_string(),
-    };
+    let mut body = Vec::new();
     if state.help {
-        lines.extend(HELP.map(str::to_string));
-        lines.push(String::new());
-        lines.extend(meanings());
+        body = help(columns);
+        // It goes before what stands above, but for the answer.
+        lines.truncate(rows.saturating_sub(body.len() + 1).max(1));
     } else if let Some(update) = update {
         let mut shown = update.rows.clone();
         state.arrange(&mut shown);
-        lines.push(head(columns));
-        let room = rows.saturating_sub(lines.len() + 1);
-        let first = state.first.min(shown.len().saturating_sub(room));
-        lines.extend(shown.iter().skip(first).take(room).map(|row| row_line(row, columns)));
+        lines.push(set.head());
+        body = table(&shown, &set);
     }
+    let room = rows.saturating_sub(lines.len() + 1);
+    let first = state.first.min(body.len().saturating_sub(room));
+    lines.extend(body.into_iter().skip(first).take(room));
     lines.resize(rows.saturating_sub(1), String::new());
     if rows > 0 {
-        lines.push(last);
+        lines.push(keys(state, &set.left_out, columns));
     }
     lines
         .iter()

@@ -71,11 +71,14 @@ kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1
     assert_eq!(shown.len(), 24);
     assert_eq!(shown[..7].join("\n"), expected);
     assert_eq!(shown[7..23].concat(), "");
-    assert_eq!(shown[23], KEYS);
-    // As text for scripts it is the same.
+    assert_eq!(shown[23], format!("{KEYS}  c: cpu %, preempted by"));
+    // As text for scripts it is the same, and says what is not in it.
     let mut update = update();
     state().arrange(&mut update.rows);
-    assert_eq!(lines(&update, &state()).join("\n"), expected);
+    let text = lines(&update, &state());
+    let left_out = "columns that are not shown: cpu %, preempted by (--batch=json has all)";
+    assert_eq!(text[3], left_out);
+    assert_eq!([&text[..3], &text[4..]].concat().join("\n"), expected);
 }
 
 #[test]
@@ -139,6 +142,77 @@ fn keys_sort_group_filter_freeze_and_scroll() {
     let help = screen(Some(&update()), &state, (80, 24))[3..].to_vec();
     assert!(help.iter().any(|line| line.starts_with("q          quit")));
     // Nothing of it is cut.
-    assert_eq!(help, screen(Some(&update()), &state, (200, 24))[3..]);
+    assert_eq!(help[..20], screen(Some(&update()), &state, (200, 24))[3..23]);
     assert_eq!(state.press(Key::Char('q')), Action::Quit);
+}
+
+/// What goes first where there is less room, and what is said of it.
+#[test]
+fn narrow_terminals_keep_what_matters_and_say_what_went() {
+    let mut state = state();
+    let head = |state: &State, columns: usize| {
+        let shown = screen(Some(&update()), state, (columns, 24));
+        (shown[3].clone(), shown[23].clone())
+    };
+    let (names, last) = head(&state, 60);
+    assert_eq!(names, "name                 id sleeps prmpts    p99    run  cost %");
+    assert_eq!(last, "q s g / f h  c: yields, moves, wait, cpu %, preempted by");
+    let (names, last) = head(&state, 40);
+    assert_eq!(names, "name            sleeps prmpts    p99");
+    assert_eq!(last, "q s g / f h  c: 8 more columns");
+    // The key shows them, round and round, and all of them once.
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        let (names, _) = head(&state, 60);
+        if seen.contains(&names) {
+            break;
+        }
+        assert!(names.starts_with("name "), "{names}");
+        seen.push(names);
+        state.press(Key::Char('c'));
+    }
+    let all = seen.join(" ");
+    for heading in ["id", "yields", "moves", "wait", "cost %", "cpu %", "preempted by"] {
+        assert_eq!(all.matches(&format!(" {heading}")).count(), 1, "{heading}: {seen:?}");
+    }
+    // All there is room for: nothing is said.
+    assert_eq!(head(&state, 160).1, KEYS);
+}
+
+#[test]
+fn this_programs_own_rows_stand_apart() {
+    let mut update = update();
+    update.rows[0] = Row { own: true, ..row("switchcost", 99, 90_000.0, 0.0) };
+    let shown = screen(Some(&update), &state(), (80, 24));
+    let names: Vec<&str> =
+        shown[4..8].iter().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(names, ["rsync", "kworker/1:2", "this program:", "switchcost"]);
+}
+
+/// All of the help is read on any terminal: it goes before other lines, and scrolls.
+#[test]
+fn help_fits_the_terminal() {
+    for (columns, rows) in [(80, 24), (60, 20), (40, 12)] {
+        let mut state = state();
+        state.press(Key::Char('?'));
+        let (mut read, mut before) = (Vec::new(), Vec::new());
+        loop {
+            let shown = screen(Some(&update()), &state, (columns, rows));
+            assert!(shown.iter().all(|line| line.chars().count() <= columns), "{shown:?}");
+            read.extend(
+                shown[1..rows - 1]
+                    .iter()
+                    .flat_map(|line| line.split_whitespace())
+                    .map(str::to_string),
+            );
+            if shown == before {
+                break;
+            }
+            before = shown;
+            state.press(Key::Down);
+        }
+        for word in ["quit", "columns,", "Escape", "sched_yield(2)", "percentile,", "often"] {
+            assert!(read.iter().any(|of| of == word), "{columns}x{rows}: {word}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::builder::ArgPredicate;
 use clap::{ArgGroup, Args};
 use launcher::look_up;
 use model::program::{Price, ProgramCost};
@@ -25,7 +26,7 @@ use model::reading::Reading;
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::usage;
-use crate::base::values::{Destination, bytes};
+use crate::base::values::{Destination, WITHOUT_END, bytes, duration, pid};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
@@ -33,7 +34,7 @@ use crate::observe::live::account::{Account, Scope};
 use crate::observe::live::session::{LOOK, Session, cpus};
 use crate::observe::watch::command::{Command, not_measured};
 use crate::observe::watch::findings::Report;
-use crate::observe::watch::{self, Chosen, Watcher, traced};
+use crate::observe::watch::{self, Chosen, WATCHED, Watcher, traced};
 use crate::present::output::{
     Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
 };
@@ -50,16 +51,16 @@ pub(crate) struct TraceArgs {
     /// Trace this running process, all its threads
     ///
     /// Its working set is read as `cost --pid` does.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, short, value_name = "PID", value_parser = pid)]
     pid: Option<i32>,
 
     /// Trace the whole machine
-    #[arg(long)]
+    #[arg(long, short)]
     all: bool,
 
-    /// How long, with --pid and --all
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = watch::seconds, conflicts_with = "command")]
-    seconds: Duration,
+    /// How long; a command that runs on gets SIGTERM then [default: 10s; of a command: to its end]
+    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", default_value = WATCHED, default_value_if("command", ArgPredicate::IsPresent, Some(WITHOUT_END)), hide_default_value = true, value_parser = duration)]
+    budget: Duration,
 
     /// A row for each thread, process, control group or user [default: process, or thread if there
     /// is one process]
@@ -76,7 +77,7 @@ pub(crate) struct TraceArgs {
     /// trace_processor
     ///
     /// A switch takes some 30 bytes; at 2 GiB the recording ends. Events that are lost are counted
-    /// and told.
+    /// and reported.
     #[arg(long, value_name = "FILE|-")]
     perfetto: Option<Destination>,
 
@@ -150,10 +151,10 @@ impl TraceArgs {
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
     /// written.
     fn write(&self, trace: &Trace, account: &Account, recording: Option<Recording>) -> bool {
-        let Unstored { files, verbose } = &self.output;
+        let Unstored { files, verbose, tables } = &self.output;
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         let print = || {
-            let text = table::text(trace, *verbose);
+            let text = tables.text(|| table::text(trace, *verbose));
             if is_taken || !self.command.is_empty() {
                 say_text(&text);
                 return Ok(());
@@ -193,7 +194,7 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         Some(pid) => process_name(&tracing.session, pid)?,
         None => "machine".to_string(),
     };
-    let end = Instant::now() + args.seconds;
+    let end = Instant::now() + args.budget;
     tracing.follow(Ends::WithAll, |_, longest| {
         let watcher = watcher.as_mut();
         let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
@@ -229,8 +230,15 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let mut tracing = Tracing::begin(args, Scope::Tree(u32::MAX), "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
     let mut command = Command::start(words, anonymous, Some(&mut tracing.session))?;
-    tracing.follow(Ends::Told, |_, longest| command.wait(Some(longest)));
-    let mut ended = command.end()?;
+    let (end, mut over) = (Instant::now() + args.budget, None);
+    tracing.follow(Ends::Told, |_, longest| {
+        let left = end.saturating_duration_since(Instant::now());
+        let has_ended = command.wait(Some(longest.min(left)));
+        over = (!has_ended && left.is_zero()).then_some(args.budget);
+        has_ended || over.is_some()
+    });
+    let mut ended = command.end(over)?;
+    tracing.notices.extend(ended.over_in_words());
     let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let name = ended.words.first().cloned().unwrap_or_default();
     let target = Target { name, pid: Some(ended.pid), command: Some(ended.words.clone()) };
@@ -286,8 +294,7 @@ impl<'a> Tracing<'a> {
         let recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
         let session = Session::open(scope, args.recorder(), args.by, instead)?;
         // The terminal is the command's.
-        let bar =
-            Progress::whole(args.seconds, args.output.files.quiet || !args.command.is_empty());
+        let bar = Progress::whole(args.budget, args.output.files.quiet || !args.command.is_empty());
         let (timeline, notices) = (Timeline::default(), Vec::new());
         Ok(Self { args, session, recording, timeline, bar, notices })
     }

@@ -225,14 +225,16 @@ impl Trace {
                     percents(*refill)
                 ),
                 (_, refill, Some(direct)) => {
-                    let wide =
-                        refill.map_or("", |_| " (with refill the range is too wide to quote)");
+                    let wide = refill.map_or("", |_| {
+                        " (with the refill of caches the range is too wide \
+                            to be useful)"
+                    });
                     format!(
                         "the switches themselves cost {} of {whose} CPU time{by}{wide}",
                         percents(direct)
                     )
                 }
-                _ => "what they cost is not known".to_string(),
+                _ => "their cost is unknown".to_string(),
             };
         let worst = self.neighbours.first().map(|worst| {
             let kind = if target.pid.is_some() { "worst neighbour" } else { "most preemptions by" };

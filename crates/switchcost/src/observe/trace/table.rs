@@ -4,8 +4,9 @@ use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
-use crate::observe::live::rows::{Between, LEGEND, below, head, percent_range, row_line};
-use crate::present::terminal::{MOST_LINES, WIDTH, counted, figure, page, wrapped};
+use crate::base::lines::{command, table_width};
+use crate::observe::live::rows::{Between, LEGEND, Shown, below, percent_range};
+use crate::present::terminal::{MOST_LINES, TO_FIND_OUT, counted, figure, page, table};
 
 /// Rows that are printed, by default and with --verbose.
 const ROWS: [usize; 2] = [10, 100];
@@ -13,9 +14,11 @@ const ROWS: [usize; 2] = [10, 100];
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
 /// matter.
 pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
-    let heading =
-        format!("traced for {} s; counts are a second, times upper ends", figure(trace.seconds));
-    let mut parts = vec![wrapped(&trace.in_words), heading + "\n\n" + &table(trace, is_verbose)];
+    let heading = format!(
+        "traced for {} s; counts are per second, times are upper ends",
+        figure(trace.seconds)
+    );
+    let mut parts = vec![trace.in_words.clone(), heading + "\n\n" + &rows(trace, is_verbose)];
     let mut lines = lines(trace);
     if is_verbose {
         parts.extend([pairs(&trace.pairs), lengths(&trace.lengths)]);
@@ -24,15 +27,15 @@ pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
         lines.truncate(MOST_LINES);
     }
     lines.push(own(trace));
-    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
     parts.push(lines.join("\n"));
     page(&parts)
 }
 
-fn table(trace: &Trace, is_verbose: bool) -> String {
+fn rows(trace: &Trace, is_verbose: bool) -> String {
     let shown = ROWS[usize::from(is_verbose)];
-    let mut lines = vec![head(WIDTH)];
-    lines.extend(trace.rows.iter().take(shown).map(|row| row_line(row, WIDTH)));
+    let columns = Shown::of(table_width(), 0);
+    let mut lines = vec![columns.head()];
+    lines.extend(trace.rows.iter().take(shown).map(|row| columns.row(row)));
     let more = trace.rows.len().saturating_sub(shown);
     if more > 0 {
         lines.push(format!("and {} (--verbose, --json)", counted(more, "further row")));
@@ -45,9 +48,9 @@ fn lines(trace: &Trace) -> Vec<String> {
     let mut lines = trace.notices.clone();
     lines.extend(preempted_by(&trace.neighbours));
     let not_known = trace.refill_share.why().filter(|_| trace.direct_share.known().is_some());
-    lines.extend(not_known.map(|why| format!("refilling caches: not known: {why}")));
-    lines.extend(trace.direct_share.why().map(|why| format!("cost: not known: {why}")));
-    lines.extend(trace.command_to_know.as_ref().map(|command| format!("to know it: {command}")));
+    lines.extend(not_known.map(|why| format!("refill of caches: unknown: {why}")));
+    lines.extend(trace.direct_share.why().map(|why| format!("cost: unknown: {why}")));
+    lines.extend(trace.command_to_know.as_ref().map(|words| command(TO_FIND_OUT, words)));
     lines
 }
 
@@ -74,13 +77,17 @@ fn details(trace: &Trace) -> Vec<String> {
     lines.extend(trace.pinning.as_ref().map(|of| {
         let Range { low, high } = of.hand_over_ns;
         let hop = format!("{} to {}", time(low), time(high));
-        format!("workers apart hand over in {hop}, by {}, and preempt each other no more", of.sweep)
+        format!(
+            "on CPUs of their own workers hand over in {hop} (measured by {}) and no longer \
+            preempt each other",
+            of.sweep
+        )
     }));
     let missed = trace.missed_switches;
     lines.extend((missed > 0).then(|| {
         format!(
-            "the kernel ran no program for {missed} switches of the machine: counted, but \
-             without lengths and pairs"
+            "{missed} switches of the machine are counted, but without lengths and pairs, as the \
+                kernel did not run the program"
         )
     }));
     lines.push(LEGEND.to_string());
@@ -96,17 +103,14 @@ fn pairs(pairs: &[PairRow]) -> String {
         Some(id) => format!("{name} ({id})"),
         None => name.to_string(),
     };
-    let line = |[from, to, sleeps, preempted, cost]: [&str; 5]| {
-        format!("{from:<24} {to:<24} {sleeps:>9} {preempted:>9} {cost:>7}")
-    };
     let row = |of: &PairRow| {
         let (from, to) = (name(&of.from, of.from_id), name(&of.to, of.to_id));
         let [sleeps, preempted] = [of.voluntary, of.involuntary].map(|of| grouped(of as f64));
         let cost = of.cpu_share.map_or("-".to_string(), percent_range);
-        line([&from, &to, &sleeps, &preempted, &cost])
+        [from, to, sleeps, preempted, cost]
     };
-    let head = line(["from", "to", "sleeps", "prmpts", "CPU %"]);
-    std::iter::once(head).chain(pairs.iter().map(row)).collect::<Vec<_>>().join("\n")
+    let heads = ["from", "to", "sleeps", "preempts", "CPU %"];
+    table(heads, pairs.iter().map(row)).texts(|at| at < 2).to_string()
 }
 
 /// A row for each length, with the share of each column's total, in percent.
@@ -114,20 +118,19 @@ fn lengths(all: &[Lengths]) -> String {
     let all: Vec<&Lengths> = all.iter().filter(|of| !of.counts.is_empty()).collect();
     let rows = all.iter().map(|of| of.counts.len()).max().unwrap_or(0);
     let first = all.iter().filter_map(|of| of.counts.iter().position(|count| *count > 0)).min();
-    let mut lines = vec![format!("{:<8}", "time")];
-    lines[0].extend(all.iter().map(|of| format!(" {:>9}", of.of)));
-    for bucket in first.unwrap_or(0)..rows {
-        let mut line = format!("{:<8}", below(Some(Between::bucket(bucket))));
-        for of in &all {
-            let sum: u64 = of.counts.iter().copied().map(u64::from).sum();
-            let count = of.counts.get(bucket).copied().unwrap_or(0);
-            let share = match count {
-                0 => "-".to_string(),
-                _ => format!("{} %", two_digits(100.0 * f64::from(count) / sum as f64)),
-            };
-            line += &format!(" {share:>9}");
+    let share = |of: &Lengths, bucket: usize| {
+        let sum: u64 = of.counts.iter().copied().map(u64::from).sum();
+        match of.counts.get(bucket).copied().unwrap_or(0) {
+            0 => "-".to_string(),
+            count => two_digits(100.0 * f64::from(count) / sum as f64),
         }
-        lines.push(line);
-    }
-    if rows == 0 { String::new() } else { lines.join("\n") }
+    };
+    let row = |bucket: usize| {
+        let time = below(Some(Between::bucket(bucket)));
+        std::iter::once(time).chain(all.iter().map(move |of| share(of, bucket)))
+    };
+    let heads =
+        std::iter::once("time".to_string()).chain(all.iter().map(|of| format!("{} %", of.of)));
+    let rows = (first.unwrap_or(0)..rows).map(row);
+    if all.is_empty() { String::new() } else { table(heads, rows).to_string() }
 }

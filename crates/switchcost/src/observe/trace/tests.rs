@@ -7,6 +7,7 @@ use switchtrace::{Thread, ThreadName};
 use super::pinning::Pinning;
 use super::report::{Costs, Point, Target, Timeline, Trace};
 use super::table;
+use crate::base::lines::fitted;
 use crate::observe::live::By;
 use crate::observe::live::account::{Account, Scope, Use};
 use crate::observe::live::labels::Labels;
@@ -82,14 +83,14 @@ const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
 
 #[test]
 fn the_answer_comes_first() {
-    let said =
-        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), false);
+    let trace = trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL });
+    let said = fitted(&table::text(&trace, false));
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
   11 % of its CPU time, 4.8 to 9 % refilling caches, by profile a-run, 2 hours
   old; worst neighbour: kworker/1:2 (25 a second).
 
-traced for 2.00 s; counts are a second, times upper ends
+traced for 2.00 s; counts are per second, times are upper ends
 
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0
@@ -162,21 +163,24 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let total = DIRECT.map(|of| Range { high: 11.0 * of.pipe.low, ..of.pipe });
     let wide = trace(Scope::Process(812), Price { direct: DIRECT, total });
     assert!(
-        wide.in_words.contains("2 hours old (with refill the range is too wide to quote);"),
+        wide.in_words.contains(
+            "2 hours old (with the refill of caches the range is too wide to \
+            be useful);"
+        ),
         "{}",
         wide.in_words
     );
     let said = table::text(&direct_only, false);
-    assert!(said.contains("refilling caches: not known: its memory was not read\n"), "{said}");
+    assert!(said.contains("refill of caches: unknown: its memory was not read\n"), "{said}");
     let nothing = trace(Scope::All, Price::default());
     assert_eq!(
         nothing.in_words,
-        "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most \
+        "machine: 41,250 switches a second, 50 % voluntary; their cost is unknown; most \
          preemptions by: postgres (5,000 a second)."
     );
     let said = table::text(&nothing, false);
     assert!(
-        said.contains("no stored cost profile") && said.contains("to know it: switchcost cost"),
+        said.contains("no stored cost profile") && said.contains("to find out: switchcost cost"),
         "{said}"
     );
 }
@@ -186,12 +190,12 @@ fn details_are_the_pairs_and_the_lengths() {
     let said =
         table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), true);
     for line in [
-        "from                     to                          sleeps    prmpts   CPU %",
-        "postgres:io (813)        postgres (812)              30,000    10,000 0.4-0.6",
-        "postgres (812)           idle                         1,000         0     0.0",
-        "time          wait       run preempted    asleep",
-        "<1us         100 %         -         -         -",
-        "<66us            -         -     100 %         -",
+        "from               to                sleeps  preempts    CPU %",
+        "postgres:io (813)  postgres (812)    30,000    10,000  0.4-0.6",
+        "postgres (812)     idle               1,000         0      0.0",
+        "  time  wait %  run %  preempted %  asleep %",
+        "  <1us     100      -            -         -",
+        " <66us       -      -          100         -",
         "cost profile: a-run",
     ] {
         assert!(said.contains(&format!("\n{line}\n")), "{line}\n{said}");
@@ -282,6 +286,6 @@ fn the_saving_is_told_of_a_program_only() {
         "{one:?}"
     );
     let text = table::text(&one, true);
-    assert!(text.contains("workers apart hand over in 400 ns to 500 ns, by a-sweep"), "{text}");
+    assert!(text.contains("workers hand over in 400 ns to 500 ns (measured by a-sweep)"), "{text}");
     assert!(!said(Scope::All).in_words.contains("Pinning"));
 }

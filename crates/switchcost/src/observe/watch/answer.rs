@@ -35,8 +35,11 @@ pub(super) fn headline(
     if let Some((share, (direct, per_s))) = itself {
         let (share, switches) = (percents(share), switches_in_words(per_s, direct));
         let refill = match whole {
-            Some(_) => format!("with refill the range is too wide to quote; {narrower}"),
-            None => "refill: not known".to_string(),
+            Some(_) => format!(
+                "with the refill of caches the range is too wide to be useful; \
+                {narrower}"
+            ),
+            None => "the refill of caches is unknown".to_string(),
         };
         return format!(
             "Switching itself takes {share} of its CPU time: {switches}{by}; {refill}."
@@ -45,9 +48,9 @@ pub(super) fn headline(
     let why = match (cost, not_read) {
         (ProgramCost::Inconclusive { missing, .. }, _) => missing.join("; "),
         (_, Some(not_read)) => format!("working set: {}", not_read.why),
-        (_, None) => format!("the range is too wide to quote; {narrower}"),
+        (_, None) => format!("the range is too wide to be useful; {narrower}"),
     };
-    format!("What switching costs it is not known: {why}.")
+    format!("What switching costs this program is unknown: {why}.")
 }
 
 /// What would narrow the range of an estimate.
@@ -55,12 +58,13 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
     let is_sampled = program.working_set.known().is_some_and(|set| set.sampled.is_some());
     match (is_sampled, &seen.command) {
         (false, _) => {
-            "samples of its accesses would narrow it (root or CAP_PERFMON, and some user time)"
+            "samples of its memory accesses would narrow it (needs root or CAP_PERFMON, and some \
+                user time)"
                 .into()
         }
         (true, None) if program.is_loosely_sampled() => {
             let seconds = longer_s(seen);
-            format!("a longer watch would narrow it (--seconds {seconds})")
+            format!("a longer watch would narrow it (--budget {seconds}s)")
         }
         (true, Some(_)) if program.is_loosely_sampled() => {
             "a longer run would narrow it".to_string()
@@ -70,7 +74,7 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
             let end = most.saturating_mul(2).max(1 << 16).checked_next_power_of_two();
             let end = model::words::bytes(end.unwrap_or(u64::MAX)).replace(' ', "");
             format!(
-                "a profile with arrays of its size would narrow it (`switchcost cost --array \
+                "costs of arrays of its size would narrow it (`switchcost cost --array \
                  8K..{end}:x2`)"
             )
         }
@@ -103,7 +107,7 @@ pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<
             Reading::Known(share.beside(*direct))
         }
         (ProgramCost::Estimated { direct_share: None, .. }, None) => {
-            Reading::unknown("the direct cost was not measured beside it")
+            Reading::unknown("the direct cost was not measured with it")
         }
     }
 }
@@ -145,7 +149,7 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
         }
         (Remedy::Longer, None) => {
             let seconds = longer_s(seen);
-            Some(format!("switchcost cost --pid {} --seconds {seconds}", seen.pid))
+            Some(format!("switchcost cost --pid {} --budget {seconds}s", seen.pid))
         }
         // It has ended.
         (Remedy::Longer, Some(_)) => None,

@@ -79,7 +79,7 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     }
     let (profile, _) = profile_of(&run, entry.name.clone(), clock_now());
     if profile.points.is_empty() {
-        return Err(refuse("none of its rings of two processes was measured often enough"));
+        return Err(refuse("none of its rings of two processes has enough rounds"));
     }
     let differs = differences(&run.header.machine, &this_machine(), &entry.name);
     let unfinished = unfinished(run.end.map(|end| end.reason));
@@ -208,8 +208,8 @@ pub(super) fn best(
         let why = why(&candidates[number], covers == Some(true));
         let busy = (!is_clean).then(|| {
             format!(
-                "the cost profile ({name}) is of a busy machine: most of its costs are not at full \
-                 speed, or not resolved"
+                "the cost profile ({name}) was measured on a busy machine: most of its costs are \
+                    not at full speed or not resolved"
             )
         });
         let differs = differences(&run.header.machine, here, name);

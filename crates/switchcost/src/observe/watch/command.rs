@@ -1,6 +1,7 @@
 //! A command that is started, looked at until it ends, and accounted for.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use launcher::{Launcher, LauncherError, Run, Series, Used};
 use model::program::WorkingSet;
 use model::reading::Reading;
 use probe::program::Watched;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::choice::Chosen;
 use super::counts::told;
@@ -27,6 +29,8 @@ pub(crate) struct Command {
     words: Vec<String>,
     pid: u32,
     watcher: Option<Watcher>,
+    /// What it is sent a signal by; absent where the kernel has no such descriptors.
+    handle: Option<OwnedFd>,
     /// How rarely its memory is looked at: only for windows and samples, where it is not traced.
     rarely: Option<Duration>,
 }
@@ -37,6 +41,8 @@ pub(crate) struct Ended {
     pub(crate) pid: u32,
     watcher: Option<Watcher>,
     used: Used,
+    /// Its time, where that was over before its end.
+    over: Option<Duration>,
     /// A signal that reached the launcher alone.
     stopped: Option<LauncherError>,
 }
@@ -58,7 +64,9 @@ impl Command {
         // It may have ended already: then only its usage is known.
         let program = Watched::find(Path::new("/"), pid as i32).ok();
         let watcher = program.map(|program| Watcher::new(program, None));
-        Ok(Self { launcher, words: self::words(words, anonymous), pid, watcher, rarely })
+        let id = Pid::from_raw(pid as i32);
+        let handle = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
+        Ok(Self { launcher, words: self::words(words, anonymous), pid, watcher, handle, rarely })
     }
 
     /// Waits for its end, so long or without end; gives whether it has come. It is looked at only
@@ -72,13 +80,17 @@ impl Command {
         wait(until_look.into_iter().chain(longest).min())
     }
 
-    /// What it used, once it has ended.
-    pub(crate) fn end(self) -> Result<Ended> {
-        let Self { launcher, words, pid, watcher, .. } = self;
+    /// What it used, once it has ended. Where its time was over before, it is asked to end.
+    pub(crate) fn end(self, over: Option<Duration>) -> Result<Ended> {
+        let Self { launcher, words, pid, watcher, handle, .. } = self;
+        if over.is_some() {
+            // It may have ended meanwhile.
+            handle.map(|handle| pidfd_send_signal(handle, Signal::TERM));
+        }
         let mut used = None;
         let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
         let used = used.ok_or_else(|| not_measured(failed, signal))?;
-        Ok(Ended { words, pid, watcher, used, stopped })
+        Ok(Ended { words, pid, watcher, used, over, stopped })
     }
 }
 
@@ -124,6 +136,9 @@ pub(crate) fn not_measured(error: Option<LauncherError>, signal: Option<u8>) -> 
     }
 }
 
+/// Exit code of a command that SIGTERM has ended.
+const BY_TERM: u8 = 128 + 15;
+
 /// Share of the CPU time from which on a command's working set is taken for that of all of it.
 const MOSTLY_OWN: f64 = 0.9;
 
@@ -137,14 +152,15 @@ impl Ended {
         named: Option<&Chosen>,
     ) -> Report {
         let most = self.used.usage.max_resident_bytes;
+        let over = self.over_in_words();
         let mut seen = traced.unwrap_or_else(|why| told(&self.used, &why));
         let own = match self.watcher.take().filter(|watcher| watcher.last_look.is_some()) {
             Some(watcher) => watcher.add_to(&mut seen),
             None => {
                 let why = "it ended before its memory was looked at";
                 seen.method.push(format!(
-                    "{why}: its working set may be anything up to the greatest resident memory \
-                     that the kernel saw"
+                    "{why}: its working set is only known to be at most the largest resident \
+                        memory that the kernel saw"
                 ));
                 (Reading::Known(WorkingSet::within(most)), Some(NotRead::new(why, None)))
             }
@@ -152,6 +168,7 @@ impl Ended {
         let working_set = of_all(own, &self.used);
         seen.method.extend(working_set.1.as_ref().map(|not_read| not_read.why.clone()));
         seen.method.dedup();
+        seen.notices.extend(over);
         let seen = Seen {
             pid: self.pid,
             // Looked at before its exec was through, it may still have this program's name.
@@ -164,9 +181,19 @@ impl Ended {
         Report::of(seen, working_set, named)
     }
 
-    /// The exit code: the command's, or that of a signal that it did not get, which is said.
+    /// That it did not come to an end of its own.
+    pub(crate) fn over_in_words(&self) -> Option<String> {
+        let time = humantime::format_duration(self.over?);
+        Some(format!("stopped by SIGTERM after {time}, as --budget says, before its end"))
+    }
+
+    /// The exit code: the command's, or that of a signal that it did not get, which is said. It is
+    /// no failure to end when the time is over.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match &self.stopped {
+            None if self.over.is_some() && self.used.ending.shell_code() == BY_TERM => {
+                ExitCode::SUCCESS
+            }
             Some(error) => {
                 say(&format!("error: {error}"));
                 error.exit_code.into()
@@ -194,7 +221,8 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
         share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
     let high = own.known().map_or(0, |set| set.high_bytes).max(most);
     let why = format!(
-        "{part} of the CPU time is its own, the rest its children's, whose memory was not looked at"
+        "{part} of the CPU time is its own; the memory of its children, who used the rest, was \
+            not looked at"
     );
     (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child))))
 }

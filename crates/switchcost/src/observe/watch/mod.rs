@@ -19,18 +19,18 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
-use charts::printable;
-use clap::Args;
+use clap::builder::ArgPredicate;
+use clap::{Arg, Args};
 use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};
-use crate::base::values::Destination;
+use crate::base::values::{Budget, Destination, WITHOUT_END, pid};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{self, Session};
-use crate::present::output::{Output, print, put_json};
+use crate::present::output::{Output, print_text, put_json, say_text};
 use choice::Accepts;
 use command::Command;
 use reading::LOOK;
@@ -40,19 +40,22 @@ pub(crate) use counts::traced;
 pub(crate) use reading::Watcher;
 pub(crate) use seen::Source;
 
-/// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    const LONGEST: Duration = Duration::from_secs(86_400);
-    let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    match number.or_else(|| humantime::parse_duration(text).ok()) {
-        Some(time) if !time.is_zero() && time <= LONGEST => Ok(time),
-        _ => Err("accepted: above zero and up to a day, as 10, 0.5, 10s or 2m".to_string()),
-    }
-}
-
 /// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
 const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind \
-     placement policy laps precision budget rounds seed";
+     placement policy laps precision rounds seed";
+
+/// How long a program is watched.
+pub(crate) const WATCHED: &str = "10s";
+
+/// The argument of a budget, which of a program is the time for which it is watched, and of a
+/// command has no end unless it is said.
+pub(crate) fn with_program(budget: Arg) -> Arg {
+    budget.default_value_if("pid", ArgPredicate::IsPresent, Some(WATCHED)).default_value_if(
+        "command",
+        ArgPredicate::IsPresent,
+        Some(WITHOUT_END),
+    )
+}
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A program's cost")]
@@ -61,19 +64,17 @@ pub(crate) struct ProgramArgs {
     /// machine's measured costs
     ///
     /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up
-    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are
-    /// touched tell less: their referenced bits are cleared a few times (clear_refs of proc(5)),
-    /// which holds the program's memory map for some microseconds a MiB; not again once that took
-    /// over 10 ms.
+    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where these are too few, touched pages
+    /// give a wider range. For them referenced bits are cleared a few times (clear_refs of
+    /// proc(5)), which holds the program's memory map for some microseconds a MiB, but no more
+    /// once that took over 10 ms.
+    ///
+    /// It is watched for --budget: ten seconds where nothing is said.
     ///
     /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes
     /// each switch of the machine some 0.2 us slower; else they are read from /proc.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<i32>,
-
-    /// How long the program is watched
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid")]
-    pub(crate) seconds: Duration,
 
     /// The stored run whose costs count, instead of the best one of this machine
     ///
@@ -81,7 +82,8 @@ pub(crate) struct ProgramArgs {
     #[arg(long, value_name = "RUN")]
     pub(crate) profile: Option<String>,
 
-    /// The same for a command, from its start to its end; the figures go to standard error
+    /// The same for a command, from its start to its end, or to that of --budget, when it gets
+    /// SIGTERM; the figures go to standard error
     #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) command: Vec<OsString>,
 }
@@ -93,7 +95,9 @@ impl ProgramArgs {
     }
 }
 
-pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
+/// Watches for the budget at most.
+pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result<ExitCode> {
+    let Budget { time, extends } = budget;
     output.refuse_plot("what switching costs a program")?;
     if output.files.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
@@ -101,14 +105,19 @@ pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
     if args.command.is_empty() && args.pid.is_none() {
         return Err(usage("--profile: of a program's cost (accepted with --pid PID or -- CMD)"));
     }
+    if extends {
+        return Err(usage(
+            "--budget: a program is watched for no longer (accepted: without the +)",
+        ));
+    }
     // What is wrong with it is told before anything is watched.
     let named = args.profile.as_deref().map(choice::named).transpose()?;
     match args.pid {
-        Some(pid) => watch(pid, args.seconds, named.as_ref(), output),
+        Some(pid) => watch(pid, time, named.as_ref(), output),
         None if matches!(output.files.json, Some(Destination::Stdout)) => {
             Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
         }
-        None => command(&args.command, named.as_ref(), output),
+        None => command((&args.command, time), named.as_ref(), output),
     }
 }
 
@@ -168,8 +177,8 @@ fn watch(
     if !output.files.quiet {
         let text = table::text(&report, output.view.verbose);
         match &output.files.json {
-            Some(Destination::Stdout) => say(text.trim_end()),
-            _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
+            Some(Destination::Stdout) => say_text(&text),
+            _ => print_text(&text).context("cannot print the figures")?,
         }
     }
     put_json(&report, output.files.json.as_ref())?;
@@ -193,20 +202,31 @@ pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
     direct_of(points, None)
 }
 
-fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
+fn command(
+    (words, time): (&[OsString], Duration),
+    named: Option<&Chosen>,
+    output: &Output,
+) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
     let mut command = Command::start(words, output.files.anonymous, session.as_mut().ok())?;
     // Without a tracer its counts are the kernel's at its end.
-    let longest = session.is_ok().then_some(session::LOOK);
-    while !command.wait(longest) {
+    let (end, look) = (Instant::now() + time, session.is_ok().then_some(session::LOOK));
+    let over = loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if command.wait(Some(look.map_or(left, |look| left.min(look)))) {
+            break None;
+        }
+        if left.is_zero() {
+            break Some(time);
+        }
         session.iter_mut().for_each(Session::look_if_due);
-    }
+    };
     session.iter_mut().for_each(Session::look);
-    let mut ended = command.end()?;
+    let mut ended = command.end(over)?;
     let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {
-        say(table::text(&report, output.view.verbose).trim_end());
+        say_text(&table::text(&report, output.view.verbose));
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.files.json.as_ref()) {

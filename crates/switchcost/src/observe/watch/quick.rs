@@ -12,7 +12,8 @@ use model::program::{QUICK, WorkingSet};
 use model::ring::{Case, Op, Work};
 
 use super::choice::{self, Accepts, Chosen};
-use crate::engine::effort::{Effort, OtherNames};
+use crate::base::values::Budget;
+use crate::engine::effort::Effort;
 use crate::engine::execute;
 use crate::engine::setting::{Here, pair};
 use crate::engine::store::Folder;
@@ -37,10 +38,9 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
     let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
     let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
-    let budget = Duration::from_secs(10);
+    let budget = Budget { time: Duration::from_secs(10), extends: true };
     let rounds = Some(FEWEST_ROUNDS);
-    let effort =
-        Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
+    let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let notices = vec![QUICK.to_string()];
     let quiet =

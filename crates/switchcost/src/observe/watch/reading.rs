@@ -197,7 +197,8 @@ impl Watcher {
         let too_long = self.held > LONGEST_HOLD;
         if too_long {
             let why = format!(
-                "reading or clearing them took {} ms, and holds its memory map; the limit is {} ms",
+                "reading or clearing them took {} ms, during which its memory map is held; the \
+                    limit is {} ms",
                 self.held.as_millis(),
                 LONGEST_HOLD.as_millis()
             );
@@ -222,8 +223,8 @@ impl Watcher {
         let mut notices = Vec::new();
         if self.lost_threads > 0 {
             notices.push(format!(
-                "{} of its threads ended meanwhile: their last switches (up to {} ms) are not \
-                 counted",
+                "{} of its threads ended during the watch: their switches of up to the last {} \
+                    ms are not counted",
                 self.lost_threads,
                 LOOK.as_millis()
             ));
@@ -235,8 +236,8 @@ impl Watcher {
             let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
             if share > UNSEEN && missing_ns > lag_ns {
                 notices.push(format!(
-                    "{:.0} % of its CPU time was in threads that came and ended unseen: its \
-                     switches are a lower bound",
+                    "{:.0} % of its CPU time was in threads that ended before they were seen: \
+                        the count of switches is a lower bound",
                     100.0 * share
                 ));
             }
@@ -286,12 +287,12 @@ impl Watcher {
     pub(super) fn add_to(self, seen: &mut Seen) -> SeenSet {
         let working_set = self.working_set(&mut seen.method);
         // What is lost where its accesses cannot be sampled.
-        seen.notices.extend(
-            self.sampler
-                .as_ref()
-                .err()
-                .map(|why| format!("its working set is known by pages only, a wide range: {why}")),
-        );
+        seen.notices.extend(self.sampler.as_ref().err().map(|why| {
+            format!(
+                "its working set is only known by pages, which is a wide \
+                    range: {why}"
+            )
+        }));
         seen.threads = Some(self.count.threads as u64);
         seen.windows = self.windows;
         working_set
@@ -305,8 +306,8 @@ impl Watcher {
         match sampled::working_set(seen) {
             Ok(set) => {
                 method.push(format!(
-                    "its working set is estimated from {} samples of its accesses by how often \
-                     the same cache line came again",
+                    "its working set is estimated from {} samples of its memory accesses, by how \
+                        often a cache line was used again",
                     seen.accesses
                 ));
                 (Reading::Known(set), None)
@@ -330,8 +331,8 @@ impl Watcher {
             let why = why.map_or(String::new(), |not| format!("; no more windows: {}", not.why));
             method.push(format!(
                 "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held \
-                 its memory map for up to {:.1} ms; they give the lower end of the working set, \
-                 its resident memory the upper one{why}",
+                    its memory map for up to {:.1} ms. They give the lower end of the working \
+                    set, resident memory the upper end{why}",
                 self.windows.len(),
                 1000.0 * self.held.as_secs_f64(),
             ));
@@ -349,7 +350,10 @@ impl Watcher {
         };
         let why = format!("touched pages were not counted ({})", not_read.why);
         let set = resident.ok_or_else(|| why.clone()).map(WorkingSet::within).into();
-        method.push(format!("{why}: its working set may be anything up to its resident memory"));
+        method.push(format!(
+            "{why}: its working set is only known to be at most its resident \
+            memory"
+        ));
         (set, Some(NotRead { why, ..not_read }))
     }
 }

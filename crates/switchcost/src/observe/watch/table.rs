@@ -5,7 +5,8 @@ use model::reading::Reading;
 use model::words::byte_range;
 
 use super::findings::Report;
-use crate::present::terminal::{counted, figure, wrapped, wrapped_with};
+use crate::base::lines::command;
+use crate::present::terminal::{TO_FIND_OUT, counted, figure};
 
 /// Lines below the table that are printed by default.
 const MOST_LINES: usize = 3;
@@ -23,7 +24,7 @@ pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
         figure(seen.watched_ns as f64 / 1e9)
     );
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
-    let mut text = format!("{}\n\n{}\n\n{rows}", wrapped(&report.in_words), wrapped(&heading));
+    let mut text = format!("{}\n\n{}\n\n{rows}", report.in_words, heading);
     let lines = lines(report, is_verbose);
     if !lines.is_empty() {
         text += &format!("\n{}\n", lines.join("\n"));
@@ -72,22 +73,16 @@ fn of_cpu_time(share: Range) -> String {
     format!("{} of its CPU time", percents(share))
 }
 
-/// A row of the table, ending with a newline, broken at 80 columns.
+/// A row of the table, ending with a newline.
 fn row(name: &str, words: &str) -> String {
-    wrapped_with(&format!("{name:<14}"), words, &" ".repeat(14)) + "\n"
-}
-
-/// A command that may be copied: where it is broken at 80 columns a backslash goes on.
-fn command_words(command: &str) -> String {
-    let line = wrapped_with("to know it: ", command, "  ");
-    line.lines().collect::<Vec<_>>().join(" \\\n")
+    format!("{name:<12}  {words}\n")
 }
 
 /// What is not known and how to know it, then what happened; by default the first three.
 fn lines(report: &Report, is_verbose: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    lines.extend(refill_line(report).map(|line| wrapped(&line)));
-    lines.extend(report.command_to_know.as_ref().map(|command| command_words(command)));
+    lines.extend(refill_line(report));
+    lines.extend(report.command_to_know.as_ref().map(|words| command(TO_FIND_OUT, words)));
     let assumed = match &report.cost {
         ProgramCost::Estimated { assumptions, .. } => &assumptions[..],
         ProgramCost::Inconclusive { .. } => &[],
@@ -95,9 +90,9 @@ fn lines(report: &Report, is_verbose: bool) -> Vec<String> {
     // Of a share that is told.
     let is_told = report.refill_share.known().is_some();
     let limited = assumed.iter().filter(|of| is_told && of.contains(LIMITED));
-    lines.extend(limited.map(|line| wrapped(line)));
+    lines.extend(limited.cloned());
     let notices = report.seen.notices.iter();
-    lines.extend(notices.map(|notice| wrapped(&format!("note: {notice}"))));
+    lines.extend(notices.map(|notice| format!("note: {notice}")));
     if !is_verbose {
         lines.truncate(MOST_LINES);
         return lines;
@@ -121,7 +116,7 @@ fn refill_line(report: &Report) -> Option<String> {
     // The command has a line of its own.
     let command = report.command_to_know.as_ref();
     let why = command.map_or(why.to_string(), |of| why.replace(&measure_with(of), ""));
-    Some(format!("refill: not known{most}: {why}"))
+    Some(format!("refill of caches: unknown{most}: {why}"))
 }
 
 fn known<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {

@@ -1,12 +1,10 @@
 //! What is said of programs, on fixed cost profiles.
 
-use std::time::Duration;
-
 use model::program::*;
 use model::reading::Reading;
 
+use super::answer;
 use super::seen::*;
-use super::{answer, seconds};
 
 const KIB: u64 = 1024;
 
@@ -49,7 +47,7 @@ fn a_range_over_all_of_the_cpu_time_is_not_quoted() {
     let words = answer::headline(&answer, None, &busy, None, (None, "wait"));
     assert_eq!(
         words,
-        "What switching costs it is not known: the range is too wide to quote; wait."
+        "What switching costs this program is unknown: the range is too wide to be useful; wait."
     );
 }
 
@@ -79,7 +77,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(
         answer::headline(&cost, Some(&not_read), &unread, direct, by),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; refill: not known."
+         2.5 us each, by profile x, 1 hour old; the refill of caches is unknown."
     );
     let refill = answer::refill(&cost, Some(&not_read));
     assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
@@ -93,7 +91,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let longer = NotRead { remedy: Some(Remedy::Longer), ..not_read.clone() };
     assert_eq!(
         command(Some(&longer), &cost, Some("/runs/a.jsonl")),
-        "switchcost cost --pid 7 --seconds 60"
+        "switchcost cost --pid 7 --budget 60s"
     );
     // Read, but beyond the arrays.
     let large = program(10, 3000);
@@ -110,7 +108,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(command(Some(&not_read), &none, None), "switchcost cost");
     assert_eq!(
         answer::headline(&none, Some(&not_read), &unread, None, (None, "")),
-        "What switching costs it is not known: no stored cost profile: run `switchcost cost` first."
+        "What switching costs this program is unknown: no stored cost profile: run `switchcost cost` first."
     );
     // Read, but wider than an answer may be: 3 to 180 us a switch.
     let wide = program(64, 512);
@@ -118,8 +116,8 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     assert_eq!(
         answer::headline(&estimate, None, &wide, direct, by),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; with refill the range is too wide to quote; a \
-         longer watch would narrow it."
+         2.5 us each, by profile x, 1 hour old; with the refill of caches the range is \
+         too wide to be useful; a longer watch would narrow it."
     );
     let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
         let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };
@@ -134,7 +132,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         involuntary_share: 0.0,
     };
     assert!(narrower(None, None, 512 * KIB).contains("CAP_PERFMON"));
-    assert!(narrower(Some(sampled), None, 512 * KIB).contains("--seconds 60"));
+    assert!(narrower(Some(sampled), None, 512 * KIB).contains("--budget 60s"));
     assert!(narrower(Some(sampled), Some(Vec::new()), 512 * KIB).contains("a longer run"));
     assert!(narrower(Some(sampled), None, 65 * KIB).contains("--array 8K..256KiB:x2"));
     // Read and measured: what is left beside the direct cost.
@@ -142,14 +140,4 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let refill = answer::refill(&read, None);
     let refill = refill.known().unwrap();
     assert!(near((refill.low, refill.high), (0.002, 0.036)), "{refill:?}");
-}
-
-#[test]
-fn seconds_need_no_unit() {
-    assert_eq!(seconds("10"), Ok(Duration::from_secs(10)));
-    assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-    assert_eq!(seconds("2m"), Ok(Duration::from_secs(120)));
-    for bad in ["0", "-1", "nan", "inf", "", "soon", "86401"] {
-        assert!(seconds(bad).is_err(), "{bad}");
-    }
 }

@@ -8,7 +8,9 @@ pub(crate) mod tests;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
+use model::findings::wakeup::{CONFIDENCE, Tail};
 use model::quote::Quoted;
+use model::trial::Tally;
 use model::words;
 
 /// Cost of a switch against the size of the ring: the figure's id.
@@ -21,6 +23,9 @@ pub(crate) const COST_BY_ARRAY: &str = "cost-by-array";
 pub(crate) const CLOCK_CALLS: &str = "clock-calls";
 /// What malloc and free cost.
 pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
+
+/// Names that a sentence on what is not drawn has.
+const MOST_NAMED: usize = 3;
 
 /// A figure and its interval.
 fn point(x: f64, of: &Quoted) -> Point {
@@ -69,6 +74,40 @@ pub(crate) fn lines(
     Figure { in_words, ..Figure::new(id, title, x, y) }.of(series).map(Figure::with_fitting_scale)
 }
 
+/// The first of those that are not drawn, with why, and how many more there are.
+fn not_drawn(others: &[String]) -> String {
+    let (first, left) = others.split_at(others.len().min(MOST_NAMED));
+    match (first, left.len()) {
+        ([], _) => String::new(),
+        (first, 0) => format!("Not drawn: {}.", first.join(", ")),
+        (first, more) => format!("Not drawn: {} and {more} more.", first.join(", ")),
+    }
+}
+
+/// Shares in percent at which a distribution is drawn beside every second one: the tail.
+const TAIL: [f64; 5] = [99.0, 99.5, 99.9, 99.99, 100.0];
+
+/// The percentiles that are marked, each where there are enough values for an interval of it.
+const MARKED: [f64; 3] = [50.0, 99.0, 99.9];
+
+/// How many values are up to each, in percent, as a line with its percentiles marked, the median
+/// only where it `holds`. Values at or below zero have no place on a logarithmic axis: the line
+/// begins with the share that it has behind them.
+pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) -> [Series; 2] {
+    let at = |percent: f64| {
+        let value = of.quantile(percent / 100.0)?;
+        (value > 0).then(|| Point::bare(value as f64, percent))
+    };
+    let shares = (0..=49).map(|k| 2.0 * f64::from(k)).chain(TAIL);
+    let is_known = |percent: &f64| Tail::of(of, percent / 100.0, CONFIDENCE).is_some();
+    let is_told = |percent: &f64| (holds || *percent != 50.0) && is_known(percent);
+    let marked = MARKED.into_iter().filter(is_told).filter_map(at).collect();
+    [
+        Series::new(name, index, Role::Distribution, shares.filter_map(at).collect()),
+        Series::new(format!("{name}, percentiles"), index, Role::Quantiles, marked),
+    ]
+}
+
 /// Costs by name as bars, the smallest first; none without any that may be quoted. Why others may
 /// not is said below. `about` is said before the figures.
 pub(crate) fn bars(
@@ -86,12 +125,14 @@ pub(crate) fn bars(
     }
     quoted.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     let told = |(name, of): &(String, Quoted)| format!("{name} {}", words::time(of.value()));
-    let told: Vec<String> = quoted.iter().map(told).collect();
-    let others = match others.is_empty() {
-        true => String::new(),
-        false => format!(" Not drawn: {}.", others.join(", ")),
+    let told = match &quoted[..] {
+        [] => String::new(),
+        [only] => format!("{}.", told(only)),
+        [least, .., most] => format!("From {} to {}.", told(least), told(most)),
     };
-    let in_words = format!("{about} {}.{others}", told.join(", ")).trim_start().to_string();
+    let in_words = [about.to_string(), told, not_drawn(&others)];
+    let in_words: Vec<String> = in_words.into_iter().filter(|words| !words.is_empty()).collect();
+    let in_words = in_words.join(" ");
     let (names, quoted): (Vec<String>, Vec<Quoted>) = quoted.into_iter().unzip();
     let places = quoted.iter().enumerate().map(|(place, of)| point(place as f64, of));
     let series = Series::new("measured", index, Role::Bars, places.collect());

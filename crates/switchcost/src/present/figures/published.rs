@@ -11,13 +11,16 @@ use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, membe
 /// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
+/// Said of figures that are of no run.
+const AS_PUBLISHED: &str =
+    "As published, without intervals; of the machines of 1992 it is the CPU time of a hop.";
+
 /// The figures of a published machine by themselves, the `index`th of what is drawn together. What
 /// has none of ours to lie over is in no figure.
 pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
     let ring = |id: &str, title: &str, label: &str| {
         let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
-        let source = format!("{}, {}: {}", machine.machine, machine.system, machine.source);
-        Figure { base: Some(2.0), in_words: format!("{source} ({}).", machine.year), ..figure }
+        Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
     };
     let title = "Cost of a switch by the size of the ring";
     let all = [
@@ -114,9 +117,6 @@ fn add(figure: &mut Figure, mut published: Vec<Series>) {
     }
     // A thousand times ours: only equal ratios show both.
     figure.y.scale = Scale::Log;
-    if figure.x.unit != Unit::Names {
-        figure.x.scale = Scale::Log;
-    }
     if let Body::Series(series) = &mut figure.body {
         series.extend(published);
     }
@@ -190,8 +190,8 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
         names.push(runs.get(run).cloned().unwrap_or_default());
     }
     let in_words = "Cost of a switch in a ring of two as each was published, and as measured \
-         here. Of Sloan's machines it is the CPU time of a hop, all that a hop costs beside the \
-         switch included; of VENIX the switch between two signals."
+         here. Of Sloan's machines it is the CPU time of a hop, with all other costs of a hop; \
+         of VENIX the switch between two signals."
         .to_string();
     let title = "A switch in a ring of two, 1984 to today";
     let x = Axis::of_names("machine and year", names);

@@ -1,10 +1,9 @@
 //! Tables of declared columns: each is what stands above it, and how a row fills its cell.
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table};
 
 use super::csv;
-use crate::present::terminal;
+use crate::present::table::Table;
 
 /// The columns of a table whose rows are of `R`, in their order.
 pub(crate) struct Columns<'a, R>(Vec<Column<'a, R>>);
@@ -13,7 +12,8 @@ struct Column<'a, R> {
     /// With the unit of what is below it.
     head: String,
     cell: Box<dyn Fn(&R) -> String + 'a>,
-    alignment: CellAlignment,
+    /// Words stand to the left.
+    is_text: bool,
 }
 
 impl<'a, R> Columns<'a, R> {
@@ -24,14 +24,14 @@ impl<'a, R> Columns<'a, R> {
     /// One of words, to the left.
     pub(crate) fn left<C: ToString>(mut self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
         let cell = Box::new(move |row: &R| of(row).to_string());
-        self.0.push(Column { head: head.to_string(), cell, alignment: CellAlignment::Left });
+        self.0.push(Column { head: head.to_string(), cell, is_text: true });
         self
     }
 
     /// One of figures, to the right.
     pub(crate) fn right<C: ToString>(self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
         let mut columns = self.left(head, of);
-        columns.0.last_mut().into_iter().for_each(|last| last.alignment = CellAlignment::Right);
+        columns.0.last_mut().into_iter().for_each(|last| last.is_text = false);
         columns
     }
 
@@ -52,11 +52,7 @@ impl<'a, R> Columns<'a, R> {
     /// The rows on the terminal.
     pub(crate) fn table(&self, rows: impl IntoIterator<Item = R>) -> Table {
         let cells = rows.into_iter().map(|row| self.cells(&row));
-        let mut table = terminal::table(self.heads(), cells);
-        for (shown, column) in table.column_iter_mut().zip(&self.0) {
-            shown.set_cell_alignment(column.alignment);
-        }
-        table
+        Table::of(self.heads(), cells).texts(|at| self.0[at].is_text)
     }
 
     /// The rows as a table in Markdown, ending with a newline.
@@ -65,10 +61,7 @@ impl<'a, R> Columns<'a, R> {
             let cells = cells.iter().map(|cell| cell.trim().replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
-        let rule = self.0.iter().map(|column| match column.alignment {
-            CellAlignment::Left => "|:--",
-            _ => "|--:",
-        });
+        let rule = self.0.iter().map(|column| if column.is_text { "|:--" } else { "|--:" });
         let rows = rows.into_iter().map(|row| line(self.cells(&row)));
         line(self.heads()) + &rule.collect::<String>() + "|\n" + &rows.collect::<String>()
     }

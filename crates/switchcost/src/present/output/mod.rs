@@ -23,6 +23,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::base::failure::{say, usage};
+use crate::base::lines;
 use crate::base::values::{Destination, run_name};
 use crate::present::terminal::View;
 use file::{Place, folder_of, written};
@@ -80,6 +81,25 @@ pub(crate) struct Unstored {
     /// Print all that is known: legends, the machine, notes
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) tables: Tables,
+}
+
+/// How wide tables may be, where nothing else depends on it.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Tables {
+    /// Print all columns of tables, however narrow the terminal is
+    #[arg(long)]
+    pub(crate) wide: bool,
+}
+
+impl Tables {
+    /// Makes a text with such tables.
+    pub(crate) fn text<T>(self, make: impl FnOnce() -> T) -> T {
+        lines::with_tables(self.wide, make)
+    }
 }
 
 impl Destination {
@@ -235,9 +255,9 @@ fn stdout() -> io::Result<StdoutLock<'static>> {
 }
 
 /// A text for people as a stream shows it: without what a terminal would obey and without blanks at
-/// the ends of lines, in colour where that is wanted.
+/// the ends of lines, its prose broken to fit, in colour where that is wanted.
 pub(crate) fn for_people(text: &str, stream: &impl RawStream) -> String {
-    let lines = printable(text);
+    let lines = lines::fitted(&printable(text));
     let text: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
     if has_colour(stream) { colour::painted(&text) } else { text }
 }
@@ -282,17 +302,7 @@ pub(crate) fn look_of(stream: &(impl RawStream + AsFd)) -> Look {
     let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
     let colour = has_colour(stream);
     let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());
-    Look {
-        columns: columns(variable("COLUMNS").as_deref(), size),
-        colour,
-        unicode: is_utf8(variable),
-    }
-}
-
-/// COLUMNS says what a user wants, before what the terminal has.
-fn columns(wanted: Option<&str>, terminal: Option<usize>) -> usize {
-    let wanted = wanted.and_then(|text| text.trim().parse().ok());
-    wanted.or(terminal).filter(|columns| *columns > 0).unwrap_or(WIDEST).min(WIDEST)
+    Look { columns: lines::columns(size).min(WIDEST), colour, unicode: is_utf8(variable) }
 }
 
 /// The first of these that is set and not empty counts (locale(7)).
@@ -306,16 +316,6 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_plot_is_as_wide_as_the_terminal_but_no_wider_than_eighty() {
-        assert_eq!(columns(None, None), 80);
-        assert_eq!(columns(None, Some(60)), 60);
-        assert_eq!(columns(Some("50"), Some(60)), 50);
-        assert_eq!(columns(Some("132"), None), 80);
-        assert_eq!(columns(Some("wide"), Some(70)), 70);
-        assert_eq!(columns(Some("0"), None), 80);
-    }
 
     #[test]
     fn the_locale_says_whether_there_is_more_than_ascii() {

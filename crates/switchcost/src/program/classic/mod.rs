@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, counts};
-use crate::present::output::{file, print};
+use crate::present::output::{file, print_text};
 
 pub(crate) fn run(command: ClassicCommand) -> Result<ExitCode> {
     use ClassicCommand::*;
@@ -181,7 +181,7 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
         list += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
     }
     // After all of them: a closed standard output must not leave some of them unmade.
-    print(list.as_bytes()).context("cannot print what was done")?;
+    print_text(&list).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,6 +17,7 @@ use crate::engine::execute::Taken;
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
+use crate::present::output::put_json;
 use crate::program::history::find_published;
 use crate::program::session;
 
@@ -52,8 +53,8 @@ pub(crate) struct CompareArgs {
 
     /// Further runs: of three or more, which is the odd one?
     ///
-    /// Each is compared with each. The odd one differs from all others in a case in which these do
-    /// not differ among themselves.
+    /// Each is compared with each. The odd one out differs from all others in a case in which the
+    /// others agree.
     #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
@@ -61,11 +62,12 @@ pub(crate) struct CompareArgs {
     ///
     /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
     /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does,
-    /// but no shell runs it. It must become the worker (exec): one that starts it as a child is
-    /// refused, as what it started would outlive this program. CPUs and policy that a prefix sets
+    /// but no shell runs it. It must become the worker (exec). One that starts the worker as a
+    /// child is refused, as the worker would outlive this program. CPUs and policy that a prefix
+    /// sets
     /// are those of its rings; a --policy that says otherwise is refused. What it leaves running is
-    /// ended with each worker. Every round measures each case once behind each prefix, next to each
-    /// other in shuffled order.
+    /// ended with each worker. Every round measures each case once with each prefix, directly one
+    /// after the other, in shuffled order.
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
@@ -74,7 +76,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     pub(crate) allow_undecided: bool,
 
@@ -143,8 +145,34 @@ fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Re
     }
     terms.across.map_or(Ok(()), |across| check_across(across, base, new))?;
     let found = Comparison::of(base, new, terms);
+    if found.changes.is_empty() {
+        // There is nothing to show: the error says all.
+        put_json(&found, args.ring.output.files.json.as_ref())?;
+        bail!("{}", nothing_in_both(base, new, terms));
+    }
     table::write(&found, &[], args)?;
     exit_code(&found, args)
+}
+
+/// That no case is in both, and by which setting they could be compared.
+fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
+    let pairs = |across: &&Across| {
+        check_across(**across, base, new).is_ok()
+            && !Comparison::of(base, new, Terms { across: Some(**across), ..terms })
+                .changes
+                .is_empty()
+    };
+    let Some(across) = Across::ALL.iter().find(pairs) else {
+        return "no case is in both: nothing was compared".to_string();
+    };
+    let value = |of: &Subject| {
+        of.cases.iter().find_map(|case| case.label(across.name())).map(str::to_string)
+    };
+    let values = value(base).zip(value(new));
+    let values = values.map_or(String::new(), |(one, other)| format!(" ({one}, {other})"));
+    format!(
+        "no case is in both, as they differ in {across}{values}: --across {across} compares them"
+    )
 }
 
 fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<ExitCode> {

@@ -9,8 +9,10 @@ use model::machine::Difference;
 use model::subject::{Origin, Quantity, Side};
 use model::words;
 use serde::Serialize;
+use textwrap::core::display_width;
 
 use super::CompareArgs;
+use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::output::columns::Columns;
 use crate::present::output::{Files, print_text, put_json, say_text};
@@ -26,14 +28,22 @@ const MOST_WARNINGS: usize = 2;
 pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     let text = match args.markdown {
         true => markdown(found, args),
-        false => text(found, paths, args),
+        false => {
+            let is_wide = args.ring.output.view.wide;
+            lines::with_tables(is_wide, || text(found, paths, args))
+        }
     };
-    put(&text, found, &args.ring.output.files)
+    let files = &args.ring.output.files;
+    match args.markdown {
+        true => lines::unbroken(|| put(&text, found, files)),
+        false => put(&text, found, files),
+    }
 }
 
 /// The same of several runs.
 pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
-    put(&several(found), found, &args.ring.output.files)
+    let text = lines::with_tables(args.ring.output.view.wide, || several(found));
+    put(&text, found, &args.ring.output.files)
 }
 
 fn put(text: &str, found: &impl Serialize, files: &Files) -> Result<()> {
@@ -57,21 +67,21 @@ fn several(found: &Several) -> String {
         .right("", |(number, _)| if found.odd.contains(number) { "odd" } else { "" });
     format!(
         "{}\n\n{}\n\n{}\n",
-        terminal::wrapped(&found.in_words),
+        found.in_words,
         columns.table(found.runs.iter().enumerate()),
-        terminal::wrapped(
-            "/ others: its cost by the median of the others'; differs from: runs from which it \
-             differs in some case"
-        )
+        "/ others: its cost divided by the median of the others; differs from: number of \
+                runs that it differs from in some case"
     )
 }
 
 /// The answer, the table, the warnings that matter and the verdict, ending with a newline.
 fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
-    let mut parts = vec![terminal::wrapped(&headline(found))];
+    let mut parts = vec![headline(found)];
     if !found.changes.is_empty() {
-        parts.push(columns(found, false).table(&found.changes).to_string());
+        let table = columns(found, false).table(&found.changes);
+        // The answer stays.
+        parts.push(table.first_to_go(&["new", "base", "interval"]).to_string());
     }
     let mut lines = Vec::new();
     if is_verbose {
@@ -89,7 +99,6 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
         lines.push(verdict(found, args));
     } else {
         lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
-        lines = lines.iter().map(|line| terminal::wrapped(line)).collect();
         lines.extend(narrow_verdict(found));
     }
     parts.push(lines.join("\n"));
@@ -100,12 +109,12 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
 /// before.
 fn narrow_verdict(found: &Comparison) -> Vec<String> {
     let gate = &found.gate;
-    let fits = |line: &&&String| line.chars().count() <= terminal::WIDTH;
+    let fits = |line: &&&String| display_width(line) <= lines::width();
     if let Some(line) = [&gate.in_words, &gate.brief].iter().find(fits) {
         return vec![(*line).clone()];
     }
     let reason = gate.in_words.strip_prefix(&*gate.summary).unwrap_or_default();
-    vec![terminal::wrapped(reason.trim_start_matches(": ")), gate.summary.clone()]
+    vec![reason.trim_start_matches(": ").to_string(), gate.summary.clone()]
 }
 
 /// The answer to what was asked: of one case its own, of several how many have which.
@@ -260,9 +269,9 @@ fn legend(found: &Comparison) -> String {
         }
     };
     format!(
-        "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the \
-         interval lies within {limit:.3} %\nslower, faster: it excludes 1; ! the ratio is above \
-         the limit too",
+        "{how}\ninterval: all intervals together hold with {:.0} % confidence; not changed: the \
+            interval lies within {limit:.3} %\nslower, faster: the interval excludes 1; !: the \
+            ratio is above the limit too",
         found.terms.confidence * 100.0,
         limit = terminal::figure(limit)
     )

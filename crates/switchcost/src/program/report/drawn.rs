@@ -1,19 +1,22 @@
 //! One run, or one published machine, as the report takes it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use charts::{Figure, clean};
+use model::experiment::Experiment;
 use model::noise::NoiseVerdict;
 use model::plan::Plan;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
 
+use crate::base::lines::{self, WIDTH};
 use crate::engine::store::{find, read};
 use crate::experiments::Record;
 use crate::present::figures::published::of_published;
 use crate::present::terminal::{View, counted};
+use crate::present::tiles::Tile;
 use crate::program::history::find_published;
 
 /// What is told of a run before its charts.
@@ -24,6 +27,14 @@ pub(crate) struct Drawn {
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The verdict on the machine's noise; none for published figures.
     pub(crate) noise: Option<NoiseVerdict>,
+    /// The experiment; none for published figures.
+    pub(crate) experiment: Option<Experiment>,
+    /// Where it is stored, if it is.
+    pub(crate) path: Option<PathBuf>,
+    /// What it says, in a sentence or two.
+    pub(crate) headline: String,
+    /// Figures that stand for it.
+    pub(crate) tiles: Vec<Tile>,
     /// All that the terminal would show; none for published figures.
     pub(crate) text: Option<String>,
     /// What stands below its pictures.
@@ -35,14 +46,16 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// The run or the published machine of that name, the `index`th of the report.
-    pub(crate) fn find(name: &str, index: usize) -> Result<Self> {
+    /// The run or the published machine of that name, the `index`th of the report; of a run with
+    /// its record.
+    pub(crate) fn find(name: &str, index: usize) -> Result<(Self, Option<Record>)> {
         if let Some(machine) = name.strip_prefix(PREFIX) {
-            return Ok(Self::of_published(&find_published(machine)?, index));
+            return Ok((Self::of_published(&find_published(machine)?, index), None));
         }
         let path = find(name)?.path;
         let run = read(&path)?;
-        Ok(Self::of_run(&run, &Record::of(&run), Some(&path), index))
+        let record = Record::of(&run);
+        Ok((Self::of_run(&run, &record, Some(&path), index), Some(record)))
     }
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
@@ -59,8 +72,12 @@ impl Drawn {
         let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
         Self {
             title: format!("{}, {day}", subject.side.experiment),
+            experiment: Some(*experiment),
+            path: path.map(Path::to_path_buf),
+            headline: record.headline(),
+            tiles: record.tiles(),
             noise: subject.noise,
-            text: Some(record.text(run, path, View::ALL)),
+            text: Some(lines::within(WIDTH, || record.text(run, path, View::ALL))),
             caption: clean(&caption),
             unfinished: run.unfinished(),
             facts,
@@ -73,15 +90,25 @@ impl Drawn {
         let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
         facts.push(("source", format!("{source} ({year})")));
         facts.extend(notes.iter().map(|note| ("note", note.clone())));
+        let figures = of_published(machine, index);
         Self {
             title: format!("{name}, {year}"),
+            headline: format!("{name}, {system}, as published by {source} ({year})."),
+            experiment: None,
+            path: None,
+            tiles: Vec::new(),
             facts,
             noise: None,
             text: None,
             caption: format!("{name} ({year}), {source}"),
             unfinished: None,
-            figures: of_published(machine, index),
+            figures,
         }
+    }
+
+    /// `AMD EPYC, Linux 6.18`.
+    pub(crate) fn place(&self) -> String {
+        known(&self.facts, &["machine", "system", "kernel"])
     }
 
     /// `AMD EPYC, Linux 6.18, policy other, placement same, CPU 1`.

@@ -1,6 +1,9 @@
 //! `switchcost report`: runs as charts in one HTML file that needs nothing else, and as pictures.
 
+mod difference;
 pub(crate) mod drawn;
+mod header;
+mod questions;
 
 use std::fs::File;
 use std::io::Read;
@@ -8,22 +11,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use charts::{Figure, Page, escape, png, svg, together};
+use charts::{Figure, Page, png, svg, together};
 use clap::Args;
-use model::subject::published;
+use model::subject::{Subject, published};
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
+use crate::engine::store::speed::subjects_of_files;
+use crate::experiments::{self, Record};
 use crate::present::figures::published::with_published;
-use crate::present::output::{check_place, print, put};
-use crate::present::terminal::sentence;
+use crate::present::figures::{COST_BY_ARRAY, RING_COST};
+use crate::present::output::{check_place, print_text, put};
+use difference::Difference;
 use drawn::Drawn;
+use questions::HISTORY;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// What to draw: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
     ///
-    /// Several are drawn over each other in the same axes, in the order given.
+    /// Several are drawn over each other in the same axes, in the order given. What differs between
+    /// those of one experiment stands first.
     #[arg(required = true)]
     pub(crate) runs: Vec<String>,
 
@@ -41,23 +49,32 @@ pub(crate) struct ReportArgs {
     /// width
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
+
+    /// Show machines of 1984 to 2007 beside the runs at once
+    ///
+    /// Without it they are there when the page's reader asks for them.
+    #[arg(long)]
+    pub(crate) history: bool,
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     // Before runs are read and intervals computed: that takes seconds.
     check(&args.output)?;
-    let drawn: Vec<Drawn> = args
-        .runs
-        .iter()
-        .enumerate()
-        .map(|(index, name)| Drawn::find(name, index))
-        .collect::<Result<_>>()?;
-    let pictures = write_pictures(&drawn, [("svg", &args.svg), ("png", &args.png)])?;
-    write(drawn, None, &args.output)?;
+    let names = args.runs.iter().enumerate();
+    let found = names.map(|(index, name)| Drawn::find(name, index)).collect::<Result<Vec<_>>>()?;
+    let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
+    let report = Report {
+        lead: lead(&drawn, &records),
+        difference: difference(&drawn)?,
+        runs: drawn,
+        has_published: args.history,
+    };
+    let pictures = write_pictures(&report.runs, [("svg", &args.svg), ("png", &args.png)])?;
+    report.write(&args.output)?;
     if let Destination::File(path) = &args.output {
         let pictures = pictures.iter().map(|path| format!("picture: {}\n", path.display()));
         let text = format!("report: {}\n{}", path.display(), pictures.collect::<String>());
-        print(text.as_bytes())?;
+        print_text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -89,17 +106,67 @@ pub(crate) fn check(to: &Destination) -> Result<()> {
     )))
 }
 
-/// Writes the report of these runs, in this order; `lead` is what they say together.
-pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> Result<()> {
-    check(to)?;
-    put(page(&runs, lead)?.as_bytes(), to)
+/// Writes the report of runs of several experiments, in this order; `lead` is what they say
+/// together.
+pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()> {
+    let lead = Some(lead.to_string());
+    Report { runs, lead, difference: None, has_published: false }.write(to)
 }
 
-/// A letter for each run, A to Z and then numbers from 27 on, and the figures of all together.
+/// What a page is made of.
+struct Report {
+    runs: Vec<Drawn>,
+    /// What runs of several experiments say together.
+    lead: Option<String>,
+    difference: Option<Difference>,
+    has_published: bool,
+}
+
+/// Whether each is a run of another experiment.
+fn are_parts(runs: &[Drawn]) -> bool {
+    let is_other = |(place, run): (usize, &Drawn)| {
+        run.experiment.is_some() && runs[..place].iter().all(|of| of.experiment != run.experiment)
+    };
+    runs.len() > 1 && runs.iter().enumerate().all(is_other)
+}
+
+fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
+    let all = runs.iter().zip(records);
+    let all = all.filter_map(|(run, record)| {
+        Some((run.experiment?.name(), record.as_ref()?, run.unfinished))
+    });
+    are_parts(runs).then(|| format!("{}.", experiments::sentence(&all.collect::<Vec<_>>())))
+}
+
+/// What differs between the runs of the experiment that the first run is of.
+fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
+    let experiment = runs.iter().find_map(|run| run.experiment);
+    let (names, _) = lettered(runs);
+    let alike =
+        runs.iter().zip(names).enumerate().filter(|(_, (run, _))| run.experiment == experiment);
+    let alike: Vec<(usize, String, &Path)> = alike
+        .filter_map(|(index, (run, name))| Some((index, name, run.path.as_deref()?)))
+        .collect();
+    if alike.len() < 2 {
+        return Ok(None);
+    }
+    let paths: Vec<&Path> = alike.iter().map(|(.., path)| *path).collect();
+    let subjects = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    let named = alike.into_iter().zip(subjects);
+    let named: Vec<_> = named.map(|((index, name, _), subject)| (index, name, subject)).collect();
+    Ok(difference::of(&named))
+}
+
+/// A name for each run, and the figures of all together: letters, A to Z and then numbers from 27
+/// on; runs of different experiments have the names of these.
 fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
     let letters =
         ('A'..='Z').map(String::from).chain((27..).map(|number: usize| number.to_string()));
-    let names: Vec<String> = letters.take(runs.len()).collect();
+    let is_by_experiment = are_parts(runs);
+    let name = |(run, letter): (&Drawn, String)| {
+        run.experiment.filter(|_| is_by_experiment).map_or(letter, |of| of.name().to_string())
+    };
+    let names: Vec<String> = runs.iter().zip(letters).map(name).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
     let figures = together(names.iter().cloned().zip(of_runs).collect());
     (names, figures)
@@ -141,88 +208,59 @@ fn picture_file(folder: &Path, figure: &Figure, format: &str) -> PathBuf {
     folder.join(format!("{name}.{format}"))
 }
 
-/// The whole file.
-fn page(runs: &[Drawn], lead: Option<&str>) -> Result<String> {
-    let (names, figures) = lettered(runs);
-    let all = published().context("the published figures")?;
-    let (title, titles) = match runs {
-        [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),
-        many => {
-            let titles = names.iter().zip(many).map(|(name, run)| format!("{name}, {}", run.title));
-            (format!("switchcost: {} runs", many.len()), titles.collect())
-        }
-    };
-    let page = Page {
-        title: &title,
-        generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
-        style: include_str!("report.css"),
-        header: &header(runs, &names, lead),
-        footer: FOOTER,
-        runs: &names,
-        figures: &with_published(figures, &all, &titles),
-        own: "relative to a ring of two",
-        published: "machines of 1984 to 2007",
-        unlisted: "Single samples are not listed: switchcost runs export --format csv",
-    };
-    Ok(page.html())
+impl Report {
+    fn write(&self, to: &Destination) -> Result<()> {
+        check(to)?;
+        put(self.page()?.as_bytes(), to)
+    }
+
+    /// The whole file.
+    fn page(&self) -> Result<String> {
+        let (names, figures) = lettered(&self.runs);
+        let all = published().context("the published figures")?;
+        let (title, titles) = match &self.runs[..] {
+            [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),
+            many => {
+                let titles =
+                    names.iter().zip(many).map(|(name, run)| format!("{name}, {}", run.title));
+                (format!("switchcost: {} runs", many.len()), titles.collect())
+            }
+        };
+        let own = self.difference.iter().filter_map(|of| of.figure.clone());
+        let mut figures: Vec<Figure> = own.chain(with_published(figures, &all, &titles)).collect();
+        figures.sort_by_key(questions::rank);
+        let page = Page {
+            title: &title,
+            generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
+            style: include_str!("report.css"),
+            header: &header::header(self, &names),
+            behind: &header::details(&self.runs, &names),
+            contents: &[(header::DETAILS, "How it was measured")],
+            footer: FOOTER,
+            runs: &names,
+            first: first(&figures, are_parts(&self.runs)),
+            figures: &figures,
+            heading: &questions::heading,
+            has_published: self.has_published,
+            only_published: &[HISTORY],
+            own: "relative to a ring of two",
+            published: "Show machines of 1984 to 2007",
+            unlisted: "Single samples are not listed: switchcost runs export --format csv",
+        };
+        Ok(page.html())
+    }
+}
+
+/// How many charts are first: of a machine that was measured as a whole two, by members and by
+/// working set.
+fn first(figures: &[Figure], is_whole: bool) -> usize {
+    let ids: Vec<&str> = figures.iter().take(2).map(|figure| figure.id.as_str()).collect();
+    if is_whole && ids == [RING_COST, COST_BY_ARRAY] { 2 } else { 1 }
 }
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop \
      of the ring costs above the ring of one, taken within rounds. Bands and bars show intervals \
      over rounds. Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
-
-/// `lead` is what the runs say together; by their `names` the charts tell runs apart.
-fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
-    let is_one = runs.len() == 1;
-    let section = |(name, run): (&String, &Drawn)| {
-        let letter = format!("<b class=\"letter\">{name}</b> ");
-        let letter = if is_one { "" } else { &letter };
-        section(run, letter, if is_one { " open" } else { "" })
-    };
-    format!(
-        "<header>\n<h1>What a context switch costs</h1>\n{}<div class=\"runs\">\n{}</div>\n\
-         </header>\n",
-        lead.map_or(String::new(), |lead| paragraph("lead", lead)),
-        names.iter().zip(runs).map(section).collect::<String>()
-    )
-}
-
-/// What a run says, on what it was measured, and all that is known of that below: `open` where one
-/// run is all.
-fn section(run: &Drawn, letter: &str, open: &str) -> String {
-    // The first chart is of what matters most.
-    let first = run.figures.first().filter(|_| run.text.is_some());
-    let headline = first.map(|of| paragraph("headline", &sentence(run.unfinished, &of.in_words)));
-    let noise = run.noise.as_ref().map(|verdict| {
-        let words = format!("Machine: {}.", verdict.in_words());
-        paragraph(&format!("noise {}", verdict.level), &words)
-    });
-    let fact = |(what, is): &(&str, String)| {
-        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is))
-    };
-    let report = run.text.as_ref().map(|report| {
-        format!(
-            "<details><summary>All that the run says, as on the terminal</summary><pre \
-             tabindex=\"0\">{}</pre></details>\n",
-            escape(report)
-        )
-    });
-    format!(
-        "<section class=\"run\">\n<h2>{letter}{}</h2>\n{}{}<p>Measured on {}.</p>\n\
-         <details{open}><summary>How it was measured</summary><dl>{}</dl></details>\n{}\
-         </section>\n",
-        escape(&run.title),
-        headline.unwrap_or_default(),
-        noise.unwrap_or_default(),
-        escape(&run.setting()),
-        run.facts.iter().map(fact).collect::<String>(),
-        report.unwrap_or_default()
-    )
-}
-
-fn paragraph(class: &str, words: &str) -> String {
-    format!("<p class=\"{class}\">{}</p>\n", escape(words))
-}
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{Folder, header};
-use crate::present::output::check_place;
+use crate::present::output::{Tables, check_place};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
@@ -33,7 +33,7 @@ pub(crate) struct TrendArgs {
     #[arg(long, default_value_t = By::Run)]
     pub(crate) by: By,
 
-    /// Which cost is followed: switch (above solo; of what does not switch its own) or hop
+    /// Which cost is followed: switch (a hop above the ring of one; of calls their own time) or hop
     #[arg(long, default_value_t = Cost::Switch)]
     pub(crate) cost: Cost,
 
@@ -42,7 +42,7 @@ pub(crate) struct TrendArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     pub(crate) allow_undecided: bool,
 
@@ -65,6 +65,9 @@ pub(crate) struct TrendArgs {
     /// Print a row for every run, kernel or build, and the names of runs that do not count
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) tables: Tables,
 }
 
 pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {

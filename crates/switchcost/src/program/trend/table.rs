@@ -9,6 +9,7 @@ use model::words::{self, plain, whole};
 
 use super::TrendArgs;
 use super::figures::figure;
+use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::output::columns::Columns;
 use crate::present::output::{for_people, look_of, print, put_json, say_text};
@@ -17,14 +18,18 @@ use crate::present::terminal::{self, counted};
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {
     let text = match args.markdown {
-        true => markdown(found),
-        false => text(found, args),
+        true => return lines::unbroken(|| put(&markdown(found), found, args)),
+        false => args.tables.text(|| text(found, args)),
     };
+    put(&text, found, args)
+}
+
+fn put(text: &str, found: &Trend, args: &TrendArgs) -> Result<()> {
     match &args.json {
         _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(&text),
+        Some(Destination::Stdout) => say_text(text),
         _ => {
-            let text = for_people(&text, &io::stdout()) + &drawn(found, args);
+            let text = for_people(text, &io::stdout()) + &drawn(found, args);
             print(text.as_bytes()).context("cannot print the series")?;
         }
     }
@@ -49,7 +54,7 @@ fn text(found: &Trend, args: &TrendArgs) -> String {
     };
     let rows = if are_points { points(found) } else { levels(found) };
     let mut lines = notes(found);
-    let legend = || "< since then the cost is another".to_string();
+    let legend = || "< the cost is different from here on".to_string();
     lines.extend((are_points && !found.changes.is_empty()).then(legend));
     if args.verbose {
         lines.extend(
@@ -59,9 +64,8 @@ fn text(found: &Trend, args: &TrendArgs) -> String {
         lines.extend(left_out(found));
     }
     lines.extend(found.gate.as_ref().map(|gate| gate.in_words.clone()));
-    let lines: Vec<String> = lines.iter().map(|line| terminal::wrapped(line)).collect();
     let table = columns(first).table(rows).to_string();
-    terminal::page(&[terminal::wrapped(&found.in_words), table, lines.join("\n")])
+    terminal::page(&[found.in_words.clone(), table, lines.join("\n")])
 }
 
 fn markdown(found: &Trend) -> String {
@@ -134,13 +138,16 @@ fn notes(found: &Trend) -> Vec<String> {
     let at = found.clock_ghz.map_or(String::new(), |ghz| format!(", all at {ghz:.2} GHz"));
     let runs = counted(found.runs, "run");
     let seen = found.detectable.map_or(String::new(), |least| {
-        format!("; a change of {} % would show in three", plain((1000.0 * least).ceil() / 10.0))
+        format!("; three runs would show a change of {} %", plain((1000.0 * least).ceil() / 10.0))
     });
     lines.push(format!("{runs} of {} ({}){at}{seen}", found.case.experiment, found.case.title));
     let alone: u32 = found.points.iter().map(|point| point.alone).sum();
     lines.extend((alone > 0).then(|| {
         let runs = counted(alone as usize, "run");
-        format!("{runs} far from those before and behind: no change, and hardly counted")
+        format!(
+            "{runs} far from the runs before and after: not taken for a change, and given \
+            little weight"
+        )
     }));
     lines
 }

@@ -329,15 +329,15 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     };
     if launches.iter().all(|launch| launch.processes == 0) {
         notices.push(
-            "the command did not load the profiler: it is linked statically or set-user-ID, its \
-             C library is older than glibc 2.34, it runs as another user or in another PID \
-             namespace, this program has capabilities by setcap, or 32 thread-specific keys were \
-             there before"
+            "the command did not load the profiler. Possible causes: it is linked statically or \
+                set-user-ID; its C library is older than glibc 2.34; it runs as another user or \
+                in another PID namespace; this program has capabilities by setcap; 32 \
+                thread-specific keys existed before"
                 .to_string(),
         );
     } else if plan.malloc && rows.is_empty() {
         notices.push(
-            "the command has an allocator of its own that it does not call as malloc".to_string(),
+            "the command uses an allocator of its own under other names than malloc".to_string(),
         );
     } else {
         notices.extend(plan.calls.iter().filter(|name| !called(name)).map(|name| {
@@ -362,30 +362,26 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
         let (own, other) = (calls(0), calls(number + 1));
         if (other / own - 1.0).abs() > 0.01 {
             notices.push(format!(
-                "with {library} {other:.0} calls are seen, else {own:.0}: operators new and \
-                 delete that it brings call no malloc"
+                "with {library} {other:.0} calls are seen, without it {own:.0}: its operators \
+                    new and delete do not call malloc"
             ));
         }
     }
     let own = |row: &Row| row.allocator == 0 && row.what.bytes.is_none();
     if !plan.allocators.is_empty() && rows.iter().any(|row| own(row) && row.is_bound) {
-        notices.push(
-            "calls of its own allocator whose time is but an upper bound are compared with no \
-             other's"
-                .to_string(),
-        );
+        notices
+            .push("calls with only an upper bound are not compared between allocators".to_string());
     }
     if rows.iter().any(|row| row.share_of_cpu.is_none()) {
         notices.push(
-            "profiling took most of the CPU time: what part of it the calls are is not known"
-                .to_string(),
+            "profiling took most of the CPU time: the share of the calls is unknown".to_string(),
         );
     }
     let slow = Tier::Kernel.name();
     if launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == slow)) {
         notices.push(
-            "this machine has no fast clock of a thread's CPU time: each reading is a system \
-             call, and time off the CPU is not known (switchcost clock overhead says why)"
+            "no fast clock of a thread's CPU time here: each reading is a system call, and time \
+                off the CPU is unknown (`switchcost clock overhead` says why)"
                 .to_string(),
         );
     }

@@ -10,6 +10,7 @@ mod tests;
 
 pub(crate) use findings::Profile;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::SystemTime;
@@ -25,8 +26,7 @@ use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::observe::watch::command::{Over, finish, not_measured, words};
-use crate::present::output::{all_written, put, put_json, say_text};
-use crate::usage::Launched;
+use crate::present::output::{Unstored, all_written, put, put_json, say_text};
 use launches::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -41,16 +41,16 @@ pub(crate) struct ProfileArgs {
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
     /// Of functions, not of variables. A call within one library, of a function that is linked
-    /// statically or inlined, is not seen. Up to 16 arguments on the stack are handed on. The time
-    /// of a function has those in it that it calls, and what timing them takes. x86-64.
+    /// statically or inlined, is not seen. Up to 16 arguments on the stack are passed on. The time
+    /// of a function includes the functions that it calls, and what timing them takes. x86-64 only.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     calls: Vec<String>,
 
-    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be
-    /// given several times
+    /// Another allocator to compare with the command's own, as LD_PRELOAD takes it:
+    /// libjemalloc.so.2; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
-    /// rounds, to its own.
+    /// All run once in every round, each time in a shuffled order; ratios to the command's own
+    /// are taken within rounds.
     #[arg(long, value_name = "LIBRARY", requires = "malloc")]
     allocator: Vec<String>,
 
@@ -68,8 +68,12 @@ pub(crate) struct ProfileArgs {
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
+    /// The command and its arguments; its exit code is this program's
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+
     #[command(flatten)]
-    of: Launched,
+    output: Unstored,
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.
@@ -98,7 +102,7 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
-        self.of.output.files.check()?;
+        self.output.files.check()?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -127,7 +131,7 @@ impl ProfileArgs {
     fn plan(&self) -> Plan {
         let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
         Plan {
-            command: words(&self.of.command, self.of.output.files.anonymous),
+            command: words(&self.command, self.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
             allocators: self.allocator.clone(),
@@ -161,7 +165,7 @@ fn check_library(library: &str) -> Result<()> {
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     args.check()?;
     let plan = args.plan();
-    look_up(std::slice::from_ref(&args.of.command))
+    look_up(std::slice::from_ref(&args.command))
         .map_err(|error| not_measured(Some(error), None))?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let library = Library::new(&plan.calls, plan.malloc)?;
@@ -173,15 +177,16 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         return Ok(code.into());
     }
     let machine = probe::machine::read(Path::new("/"));
-    let about = match args.of.output.files.anonymous {
+    let about = match args.output.files.anonymous {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
     let profile = Profile::of(plan, launches, about, execute::build_info());
-    if !args.of.output.files.quiet {
-        say_text(&table::text(&profile, args.of.output.verbose));
+    if !args.output.files.quiet {
+        let output = &args.output;
+        say_text(&output.tables.text(|| table::text(&profile, output.verbose)));
     }
-    let files = &args.of.output.files;
+    let files = &args.output.files;
     let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
     let is_whole = all_written([put_json(&profile, files.json.as_ref()), csv.unwrap_or(Ok(()))]);
     // A script that waits for the figures must learn that they are not there.
@@ -209,7 +214,7 @@ fn all_rounds(
         for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
             let shared = Shared::new().map_err(cannot)?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
-            let words = library.words(&shared, name, &args.of.command);
+            let words = library.words(&shared, name, &args.command);
             let is_first = launches.is_empty();
             let series = Series {
                 announce: false,

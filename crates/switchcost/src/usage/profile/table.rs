@@ -7,7 +7,7 @@ use model::words::{byte_range, grouped, time, two_digits};
 use super::findings::{Profile, Ratio, Row};
 use super::launches::What;
 use crate::present::terminal::{
-    MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table, wrapped,
+    MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table,
 };
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of
@@ -17,24 +17,23 @@ const OF_ALL: f64 = 0.01;
 
 /// The whole report, ending with a newline.
 pub(super) fn text(profile: &Profile, is_verbose: bool) -> String {
-    let mut parts = vec![wrapped(&headline(profile)), rows(profile, is_verbose)];
+    let mut parts = vec![headline(profile), rows(profile, is_verbose)];
     let mut lines = lines(profile);
     if is_verbose {
         let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
-        lines.extend(share.map(|share| format!("part of the CPU time: {share}")));
+        lines.extend(share.map(|share| format!("share of the CPU time: {share}")));
         lines.push(LEGEND.to_string());
     } else {
         lines.truncate(MOST_LINES);
     }
-    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
     parts.push(lines.join("\n"));
     page(&parts)
 }
 
 const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper \
-     bound; -: too short to be told; p50, p99: of all calls of all runs; longest: by a wall \
-     clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; \
-     part of the CPU time: without profiling";
+    bound; -: too short to be measured\np50, p99: of all calls of all runs; longest: by a wall \
+    clock\nwall +%: what a wall clock would add, which goes on while the thread is off the \
+    CPU\nshare of the CPU time: without profiling";
 
 /// Whether the thread's time off the CPU is known.
 fn knows_wall(profile: &Profile) -> bool {
@@ -101,7 +100,7 @@ fn headline(profile: &Profile) -> String {
 fn time_of(row: &Row) -> String {
     match row.at_most_ns() {
         below if below <= 0.0 => {
-            format!("no time that can be told (not resolved: {})", time(below))
+            format!("no time that can be measured (not resolved: {})", time(below))
         }
         most if row.is_bound => format!("at most {}", time(most)),
         _ => a_call(&row.ns_per_call),
@@ -133,7 +132,7 @@ fn times_words(of: &Ratio) -> String {
     if of.is_bound {
         let below = range.filter(|range| range.high < 1.0);
         let less = below.map(|range| format!("at most {} times that", figure(range.high)));
-        return less.unwrap_or("a time that is not resolved from that".to_string());
+        return less.unwrap_or("a time that cannot be told apart from that".to_string());
     }
     let range = range.map(|range| format!("{} to {}", figure(range.low), figure(range.high)));
     let range = range.unwrap_or("not resolved".to_string());
@@ -167,7 +166,7 @@ fn rows(profile: &Profile, is_verbose: bool) -> String {
     let shown = profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose));
     let cells = shown.map(|row| columns().map(|(.., cell)| cell(profile, row)).collect::<Vec<_>>());
     let headings = columns().map(|(heading, ..)| *heading).collect::<Vec<_>>();
-    format!("{}\n", table(headings, cells))
+    format!("{}\n", table(headings, cells).first_to_go(&["p50"]))
 }
 
 /// A dash for what is too short to be told.
@@ -228,10 +227,14 @@ fn lines(profile: &Profile) -> Vec<String> {
     }
     if profile.rows.iter().any(|row| row.is_bound) {
         let known = profile.known.map_or("which was not measured".to_string(), |of| {
-            format!("here {} told for {} of a known one", time(of.told_ns), time(of.in_a_row_ns))
+            format!(
+                "here {} was measured for a call that takes {}",
+                time(of.told_ns),
+                time(of.in_a_row_ns)
+            )
         });
         lines.push(format!(
-            "<= is an upper bound: a call that is timed overlaps with nothing around it ({known})"
+            "<= is an upper bound: a timed call does not overlap with the code around it ({known})"
         ));
     }
     lines

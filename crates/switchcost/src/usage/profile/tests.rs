@@ -6,6 +6,7 @@ use super::findings::Profile;
 use super::launches::{Bin, Counted, Launch, Plan, What};
 use super::memory::Times;
 use super::table;
+use crate::base::lines::fitted;
 
 fn plan(allocators: &[&str]) -> Plan {
     Plan {
@@ -105,7 +106,11 @@ fn a_share_of_what_is_mostly_profiling_is_not_known() {
     let malloc = counted("malloc", Some((16, 31)), &[(30, 10_001)]);
     let found = profile(plan(&[]), vec![launch(0, 0, vec![malloc])]);
     assert_eq!(found.all(0).unwrap().share_of_cpu, None);
-    assert!(found.notices.iter().any(|note| note.contains("not known")), "{:?}", found.notices);
+    assert!(
+        found.notices.iter().any(|note| note.contains("the share of the calls is unknown")),
+        "{:?}",
+        found.notices
+    );
 }
 
 #[test]
@@ -119,7 +124,7 @@ fn allocators_that_do_not_see_the_same_calls_have_no_ratio() {
     let found = profile(plan(&["libjemalloc.so.2"]), launches.collect());
     assert_eq!(found.ratios, []);
     assert!(
-        found.notices.iter().any(|note| note.contains("800 calls are seen, else 1000")),
+        found.notices.iter().any(|note| note.contains("800 calls are seen, without it 1000")),
         "{:?}",
         found.notices
     );
@@ -132,7 +137,7 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
     let text = table::text(&found, false);
     assert!(
-        text.contains("takes no time that can be told (not resolved: -1.00 ns)")
+        text.contains("takes no time that can be measured (not resolved: -1.00 ns)")
             && !text.contains("inf"),
         "{text}"
     );
@@ -167,7 +172,7 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     let cells: Vec<&str> =
         text.lines().find(|line| line.contains("64")).unwrap().split_whitespace().collect();
     assert_eq!(cells[5..11], ["<=4.50", "0", "to", "4.50", "-", "-"], "{text}");
-    assert!(text.contains("told for 1.00 ns of a known"), "{text}");
+    assert!(text.contains("measured for a call that takes 1.00 ns"), "{text}");
     // Also of one run, and where nothing is known of overlap.
     let one = |of| table::text(&profile(plan(&[]), vec![of]), false);
     let text = one(with_known(launch(0, 0, malloc(3))));
@@ -211,7 +216,7 @@ fn nothing_is_built_on_what_a_short_call_takes() {
     // What may be nothing has no multiple.
     let found = of(3, 40);
     assert_eq!(found.ratios, []);
-    assert!(found.notices.iter().any(|of| of.contains("compared with no other")), "{found:?}");
+    assert!(found.notices.iter().any(|of| of.contains("not compared between")), "{found:?}");
     // 20 and 21 ns: which takes more is not told.
     let ranked = |one: u64, other: u64| {
         let named = |name, ns| counted(name, None, &[(20 + ns, 100)]);
@@ -267,12 +272,13 @@ fn ratios_are_taken_within_rounds() {
 #[test]
 fn the_answer_comes_first_and_fits() {
     let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
-    let text = table::text(&profile(plan(&[]), one), false);
+    let text = fitted(&table::text(&profile(plan(&[]), one), false));
     let first = "An allocation or free takes about 20.0 ns (1 round only); all take 2.1 % of the\n";
     assert!(text.starts_with(first), "{text}");
     assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
     let text = table::text(&two(), true);
     assert!(text.contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"), "{text}");
+    let text = fitted(&text);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let nothing = profile(plan(&[]), vec![Launch { processes: 0, ..launch(0, 0, Vec::new()) }]);
     let text = table::text(&nothing, false);

@@ -46,7 +46,7 @@ fn runs(record: &Record, summary: &Summary) -> String {
         Some(_) => format!("{label}: {}, {count}", cost(&real.estimate)),
         None => {
             let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
-            format!("{label}: about {time}, {count} (from 5 on there is an interval)")
+            format!("{label}: about {time}, {count} (5 or more give an interval)")
         }
     }
 }
@@ -55,36 +55,49 @@ fn runs(record: &Record, summary: &Summary) -> String {
 /// two.
 fn comparison(record: &Record, all: &[Summary]) -> String {
     let label = |summary: &Summary| record.plan.label(summary.number);
+    let over = |one: &Summary, other: &Summary| ratio(record, one.number, other.number);
+    if let [base, other] = all {
+        // The ratio within rounds decides, not the medians of both; what is not resolved is that of
+        // the table.
+        return match over(base, other) {
+            None => format!("{} and {}: no round has both", label(base), label(other)),
+            Some(found) if !found.resolved => {
+                unresolved(&format!("between {} and {}", label(base), label(other)), &found)
+            }
+            Some(found) if found.value >= 1.0 => faster(&label(base), &found, &label(other)),
+            Some(found) => faster(&label(other), &inverse(&found), &label(base)),
+        };
+    }
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or(f64::INFINITY);
     let mut sorted: Vec<&Summary> = all.iter().collect();
     sorted.sort_by(|one, other| real(one).total_cmp(&real(other)));
     let Some((first, others)) = sorted.split_first() else { return String::new() };
-    let over = |other: &Summary| ratio(record, first.number, other.number);
-    if let [other] = others {
-        let Some(found) = over(other) else {
-            return format!("{} and {}: no round has both", label(first), label(other));
-        };
-        // The ratio within rounds decides, not the medians of both.
-        return match found.resolved {
-            true if found.value >= 1.0 => faster(&label(first), &found, &label(other)),
-            true => faster(&label(other), &inverse(&found), &label(first)),
-            false => unresolved(&format!("between {} and {}", label(first), label(other)), &found),
-        };
-    }
-    let found: Vec<(&Summary, Estimate)> =
-        others.iter().filter_map(|other| Some((*other, over(other)?))).collect();
     let is_slower = |of: &Estimate| of.resolved && of.value > 1.0;
-    let slower: Vec<_> = found.iter().filter(|(_, of)| is_slower(of)).collect();
+    let slower: Vec<(&Summary, Estimate)> = others
+        .iter()
+        .filter_map(|other| Some((*other, over(first, other).filter(is_slower)?)))
+        .collect();
     let alike =
         others.iter().filter(|other| !slower.iter().any(|(of, _)| of.number == other.number));
     let alike: Vec<String> = alike.map(|other| label(other)).collect();
     match (&slower[..], &alike[..]) {
         ([], _) => format!("No difference is resolved between the {} commands", all.len()),
         ([(next, by), rest @ ..], []) => {
-            let last = rest.last().map(|(last, by)| {
-                format!(" and {} than {}, the slowest", times(by.value), label(last))
-            });
-            faster(&label(first), by, &label(next)) + &last.unwrap_or_default()
+            let each_holds =
+                |pair: &[&Summary]| over(pair[0], pair[1]).is_some_and(|of| is_slower(&of));
+            let ranking = sorted.windows(2).all(each_holds);
+            let than =
+                |(of, by): &(&Summary, Estimate)| format!("{} than {}", times(by.value), label(of));
+            let rest: Vec<String> = rest.iter().map(than).collect();
+            let rest = match &rest[..] {
+                [] => String::new(),
+                [all @ .., last] => format!(
+                    "{} and {last}",
+                    all.iter().map(|of| format!(", {of}")).collect::<String>()
+                ),
+            };
+            let order = if ranking { ", in this order" } else { "" };
+            faster(&label(first), by, &label(next)) + &rest + order
         }
         ([(next, by), ..], alike) => format!(
             "{} is the fastest, not resolved from {}; {} takes {} as long",
@@ -158,10 +171,10 @@ pub(super) fn switching(summary: &Summary) -> Option<String> {
     let part = percents(direct.filter(|direct| !direct.is_wide())?);
     let refill = match share {
         Some(_) => {
-            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the \
-             working set)"
+            "with the refill of caches the range is too wide to be useful (`switchcost cost -- \
+                CMD` reads the working set)"
         }
-        None => "what refilling caches takes not counted",
+        None => "without the refill of caches",
     };
     Some(format!("switching itself took an estimated {part} of the CPU time{by}; {refill}"))
 }

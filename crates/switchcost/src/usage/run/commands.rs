@@ -2,38 +2,110 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
 
 use anyhow::Result;
 
 use crate::base::failure::usage;
 
-/// A command: its words, and the values by which it differs from others that were typed as the
-/// same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A command: its words, what it is called where that is not its words, and the values by which it
+/// differs from others that were typed as the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) words: Vec<OsString>,
+    /// Empty where it is its words.
+    pub(super) name: String,
     /// `NAME=VALUE` of each parameter that is in its words.
     pub(super) values: Vec<String>,
 }
 
-/// A command typed in one word.
-pub(super) fn split(text: &str) -> Result<Vec<OsString>> {
+/// What runs a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shell {
+    /// Nothing: it is split into words.
+    None,
+    /// A shell with its own arguments.
+    Of(Vec<OsString>),
+}
+
+/// In place of a shell.
+const NO_SHELL: &str = "none";
+
+/// Shells that say by `command -v` whether they know a command (POSIX).
+const POSIX: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
+
+impl Shell {
+    /// By its name, with arguments; `none` for none.
+    pub(super) fn of(name: &str) -> Result<Self> {
+        match name.trim() {
+            NO_SHELL => Ok(Self::None),
+            name => Ok(Self::Of(split("--shell", name)?)),
+        }
+    }
+
+    /// What it is called; absent for none.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Of(words) => words.first().map(|name| name.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// The words by which a line is run, which `flag` has given.
+    pub(super) fn words(&self, flag: &str, line: &str) -> Result<Vec<OsString>> {
+        match self {
+            Self::None => split(flag, line),
+            Self::Of(_) if line.trim().is_empty() => Err(no_command(flag)),
+            Self::Of(shell) => Ok([&shell[..], &["-c".into(), line.into()]].concat()),
+        }
+    }
+
+    /// The first of these lines whose command the shell does not know, without running any: that
+    /// command. Where the shell cannot be asked, or the line begins with anything but a plain word,
+    /// it is taken to know it.
+    pub(super) fn unknown(&self, lines: &[String]) -> Option<String> {
+        let Self::Of(shell) = self else { return None };
+        let (name, arguments) = shell.split_first()?;
+        let is_posix = Path::new(name).file_name().is_some_and(|of| POSIX.iter().any(|p| of == *p));
+        let is_plain = |word: &&str| {
+            let first = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c));
+            first && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_+-".contains(c))
+        };
+        let firsts = lines.iter().filter_map(|line| line.split_whitespace().next());
+        let is_unknown = |word: &&str| {
+            let asked = Process::new(name)
+                .args(arguments)
+                .args(["-c", &format!("command -v {word}")])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            asked.is_ok_and(|status| status.code().is_some_and(|code| code != 0))
+        };
+        firsts.filter(is_plain).filter(|_| is_posix).find(is_unknown).map(str::to_string)
+    }
+}
+
+fn no_command(flag: &str) -> anyhow::Error {
+    usage(format!("{flag}: no command (accepted: a command with its arguments, in one word)"))
+}
+
+/// A command typed in one word, by `flag`.
+pub(super) fn split(flag: &str, text: &str) -> Result<Vec<OsString>> {
     let words = shell_words::split(text).map_err(|error| {
-        usage(format!("--vs {text}: {error} (accepted: words as a shell splits them)"))
+        usage(format!("{flag} {text}: {error} (accepted: words as a shell splits them)"))
     })?;
     match words.is_empty() {
-        true => {
-            Err(usage("--vs: no command (accepted: a command with its arguments, in one word)"))
-        }
+        true => Err(no_command(flag)),
         false => Ok(words.into_iter().map(OsString::from).collect()),
     }
 }
 
 /// Each command once for each value of each parameter that is in it, as `{NAME}`. `typed` are names
 /// and lists of values in turn.
-pub(super) fn expand(typed: Vec<Vec<OsString>>, parameters: &[String]) -> Result<Vec<Command>> {
-    let plain = |words| Command { words, values: Vec::new() };
-    let mut all: Vec<Command> = typed.into_iter().map(plain).collect();
+pub(super) fn expand(typed: Vec<Command>, parameters: &[String]) -> Result<Vec<Command>> {
+    let mut all = typed;
     for parameter in parameters.chunks(2) {
         let [name, list] = parameter else { continue };
         let values: Vec<&str> = list.split(',').collect();
@@ -63,7 +135,15 @@ impl Command {
     fn with(&self, mark: &str, name: &str, value: &str) -> Self {
         let words = self.words.iter().map(|word| replaced(word, mark, value)).collect();
         let values = self.values.iter().cloned().chain([format!("{name}={value}")]).collect();
-        Self { words, values }
+        Self { words, name: self.name.replace(mark, value), values }
+    }
+
+    /// A text with this command's values in place of their `{NAME}`.
+    pub(super) fn filled(&self, text: &str) -> String {
+        let pairs = self.values.iter().filter_map(|pair| pair.split_once('='));
+        pairs.fold(text.to_string(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), value)
+        })
     }
 }
 
@@ -87,12 +167,18 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<OsString> {
-        split(text).unwrap()
+        split("--vs", text).unwrap()
     }
 
     fn of(commands: &[&str], parameters: &[&str]) -> Result<Vec<(String, String)>> {
         let parameters: Vec<String> = parameters.iter().map(|text| text.to_string()).collect();
-        let all = expand(commands.iter().map(|text| words(text)).collect(), &parameters)?;
+        let all = expand(
+            commands
+                .iter()
+                .map(|text| Command { words: words(text), ..Command::default() })
+                .collect(),
+            &parameters,
+        )?;
         let line = |words: &[OsString]| {
             words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
         };
@@ -121,7 +207,31 @@ mod tests {
             assert!(error.contains(told), "{error}");
         }
         for bad in ["'", " "] {
-            assert!(split(bad).is_err(), "{bad}");
+            assert!(split("--vs", bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_line_is_run_by_the_shell_or_split() {
+        let text = |words: Vec<OsString>| -> Vec<String> {
+            words.into_iter().map(|word| word.into_string().unwrap()).collect()
+        };
+        let of = |shell: &str, line: &str| {
+            Shell::of(shell).and_then(|shell| shell.words("COMMAND", line)).map(text)
+        };
+        assert_eq!(of("sh", "a | b 'c'").unwrap(), ["sh", "-c", "a | b 'c'"]);
+        assert_eq!(of("bash --norc", "a").unwrap(), ["bash", "--norc", "-c", "a"]);
+        assert_eq!(of("none", "a -x 'b c'").unwrap(), ["a", "-x", "b c"]);
+        for (shell, line) in [("sh", " "), ("none", ""), ("none", "'"), ("", "a")] {
+            assert!(of(shell, line).is_err(), "{shell}: {line}");
+        }
+    }
+
+    #[test]
+    fn values_go_into_names_and_into_what_runs_around() {
+        let typed = Command { words: words("make -j{n}"), name: "jobs {n}".into(), values: vec![] };
+        let all = expand(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();
+        assert_eq!(all.iter().map(|of| &*of.name).collect::<Vec<_>>(), ["jobs 1", "jobs 4"]);
+        assert_eq!(all[1].filled("make clean{n} {m}"), "make clean4 {m}");
     }
 }

@@ -198,8 +198,8 @@ impl Switching {
         let largest = points.iter().map(|point| point.array_bytes).max().unwrap_or(resident);
         if largest < resident {
             notices.push(format!(
-                "between two switches it is taken to touch at most {}, the largest array \
-                 measured, of up to {} resident",
+                "assumed: between two switches it touches at most {}, the largest array \
+                    measured, of up to {} resident",
                 bytes(largest),
                 bytes(resident)
             ));

@@ -18,15 +18,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
-use launcher::{Launcher, Run, Series, Used, look_up};
+use launcher::{Enough, Launcher, Run, Series, Used, look_up};
 use model::comparison::LIMIT;
 use model::program::{CostProfile, WorkingSet};
 use model::reading::Reading;
 use stats::{median, median_interval};
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::masked;
-use crate::base::values::{Destination, above_zero, each_once, share, whole};
+use crate::base::values::{
+    Destination, above_zero, duration, each_once, nanoseconds, share, whole,
+};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::engine::progress::RunsProgress;
@@ -34,59 +36,113 @@ use crate::observe::watch::command::{Over, finish, not_measured, words};
 use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
-use crate::present::output::{Files, all_written, check_place, put, say_text, to_json};
-use crate::usage::Launched;
+use crate::present::output::{Files, Unstored, all_written, check_place, put, say_text, to_json};
+use commands::{Command, Shell};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
 use plan::Plan;
 use record::Record;
 
-/// Runs with `--vs` if nothing is said: enough for an interval.
-const RUNS_TO_COMPARE: u32 = 10;
+/// Runs of command lines, and of several commands, if nothing is said: enough for an interval.
+const RUNS: u32 = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Runs of the command [default: 1; of several commands 10]; from 5 on there are intervals
+    /// Commands to compare, each a whole command line, run by the shell; ratios are to the first
     ///
-    /// All runs have this program's standard input: what the first has read, the others will not
-    /// find.
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
+    /// What is not one of this program's options stands in quotation marks or behind --: behind it
+    /// stands one command with its arguments, which no shell runs. What the shell itself takes, half
+    /// a millisecond or so, is part of a line's figures: -N runs without one.
+    #[arg(value_name = "COMMAND")]
+    lines: Vec<String>,
+
+    /// Runs of each command [default: 10; of one behind -- 1]; from 5 on there are intervals
+    ///
+    /// All runs share this program's standard input: what the first has read is gone for the
+    /// others.
+    #[arg(long, short = 'n', visible_short_alias = 'r', value_name = "COUNT", value_parser = above_zero::<u32>, conflicts_with_all = ["budget", "min_runs", "max_runs"])]
     runs: Option<u32>,
 
+    /// Go on with rounds until this much time is spent [default with -m or -M: 3s]
+    ///
+    /// A round in which each command runs once is begun only if it still fits.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+
+    /// With a budget: so many runs of each command at least [default: 10; with --budget 1]
+    #[arg(long, short = 'm', value_name = "COUNT", value_parser = above_zero::<u32>)]
+    min_runs: Option<u32>,
+
+    /// With a budget: so many runs of each command at most
+    #[arg(long, short = 'M', value_name = "COUNT", value_parser = above_zero::<u32>)]
+    max_runs: Option<u32>,
+
     /// Runs beforehand, of which nothing is kept
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    #[arg(long, short = 'w', value_name = "COUNT", default_value_t = 0)]
     warmup: u32,
 
     /// Another command to compare with, in one word; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within
-    /// rounds, to the command behind --. It is split into words as a shell does (quotes,
-    /// backslashes), but no shell runs it: for pipes and variables write "sh -c '...'".
+    /// All run once in every round, each time in a shuffled order; ratios are taken within
+    /// rounds, to the first command. Beside a command behind -- it is split into words as a shell
+    /// does (quotes, backslashes), but no shell runs it: for pipes and variables write "sh -c
+    /// '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     vs: Vec<String>,
+
+    /// What a command is called, in their order; may be given several times
+    #[arg(long, value_name = "NAME")]
+    command_name: Vec<String>,
 
     /// Compare the values A, B and C of a parameter: each takes the place of {NAME} in the command
     ///
     /// Ratios are to the first. Several parameters give all their combinations.
-    #[arg(long, num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
+    #[arg(long, short = 'L', alias = "parameter-list", num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
     parameter: Vec<String>,
+
+    /// Run once before the first round, not measured
+    ///
+    /// Of commands with values of a parameter in it ({NAME}), once for each of them. What does not
+    /// succeed ends the run.
+    #[arg(long, short = 's', value_name = "COMMAND", help_heading = AROUND)]
+    setup: Option<String>,
+
+    /// Run before each run of a command, not measured; given several times, one for each command
+    #[arg(long, short = 'p', value_name = "COMMAND", help_heading = AROUND)]
+    prepare: Vec<String>,
+
+    /// Run once after the last round, not measured; not where a signal has asked to stop
+    #[arg(long, short = 'c', value_name = "COMMAND", help_heading = AROUND)]
+    cleanup: Option<String>,
+
+    /// What runs command lines, those of --setup, --prepare and --cleanup too: a shell, or none
+    #[arg(long, short = 'S', value_name = "SHELL", default_value = "sh", help_heading = AROUND)]
+    shell: String,
+
+    /// The same as --shell none: command lines are split into words, and no shell runs them
+    #[arg(short = 'N', conflicts_with = "shell", help_heading = AROUND)]
+    no_shell: bool,
+
+    /// A run that does not succeed counts as any other, and this program exits with 0
+    #[arg(long, short = 'i')]
+    ignore_failure: bool,
 
     /// Exit with 1 if a command takes more than the first by over this share; also the share within
     /// which a figure is called not changed [default for that: 3%]
     ///
-    /// The first is the one behind --, or has the first values: the base. All intervals hold
+    /// The first is the first command line, the one behind --, or has the first values: the base. All intervals hold
     /// together. The exit codes are those of `compare`: 0 PASS, 1 FAIL, 3 UNDECIDED, and 2 if a run
     /// did not succeed.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_above: Option<f64>,
 
-    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    /// With --fail-above: exit with 0 instead of 3 where nothing was decided
     #[arg(long, requires = "fail_above")]
     allow_undecided: bool,
 
     /// What --fail-above and --markdown compare
     ///
-    /// Ten are added to both counts of switches: so few come by chance.
+    /// Ten are added to both counts of switches, as so few come by chance.
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
     figures: Vec<Gated>,
 
@@ -121,58 +177,211 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
+    /// One command with its arguments, run without a shell; its exit code is this program's
+    #[arg(last = true, required_unless_present = "lines", value_name = "CMD")]
+    command: Vec<OsString>,
+
     #[command(flatten)]
-    of: Launched,
+    output: Unstored,
+}
+
+const AROUND: &str = "Around the runs";
+
+/// Of hyperfine: the time where a number of runs was bounded, and the fewest runs then.
+const BUDGET: Duration = Duration::from_secs(3);
+const FEWEST_RUNS: u32 = 10;
+
+/// What a plan does not tell of what is to be run.
+struct ToRun {
+    commands: Vec<Command>,
+    shell: Shell,
+    /// The time for all rounds, and the fewest of them; where none is set all are done.
+    enough: Option<Enough>,
 }
 
 impl RunArgs {
-    /// What is to be run, and the words of each command.
-    fn plan(&self) -> Result<(Plan, Vec<Vec<OsString>>)> {
-        let others = self.vs.iter().map(|text| commands::split(text));
-        let typed: Result<Vec<_>> =
-            std::iter::once(Ok(self.of.command.clone())).chain(others).collect();
-        let typed = typed?;
+    /// The commands as typed, before values take the places of parameters.
+    fn typed(&self, shell: &Shell) -> Result<Vec<Command>> {
+        let vs = self.vs.iter();
+        let mut all: Vec<Command> = match (&self.lines[..], &self.command[..]) {
+            ([line, ..], [_, ..]) => {
+                return Err(usage(format!(
+                    "'{line}' stands before -- and a command behind it: give command lines alone, \
+                     or one command behind -- and the others by --vs"
+                )));
+            }
+            ([], command) => {
+                let first = Command { words: command.to_vec(), ..Command::default() };
+                let other = |text: &String| {
+                    Ok(Command { words: commands::split("--vs", text)?, ..Command::default() })
+                };
+                std::iter::once(Ok(first)).chain(vs.map(other)).collect::<Result<_>>()?
+            }
+            (lines, []) => {
+                let lines = lines.iter().map(|line| ("COMMAND", line));
+                let of_line = |(flag, line): (&str, &String)| {
+                    let words = shell.words(flag, line)?;
+                    Ok(Command { words, name: line.clone(), ..Command::default() })
+                };
+                lines.chain(vs.map(|line| ("--vs", line))).map(of_line).collect::<Result<_>>()?
+            }
+        };
+        if let Some(more) = self.command_name.get(all.len()) {
+            return Err(usage(format!(
+                "--command-name {more}: one more than there are commands (accepted here: {})",
+                all.len()
+            )));
+        }
+        for (command, name) in all.iter_mut().zip(&self.command_name) {
+            command.name.clone_from(name);
+        }
+        Ok(all)
+    }
+
+    /// What is to be run.
+    fn plan(&self) -> Result<(Plan, ToRun)> {
+        let shell = Shell::of(if self.no_shell { "none" } else { &self.shell })?;
+        let typed = self.typed(&shell)?;
         // Where several are typed the values alone do not say which it is.
-        let is_one = typed.len() == 1 && !self.parameter.is_empty();
+        let is_one = typed.len() == 1 && !self.parameter.is_empty() && self.command_name.is_empty();
         let all = commands::expand(typed, &self.parameter)?;
-        let anonymous = self.of.output.files.anonymous;
-        let names = all.iter().filter(|_| is_one && !anonymous);
-        let names = names.map(|command| masked(&command.values).join(" "));
+        if self.prepare.len() > 1 && self.prepare.len() != all.len() {
+            return Err(usage(format!(
+                "--prepare: given {} times for {} commands (accepted: once, or once for each)",
+                self.prepare.len(),
+                all.len()
+            )));
+        }
+        let anonymous = self.output.files.anonymous;
+        let name = |command: &Command| match is_one {
+            true => masked(&command.values).join(" "),
+            false => masked(std::slice::from_ref(&command.name)).concat(),
+        };
+        let mut names: Vec<String> = all.iter().map(name).collect();
+        if anonymous || names.iter().all(String::is_empty) {
+            names.clear();
+        }
+        let shown = |text: &String| match anonymous {
+            true => None,
+            false => Some(masked(std::slice::from_ref(text)).concat()),
+        };
+        let around = plan::Around {
+            setup: self.setup.as_ref().and_then(shown),
+            prepare: self.prepare.iter().filter_map(shown).collect(),
+            cleanup: self.cleanup.as_ref().and_then(shown),
+        };
+        let one = if self.lines.is_empty() && all.len() == 1 { 1 } else { RUNS };
+        let enough = self.enough()?;
+        let without_budget = self.runs.unwrap_or(one);
+        let runs = enough.map_or(without_budget, |_| self.max_runs.unwrap_or(u32::MAX));
         let plan = Plan {
             commands: all.iter().map(|of| words(&of.words, anonymous)).collect(),
-            names: names.collect(),
-            runs: self.runs.unwrap_or(if all.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
+            names,
+            runs,
             warmup: self.warmup,
             seed: self.seed,
             tree: self.tree,
             confidence: CONFIDENCE,
             show_output: self.show_output,
+            shell: if self.lines.is_empty() { None } else { shell.name() },
+            ignore_failure: self.ignore_failure,
+            around,
         };
-        Ok((plan, all.into_iter().map(|command| command.words).collect()))
+        Ok((plan, ToRun { commands: all, shell, enough }))
+    }
+
+    /// When there are enough rounds, where their number was not said.
+    fn enough(&self) -> Result<Option<Enough>> {
+        let (least, most) = (self.min_runs, self.max_runs);
+        if self.budget.is_none() && least.is_none() && most.is_none() {
+            return Ok(None);
+        }
+        let fewest = if self.budget.is_some() { 1 } else { FEWEST_RUNS };
+        let fewest = fewest.min(most.unwrap_or(fewest));
+        if let Some((least, most)) = least.zip(most).filter(|(least, most)| least > most) {
+            return Err(usage(format!("--min-runs {least}: more than --max-runs {most}")));
+        }
+        let time_ns = nanoseconds(self.budget.unwrap_or(BUDGET));
+        Ok(Some(Enough { runs: least.unwrap_or(fewest), time_ns }))
+    }
+
+    /// All runs of what is to be run, and what runs around them.
+    fn series(&self, plan: &Plan, to_run: &ToRun) -> Result<Series> {
+        let ToRun { commands, shell, enough } = to_run;
+        let mut around: Vec<Vec<OsString>> = Vec::new();
+        let mut number = |flag: &str, text: &str, command: &Command| {
+            let words = shell.words(flag, &command.filled(text))?;
+            let known = around.iter().position(|of| *of == words);
+            Ok(known.unwrap_or_else(|| {
+                around.push(words);
+                around.len() - 1
+            }))
+        };
+        let mut each = |flag: &str, texts: &[&String]| {
+            let all = commands.iter().zip(texts.iter().cycle());
+            all.map(|(command, text)| number(flag, text, command)).collect::<Result<Vec<usize>>>()
+        };
+        let setup = each_once(each("--setup", &Vec::from_iter(&self.setup))?);
+        let prepare = each("--prepare", &Vec::from_iter(&self.prepare))?;
+        let cleanup = each_once(each("--cleanup", &Vec::from_iter(&self.cleanup))?);
+        let Plan { runs, warmup, seed, tree, show_output, .. } = *plan;
+        let discard = !show_output && warmup.saturating_add(runs) > 1;
+        let commands = commands.iter().map(|command| command.words.clone()).collect();
+        let whole = Series { announce: false, ..Series::watched(&[]) };
+        let order =
+            Series { warmup, runs, seed, enough: *enough, setup, prepare, cleanup, ..whole };
+        Ok(Series { commands, around, tree, discard, ..order })
+    }
+
+    /// Whether all that is to be run is there, before any of it is run; an error was told. What is
+    /// run before may be what makes it.
+    fn look_up(&self, to_run: &ToRun) -> Result<()> {
+        let cannot = |error| not_measured(Some(error), None);
+        if let (Shell::Of(shell), false) = (&to_run.shell, self.lines.is_empty()) {
+            look_up(std::slice::from_ref(shell)).map_err(cannot)?;
+        }
+        if self.setup.is_some() || !self.prepare.is_empty() {
+            return Ok(());
+        }
+        let commands: Vec<_> = to_run.commands.iter().map(|of| of.words.clone()).collect();
+        look_up(&commands).map_err(cannot)?;
+        let lines = Vec::from_iter(self.lines.iter().chain(&self.vs).cloned());
+        let asked = if self.lines.is_empty() { &[][..] } else { &lines };
+        let Some(unknown) = to_run.shell.unknown(asked) else { return Ok(()) };
+        let words = shell_words::join(&self.lines);
+        let one = match self.lines.len() {
+            1 => String::new(),
+            _ => format!(
+                "; each argument is a command line (one command with its arguments: switchcost run \
+                 -- {words})"
+            ),
+        };
+        say(&format!("error: cannot run '{unknown}': command not found in PATH{one}"));
+        Err(Interrupted(NOT_FOUND).into())
     }
 }
 
+/// Exit code where a command is not there (env(1)).
+const NOT_FOUND: u8 = 127;
+
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.of.output.files.check()?;
+    args.output.files.check()?;
     args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
     // What is wrong with it is told before anything is run.
     let named = args.profile.as_deref().map(watch::named).transpose()?;
-    let (plan, commands) = args.plan()?;
+    let (mut plan, to_run) = args.plan()?;
     let compares = args.fail_above.is_some() || args.markdown.is_some();
     if compares && plan.commands.len() < 2 {
         return Err(usage(
-            "--fail-above and --markdown compare commands: give another by --vs, or values by \
-             --parameter",
+            "--fail-above and --markdown compare commands: give another command line, or --vs, or \
+             values by --parameter",
         ));
     }
-    look_up(&commands).map_err(|error| not_measured(Some(error), None))?;
+    args.look_up(&to_run)?;
+    let series = args.series(&plan, &to_run)?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let Plan { runs: count, warmup, seed, tree, show_output, .. } = plan;
-    let discard = !show_output && warmup.saturating_add(count) > 1;
-    let whole = Series { announce: false, ..Series::watched(&[]) };
-    let series = Series { commands, warmup, runs: count, seed, tree, discard, ..whole };
     let mut runs = Vec::new();
-    let mut progress = SoFar::new(&plan, args.of.output.files.quiet);
+    let mut progress = SoFar::new(&plan, args.output.files.quiet);
     let Over { failed, signal, stopped } = finish(Launcher::start(series)?, |run| {
         runs.push(run);
         progress.show(&runs, &plan);
@@ -190,10 +399,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         say(&format!("error: {error}"));
     }
     let all = plan.runs as usize * plan.commands.len();
+    if to_run.enough.is_some() {
+        // As many as there were time for.
+        plan.runs = runs.iter().map(|run: &Run| run.round + 1).max().unwrap_or(0);
+    }
     let has_failed = failed.is_some();
     let code = match (failed, signal) {
         (Some(error), _) => error.exit_code,
         (None, Some(signal)) if runs.len() < all || stopped.is_some() => 128 + signal,
+        (None, _) if args.ignore_failure => 0,
         (None, _) => {
             runs.iter().map(|run| run.used.ending.shell_code()).find(|code| *code != 0).unwrap_or(0)
         }
@@ -227,7 +441,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 impl SoFar {
     /// Nothing is drawn where the commands may print.
     fn new(plan: &Plan, quiet: bool) -> Self {
-        let all = u64::from(plan.runs) * plan.commands.len() as u64;
+        // Without end where there is a budget.
+        let all = (plan.runs < u32::MAX).then(|| u64::from(plan.runs) * plan.commands.len() as u64);
         Self { bar: RunsProgress::new(all, quiet || plan.show_output), shown: Instant::now() }
     }
 
@@ -258,7 +473,7 @@ fn write(
     args: &RunArgs,
     (gate, named): (Option<Gate>, Option<&Chosen>),
 ) -> bool {
-    let Files { json, csv, quiet, .. } = &args.of.output.files;
+    let Files { json, csv, quiet, .. } = &args.output.files;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
@@ -270,7 +485,7 @@ fn write(
             None => probe::machine::accounting(Path::new("/")),
         };
         let build = execute::build_info();
-        let (machine, about) = match args.of.output.files.anonymous {
+        let (machine, about) = match args.output.files.anonymous {
             false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
             true => {
                 let machine = (execute::anonymous(machine.0), machine.1);
@@ -279,14 +494,15 @@ fn write(
         };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
-            estimate(&mut record, interrupted, args.of.output.files.anonymous, named);
+            estimate(&mut record, interrupted, args.output.files.anonymous, named);
         }
         if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
             outputs.push((to, Ok(markdown::markdown(&record, gate).into_bytes())));
         }
         record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
-            say_text(&table::text(&record, args.of.output.verbose));
+            let output = &args.output;
+            say_text(&output.tables.text(|| table::text(&record, output.verbose)));
         }
         if let Some(to) = json {
             outputs.push((to, to_json(&record)));
@@ -325,10 +541,13 @@ fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Opti
         let measured = quick::measure_quickly(anonymous);
         found = quick::stored(set);
         let notice = match (measured, &found) {
-            (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a \
-                 second or two; `switchcost cost` makes a better one"
+            (Ok(()), Ok(_)) => "no stored cost profile could be used, so a quick one was \
+                measured; `switchcost cost` makes a better one"
                 .to_string(),
-            (Ok(()), Err(why)) => format!("the quick measurement is no profile: {why}"),
+            (Ok(()), Err(why)) => format!(
+                "the quick measurement cannot be used as a profile: \
+                {why}"
+            ),
             (Err(error), _) => format!("the quick measurement failed: {error:#}"),
         };
         found = found.map_err(|_| notice.clone());

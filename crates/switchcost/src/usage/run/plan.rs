@@ -26,6 +26,26 @@ pub(crate) struct Plan {
     /// Whether what the commands print is shown in all runs, and not only in the first of each.
     #[serde(default)]
     pub(crate) show_output: bool,
+    /// What runs command lines; absent where no shell does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<String>,
+    /// Whether a command that does not succeed is measured as any other.
+    #[serde(default)]
+    pub(crate) ignore_failure: bool,
+    /// What is run around the commands and not measured.
+    #[serde(default)]
+    pub(crate) around: Around,
+}
+
+/// Command lines that are run around those that are measured, as typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Around {
+    /// Before the first round.
+    pub(crate) setup: Option<String>,
+    /// Before each run: of all commands, or one for each.
+    pub(crate) prepare: Vec<String>,
+    /// After the last round.
+    pub(crate) cleanup: Option<String>,
 }
 
 /// Characters of a command in a sentence: of a longer one the middle is left out.

@@ -93,6 +93,7 @@ impl Record {
             notices.extend(own.map(|notice| plan.prefix(number) + &notice));
             commands.push(summary);
         }
+        notices.extend(shell_is_seen(&plan, &commands));
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
             let mut over = |name: &str, of: fn(&Run) -> u64| {
@@ -136,6 +137,17 @@ const NEAR: f64 = (256 << 10) as f64;
 /// Bytes of what points at a word.
 const POINTER: usize = size_of::<usize>();
 
+/// Real time below which the start of a shell is a part of it that can be seen.
+const SHORT_NS: f64 = 5e6;
+
+/// That a shell is part of short times.
+fn shell_is_seen(plan: &Plan, commands: &[Summary]) -> Option<String> {
+    let shell = plan.shell.as_ref()?;
+    let is_short = |of: &&Summary| of.median("real_ns").is_some_and(|ns| ns < SHORT_NS);
+    commands.iter().find(is_short)?;
+    Some(format!("the start of {shell} is part of times this short (-N runs without a shell)"))
+}
+
 /// What is said of all `runs` of one command.
 fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let mut notices = Vec::new();
@@ -149,7 +161,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
             (1, Some(signal), Ending::Exited { .. }) => {
                 format!("signal {signal} arrived during the run, which continued to its end")
             }
-            (1, ..) => "interrupted: these are the figures up to then".to_owned(),
+            (1, ..) => "interrupted: the figures are those until then".to_owned(),
             _ => format!(
                 "interrupted in round {} of {}, which is left out",
                 last.round + 1,
@@ -163,14 +175,14 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
         let counted =
             if plan.tree { "counted with it" } else { "not counted (--tree counts them)" };
         notices.push(format!(
-            "{ended} of its descendants outlived their parents and have ended: {counted}"
+            "{ended} of its descendants outlived their parents and ended: {counted}"
         ));
     }
     let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
     if ended > 0 {
         notices.push(format!(
-            "{ended} orphans have ended while processes of earlier runs were still there: of \
-             which run is not known, and they are not counted"
+            "{ended} orphans are not counted: processes of earlier runs were still there, so \
+                their run is unknown"
         ));
     }
     let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
@@ -179,15 +191,14 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
     match (orphans.clone().find_map(|orphans| orphans.left_behind.why()), pids.len()) {
         (Some(why), _) => {
-            notices.push(format!("it left processes behind, which ones is not known ({why})"));
+            notices.push(format!("it left processes behind that are unknown ({why})"));
         }
         (None, 0) => {}
-        (None, 1) => notices.push(format!(
-            "it left process {named} behind, still running after its end: not counted"
-        )),
+        (None, 1) => {
+            notices.push(format!("process {named} still ran after its end and is not counted"))
+        }
         (None, count) => notices.push(format!(
-            "it left {count} processes behind, still running after its end ({named}{more}): not \
-             counted"
+            "{count} processes still ran after its end and are not counted ({named}{more})"
         )),
     }
     notices
@@ -201,8 +212,8 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     let covered = covered.filter(|(covered, cpu)| covered / cpu < MOST);
     notices.extend(covered.map(|(covered, cpu)| {
         format!(
-            "run delay and migrations are those of its first thread, the run delay also of \
-             threads that were seen: of {:.0} % of the CPU time",
+            "run delay and migrations are of its first thread; run delay is also of threads that \
+                were seen, with {:.0} % of the CPU time",
             100.0 * covered / cpu
         )
     }));
@@ -212,8 +223,7 @@ fn limits_of(summary: &Summary) -> Vec<String> {
     let resident = resident.filter(|(most, before)| *most <= before + words as f64 + NEAR);
     notices.extend(resident.map(|(_, before)| {
         format!(
-            "max resident may be the launcher's: {} were there before the command began, its own \
-             may be less",
+            "max resident may be the launcher's: {} were resident before the command began",
             bytes(before as u64)
         )
     }));

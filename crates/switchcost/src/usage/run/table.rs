@@ -1,7 +1,6 @@
 //! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose
 //! every figure.
 
-use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
 use model::machine::CpuAccounting;
 use model::program::{ProgramCost, Range};
@@ -11,9 +10,8 @@ use model::words::{bytes, time, times, whole};
 use super::answer::{headline, switches, switching};
 use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
-use crate::present::terminal::{
-    self, MOST_LINES, TimeUnit, WIDTH, counted, figure, page, shortened, wrapped,
-};
+use crate::present::table::Table;
+use crate::present::terminal::{self, MOST_LINES, TimeUnit, counted, figure, page, shortened};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -22,9 +20,9 @@ const MOST_OUTLIERS: usize = 5;
 const FEW: [&str; 6] =
     ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
 
-const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the command and all \
-     that it waited for; `switchcost trace` counts yields, moves and orphans, too, and makes each \
-     switch slower";
+const COUNTED_BY: &str = "switches: counted by the kernel for the command and all children that \
+    it waited for (wait4). `switchcost trace` also counts yields, moves and orphans, and makes \
+    each switch slower";
 
 /// The whole report, ending with a newline.
 pub(super) fn text(record: &Record, is_verbose: bool) -> String {
@@ -33,19 +31,19 @@ pub(super) fn text(record: &Record, is_verbose: bool) -> String {
         [one] => format!("{}\n", table(one, true)),
         all => format!("{}\n", comparison(record, all)),
     };
-    let mut parts = vec![wrapped(&headline(record)), table];
+    let mut parts = vec![headline(record), table];
     let mut lines: Vec<String> = lines(record);
     if is_verbose {
         parts.extend(record.commands.iter().map(details));
         parts.push(record.ratios.iter().map(ratio_words).collect());
         parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());
         parts.push(COUNTED_BY.to_string());
-        parts.push(format!("not kept by Linux: {}", record.not_kept.join(", ")));
+        parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")));
     } else {
         lines.truncate(MOST_LINES);
-        parts.push(lines.iter().map(|line| wrapped(line) + "\n").collect());
+        parts.push(lines.join("\n"));
     }
-    parts.extend(record.gate.iter().map(|gate| wrapped(&gate.in_words)));
+    parts.extend(record.gate.iter().map(|gate| gate.in_words.clone()));
     page(&parts)
 }
 
@@ -84,7 +82,7 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let far = |of: &&Outlier| (of.times_median.ln().abs() * 1e9) as u64;
     let farthest = summary.outliers.iter().max_by_key(far)?;
     let count = summary.outliers.len();
-    let are = if count == 1 { "is an outlier" } else { "are outliers, the farthest" };
+    let are = if count == 1 { "is an outlier" } else { "are outliers; the farthest" };
     let name = match record.commands.len() {
         1 => String::new(),
         _ => format!("{}: ", record.plan.label(summary.number)),
@@ -98,7 +96,10 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// A row for each command. Names have what width is left.
+/// Letters of a command in a table.
+const MOST_LETTERS: usize = 48;
+
+/// A row for each command.
 fn comparison(record: &Record, all: &[Summary]) -> Table {
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
     let unit = TimeUnit::of(all.first().map_or(0.0, real));
@@ -129,24 +130,12 @@ fn comparison(record: &Record, all: &[Summary]) -> Table {
         "to first".to_string(),
         "interval".to_string(),
     ];
-    let rows: Vec<[String; 6]> = all.iter().map(cells).collect();
-    let widest = |column: usize| {
-        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
-        // And two blanks before it.
-        cells.max().unwrap_or_default() + 2
+    let row = |summary: &Summary| {
+        let name = shortened(&record.plan.label(summary.number), MOST_LETTERS);
+        std::iter::once(name).chain(cells(summary))
     };
-    let left = WIDTH.saturating_sub((0..header.len()).map(widest).sum::<usize>() + 1).max(12);
-    let names = all.iter().map(|summary| shortened(&record.plan.label(summary.number), left));
-    let rows = names.zip(&rows).map(|(name, row)| [&[name][..], &row[..]].concat());
-    let header = [&["command".to_string()][..], &header[..]].concat();
-    first_to_the_left(terminal::table(header, rows))
-}
-
-fn first_to_the_left(mut table: Table) -> Table {
-    if let Some(first) = table.column_mut(0) {
-        first.set_cell_alignment(CellAlignment::Left);
-    }
-    table
+    let header = std::iter::once("command".to_string()).chain(header);
+    terminal::table(header, all.iter().map(row)).texts(|at| at == 0)
 }
 
 /// The figures of one run, a line each: the few that matter, their times in one unit, or all.
@@ -217,7 +206,7 @@ fn table(summary: &Summary, is_few: bool) -> Table {
     }
     match is_few {
         true => {
-            first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+            terminal::table(["", "median", "interval", "least", "most"], all).texts(|at| at == 0)
         }
         false => terminal::table(["", "median", "interval", "spread", "min", "max"], all),
     }
@@ -327,8 +316,8 @@ fn split(summary: &Summary, width: usize) -> String {
         .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
     if user.is_none() {
         return format!(
-            "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into \
-             {} of CPU time\n",
+            "{:<width$} not resolved: sampled by timer ticks {tick}, too few of them in {} of \
+                CPU time\n",
             "  user, system",
             time(cpu * f64::from(summary.runs))
         );
@@ -337,11 +326,11 @@ fn split(summary: &Summary, width: usize) -> String {
         return String::new();
     }
     let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
-    let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
+    let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, because {why}"));
     let rests = match with_children {
         true => format!(
-            "split by the kernel, which calls children that saw no timer tick all user; the \
-             range is all that it may be by {ticks} ticks {tick} of its own"
+            "split by the kernel, which counts children without a timer tick as all user; the \
+                range is what {ticks} ticks {tick} of its own allow"
         ),
         false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
     };

@@ -8,8 +8,9 @@ use model::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use model::reading::Reading;
 
 use super::findings::Switching;
-use super::plan::Plan;
+use super::plan::{Around, Plan};
 use super::record::Record;
+use crate::base::lines::fitted;
 
 const MS: u64 = 1_000_000;
 
@@ -39,8 +40,19 @@ fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
 
 fn plan(commands: usize, runs: u32) -> Plan {
     let commands = vec![vec!["true".to_owned()]; commands];
-    let (names, show_output) = (Vec::new(), false);
-    Plan { commands, names, runs, warmup: 0, seed: 5, tree: false, confidence: 0.95, show_output }
+    Plan {
+        commands,
+        names: Vec::new(),
+        runs,
+        warmup: 0,
+        seed: 5,
+        tree: false,
+        confidence: 0.95,
+        show_output: false,
+        shell: None,
+        ignore_failure: false,
+        around: Around::default(),
+    }
 }
 
 fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record {
@@ -143,7 +155,7 @@ fn an_interrupted_run_is_left_out_where_there_are_others() {
     assert_eq!(several.notices, ["interrupted in round 3 of 9, which is left out"]);
     let alone = record(plan(1, 1), vec![Run { interrupted: true, ..run(0, 0, MS, MS) }]);
     assert_eq!(alone.commands[0].runs, 1);
-    assert_eq!(alone.notices, ["interrupted: these are the figures up to then"]);
+    assert_eq!(alone.notices, ["interrupted: the figures are those until then"]);
     // One that is not ended by it has its whole figures.
     let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
     let notices = record(plan(1, 1), vec![whole]).notices;
@@ -184,7 +196,7 @@ fn orphans_of_unknown_origin_are_told() {
     let mut odd = run(0, 0, MS, MS);
     odd.used.orphans.of_unknown_origin = 3;
     let told = record(plan(1, 1), vec![odd]).notices;
-    assert!(told.iter().any(|told| told.starts_with("3 orphans have ended")), "{told:?}");
+    assert!(told.iter().any(|told| told.starts_with("3 orphans are not counted")), "{told:?}");
 }
 
 #[test]
@@ -225,9 +237,9 @@ fn what_was_not_counted_is_told() {
     odd.used.at_exec.resident_bytes = 2 << 20;
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
-        "2 of its descendants outlived their parents and have ended: not counted",
-        "it left 2 processes behind, still running after its end (7, 8)",
-        "run delay and migrations are those of its first thread",
+        "2 of its descendants outlived their parents and ended: not counted",
+        "2 processes still ran after its end and are not counted (7, 8)",
+        "run delay and migrations are of its first thread",
         "max resident may be the launcher's",
     ];
     assert_eq!(told.len(), starts.len(), "{told:?}");
@@ -394,7 +406,7 @@ fn the_headline_of_one_run_says_what_it_used() {
     record.commands[0].switching = Some(switching);
     let said = headline(&record);
     let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile \
-         r, 1 minute old; with refill the range is too wide to quote";
+         r, 1 minute old; with the refill of caches the range is too wide to be useful";
     assert!(said.contains(direct), "{said}");
     let mut failed = run(0, 0, 5 * MS, MS / 2);
     failed.used.ending = Ending::Exited { code: 3 };
@@ -413,7 +425,7 @@ fn the_headline_of_several_runs_has_the_interval() {
     };
     let known = of(20);
     assert!(known.starts_with("make: 12.3 s (12.") && known.ends_with("), 20 runs"), "{known}");
-    assert_eq!(of(3), "make: about 12.2 s, 3 runs (from 5 on there is an interval)");
+    assert_eq!(of(3), "make: about 12.2 s, 3 runs (5 or more give an interval)");
 }
 
 /// Real times in each round of commands that take `ms`, all a little longer in odd rounds.
@@ -446,7 +458,7 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     assert_eq!(
         of(&[30, 10, 20], 8),
         "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.03 and 3.00x than sleep 0.01, \
-         the slowest"
+         in this order"
     );
     assert_eq!(
         of(&[10, 10, 20], 8),
@@ -454,6 +466,63 @@ fn the_headline_of_several_commands_says_which_is_faster() {
          to 2.00) as long"
     );
     assert_eq!(of(&[10, 10, 10], 8), "No difference is resolved between the 3 commands");
+}
+
+/// Both say what the second takes by the first, whichever has the lower median.
+#[test]
+fn what_is_not_resolved_is_the_ratio_of_the_table() {
+    // The second takes less in most rounds and more in some.
+    let of_round = |round: u32| {
+        let ms = if round % 3 == 0 { 1_100 } else { 960 };
+        [run(0, round, 1_000 * MS, MS), run(1, round, ms * MS, MS)]
+    };
+    let record = record(named(&[&["true"], &["false"]], 9), (0..9).flat_map(of_round).collect());
+    let said = headline(&record);
+    assert!(
+        said.starts_with("No difference is resolved between true and false: 0.960x ("),
+        "{said}"
+    );
+    let text = super::table::text(&record, false);
+    let row = text.lines().find(|line| line.starts_with("false ")).unwrap();
+    assert!(row.contains(" 0.960x "), "{text}");
+}
+
+/// A ranking is told only where each is resolved from the next.
+#[test]
+fn an_order_is_told_where_all_of_it_holds() {
+    let sleeps: [&[&str]; 4] = [&["a"], &["b"], &["c"], &["d"]];
+    let of = |runs: Vec<Run>| headline(&record(named(&sleeps, 8), runs));
+    assert_eq!(
+        of(series(&[10, 20, 40, 80], 8)),
+        "a is 2.00x (2.00 to 2.00) faster than b, 4.00x than c and 8.00x than d, in this order"
+    );
+    // c and d take turns.
+    let of_round = |round: u32| {
+        let [c, d] = if round % 2 == 0 { [40, 44] } else { [44, 41] };
+        [10, 20, c, d].into_iter().enumerate().map(move |(of, ms)| run(of, round, ms * MS, MS))
+    };
+    let said = of((0..8).flat_map(of_round).collect());
+    assert!(said.starts_with("a is 2.00x") && !said.contains("order"), "{said}");
+}
+
+#[test]
+fn who_ignores_failures_has_them_compared() {
+    use super::gate::{Gate, Gated};
+    let mut runs = series(&[100, 100], 8);
+    runs.iter_mut().for_each(|run| run.used.ending = Ending::Exited { code: 1 });
+    let plan = Plan { ignore_failure: true, ..plan(2, 8) };
+    let gate = Gate::of(&plan, &runs, &[Gated::Real], 0.1);
+    assert_eq!((gate.exit_code(false), gate.failed.len()), (0, 0));
+}
+
+#[test]
+fn a_shell_is_told_of_where_it_is_seen() {
+    let told = |shell: Option<&str>, ms: u64| {
+        let plan = Plan { shell: shell.map(str::to_string), ..plan(1, 5) };
+        let runs = (0..5).map(|round| run(0, round, ms * MS, MS)).collect();
+        record(plan, runs).notices.iter().any(|told| told.contains("-N runs without"))
+    };
+    assert!(told(Some("sh"), 1) && !told(Some("sh"), 50) && !told(None, 1));
 }
 
 #[test]
@@ -472,14 +541,14 @@ fn what_is_printed_by_default_fits_eighty_columns() {
     for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
         let plan = named(&commands[..count], runs);
         let record = record(plan, series(&[12_345, 67_890, 99_999][..count], runs));
-        let text = super::table::text(&record, false);
+        let text = fitted(&super::table::text(&record, false));
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}: {text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
         assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
         let all = super::table::text(&record, true);
-        assert!(all.contains("not kept by Linux: ixrss") && all.len() > text.len(), "{all}");
-        assert!(all.contains("switches: counted by the kernel, told by wait4"), "{all}");
+        assert!(all.contains("not recorded by Linux: ixrss") && all.len() > text.len(), "{all}");
+        assert!(all.contains("switches: counted by the kernel for the command and all"), "{all}");
     }
 }
 

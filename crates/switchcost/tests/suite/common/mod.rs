@@ -28,6 +28,9 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_switchcost");
 /// Environment variable that tells the processes of one test from all others.
 const MARK: &str = "SWITCHCOST_TEST_MARK";
 
+/// Columns of a terminal that breaks no line, so that texts can be searched.
+const UNBROKEN: &str = "100000";
+
 /// A data directory that goes with the test, and the processes that were started in it.
 pub struct Home {
     folder: TempDir,
@@ -54,12 +57,18 @@ impl Home {
             .env("XDG_DATA_HOME", self.path())
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("HOME", self.path())
+            .env("COLUMNS", UNBROKEN)
             .env(MARK, &self.mark)
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR")
             .env_remove("CLICOLOR_FORCE")
             .stdin(Stdio::null());
         command
+    }
+
+    /// Runs the program to its end where nobody says how wide the terminal is.
+    pub fn run_in_eighty_columns(&self, args: &[&str]) -> Said {
+        Said::of(self.command(PROGRAM).args(args).env_remove("COLUMNS"))
     }
 
     /// Runs the program to its end.

@@ -1,9 +1,11 @@
 //! A run file of another time, and copies of it with other figures; and the runs of one `measure`,
 //! which take a while.
 
-use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::{fs, io};
 
+use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use super::speed::{Known, cpu};
@@ -46,6 +48,16 @@ pub fn measured() -> &'static Measured {
 pub fn stored_run(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
     let lines = RUN.lines().map(|text| serde_json::from_str(text).expect("a line of JSON"));
     store(home, name, lines, change)
+}
+
+/// A run that `tests/captured` has, in a file of the home; gives its path.
+pub fn captured_run(home: &Home, name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured");
+    let packed = fs::File::open(folder.join(format!("{name}.jsonl.gz"))).expect("a captured run");
+    let path = home.path().join(format!("{name}.jsonl"));
+    let mut file = fs::File::create(&path).expect("a file");
+    io::copy(&mut GzDecoder::new(packed), &mut file).expect("a run");
+    path.display().to_string()
 }
 
 fn store(

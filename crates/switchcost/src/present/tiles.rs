@@ -1,0 +1,133 @@
+//! Figures that stand for a run, one a tile: only those that hold.
+
+use model::estimate::Estimate;
+use model::quote::Quoted;
+use model::words;
+
+/// A figure with its unit and its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Tile {
+    /// Of what.
+    pub(crate) name: String,
+    /// The figure in that unit, and the ends of its interval.
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) unit: &'static str,
+    /// What the figure is set against: itself, or of a ratio 1.
+    pub(crate) middle: f64,
+}
+
+impl Tile {
+    /// A cost in nanoseconds, if it holds.
+    pub(crate) fn cost(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
+        Some(Self::time(name, &of?.quote_cost().ok()?))
+    }
+
+    /// A time in nanoseconds.
+    fn time(name: impl Into<String>, of: &Quoted) -> Self {
+        let (scale, unit) = words::time_unit(of.value());
+        let [value, low, high] = [of.value(), of.low(), of.high()].map(|ns| ns / scale);
+        Self { name: name.into(), value, low, high, unit, middle: value }
+    }
+
+    /// A share in percent, if it holds.
+    pub(crate) fn percent(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
+        let of = of?.quote_count().ok()?;
+        let (value, low, high) = (of.value(), of.low(), of.high());
+        Some(Self { name: name.into(), value, low, high, unit: "%", middle: value })
+    }
+
+    /// How many times as much.
+    pub(crate) fn times(name: impl Into<String>, [value, low, high]: [f64; 3]) -> Self {
+        Self { name: name.into(), value, low, high, unit: "x", middle: value }
+    }
+
+    /// One cost over another, set against no change.
+    pub(crate) fn ratio(name: impl Into<String>, ends: [f64; 3]) -> Self {
+        Self { middle: 1.0, ..Self::times(name, ends) }
+    }
+
+    /// Where the interval begins and ends and where the figure is, as shares of a bar that reaches
+    /// from nothing to twice the middle.
+    pub(crate) fn bar(&self) -> [f64; 3] {
+        [self.low, self.high, self.value].map(|of| (of / self.middle / 2.0).clamp(0.0, 1.0))
+    }
+
+    /// The figure as it is written.
+    pub(crate) fn figure(&self) -> String {
+        self.written(self.value)
+    }
+
+    /// Both ends of the interval.
+    pub(crate) fn interval(&self) -> String {
+        format!("{} to {}", self.written(self.low), self.written(self.high))
+    }
+
+    /// Ratios around 1 with three decimals: all else with three digits.
+    fn written(&self, value: f64) -> String {
+        match self.unit {
+            "x" if (0.1..10.0).contains(&value) => format!("{value:.3}"),
+            _ => words::three_digits(value),
+        }
+    }
+
+    /// Of several runs as many as that, taken from each in turn, those of a run together and none
+    /// twice.
+    pub(crate) fn in_turn(runs: &[Vec<Self>], most: usize) -> Vec<Self> {
+        let mut all: Vec<(usize, &Self)> = Vec::new();
+        for place in 0..runs.iter().map(Vec::len).max().unwrap_or(0) {
+            for (run, tiles) in runs.iter().enumerate() {
+                let known = |tile: &&Self| all.iter().all(|(_, known)| known.name != tile.name);
+                let new = tiles.get(place).filter(known).map(|tile| (run, tile));
+                all.extend(new);
+            }
+        }
+        all.truncate(most);
+        all.sort_by_key(|(run, _)| *run);
+        all.into_iter().map(|(_, tile)| tile.clone()).collect()
+    }
+
+    /// Each name once.
+    pub(crate) fn each_once(all: Vec<Self>) -> Vec<Self> {
+        Self::in_turn(&[all], usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_holds_has_a_tile() {
+        let sure = Estimate::at_full_speed(1483.0, 10.0, 20, 0.001, 0.95);
+        let tile = Tile::cost("switch", sure).unwrap();
+        assert_eq!((&*tile.figure(), tile.unit), ("1.48", "us"));
+        assert!(tile.low < 1.483 && tile.high > 1.483 && tile.interval().contains(" to "));
+        let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
+        assert_eq!(Tile::cost("switch", open), None);
+        assert_eq!(Tile::cost("switch", Estimate::contended(&[1.0], 0.95)), None);
+        assert_eq!(Tile::percent("lost", Estimate::over(&[1.0, 2.0], 5, 0.95, 1)), None);
+        assert_eq!(Tile::cost("switch", None), None);
+    }
+
+    #[test]
+    fn a_bar_has_the_figure_in_its_middle_and_a_ratio_no_change() {
+        assert_eq!(Tile::times("jump", [4.0, 2.0, 20.0]).bar(), [0.25, 1.0, 0.5]);
+        assert_eq!(Tile::ratio("case", [1.5, 1.2, 1.6]).bar(), [0.6, 0.8, 0.75]);
+        assert_eq!(Tile::ratio("case", [1.5, 1.2, 1.6]).figure(), "1.500");
+    }
+
+    #[test]
+    fn runs_take_turns_and_keep_together_and_nothing_is_there_twice() {
+        let tile = |name: &str| Tile::times(name, [1.0, 0.9, 1.1]);
+        let names = |most| {
+            let runs = [["a", "b"].map(tile).to_vec(), ["c", "a", "d"].map(tile).to_vec(), vec![]];
+            let all = Tile::in_turn(&runs, most);
+            all.into_iter().map(|tile| tile.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(9), ["a", "b", "c", "d"]);
+        assert_eq!(names(2), ["a", "c"]);
+        assert_eq!(names(3), ["a", "b", "c"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What differs between runs of one experiment: the ratio of each cost with its interval, the worst
+//! case on top.
+
+use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
+use model::subject::{Quantity, Subject};
+
+use super::questions::DIFFERENCE;
+use crate::base::values::each_once;
+use crate::engine::effort::CONFIDENCE;
+use crate::present::terminal::counted;
+use crate::present::tiles::Tile;
+
+/// Runs that are told of one by one, each a line.
+const MOST_TOLD: usize = 3;
+
+/// What the page says of two runs or more.
+pub(super) struct Difference {
+    /// Of each further run against the first, in a sentence.
+    pub(super) in_words: String,
+    pub(super) figure: Option<Figure>,
+    /// The worst cases.
+    pub(super) tiles: Vec<Tile>,
+}
+
+/// A sentence as it goes on behind a colon.
+fn begun(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// A case in words: what it costs is a switch, unless it says otherwise. Of several cases with one
+/// title with the labels in which they differ.
+fn title(change: &Change, all: &[Change]) -> String {
+    let alike: Vec<&Change> = all.iter().filter(|other| other.title == change.title).collect();
+    let differs = |(name, value): &(&String, &String)| {
+        alike.iter().any(|other| other.labels.get(*name) != Some(*value))
+    };
+    let apart =
+        change.labels.iter().filter(differs).map(|(name, value)| format!(", {name} {value}"));
+    let words = change.title.clone() + &apart.collect::<String>();
+    match change.of {
+        Quantity::NsPerSwitchAboveSolo => words,
+        of => format!("{words} ({})", of.in_words()),
+    }
+}
+
+/// A case of a run against the same of the first.
+struct Row<'a> {
+    run: usize,
+    name: &'a str,
+    case: String,
+    /// The ratio and the ends of its interval.
+    ratio: [f64; 3],
+}
+
+/// The cases of a comparison that have an interval to go by.
+fn rows<'a>(run: usize, name: &'a str, found: &Comparison) -> Vec<Row<'a>> {
+    let row = |change: &Change| {
+        let (low, high) = change.ratio.interval()?;
+        let (case, ratio) = (title(change, &found.changes), [change.ratio.value?, low, high]);
+        Some(Row { run, name, case, ratio })
+    };
+    found.changes.iter().filter(|change| change.is_tested()).filter_map(row).collect()
+}
+
+/// Each run by its place and its letter, the first one being what the others are compared with.
+/// None where they have no case in common.
+pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
+    let ((_, base, first), others) = subjects.split_first()?;
+    let terms =
+        Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
+    let found =
+        others.iter().map(|(run, name, of)| (*run, &**name, Comparison::of(first, of, terms)));
+    let found: Vec<(usize, &str, Comparison)> =
+        found.filter(|(.., found)| !found.changes.is_empty()).collect();
+    found.first()?;
+    let mut rows: Vec<Row> =
+        found.iter().flat_map(|(run, name, found)| rows(*run, name, found)).collect();
+    rows.sort_by(|one, other| other.ratio[0].total_cmp(&one.ratio[0]));
+    let words = |(_, name, found): &(usize, &str, Comparison)| {
+        let clocks = found.clocks.as_ref().map(|clocks| format!("; {}", clocks.in_words));
+        let clocks = clocks.unwrap_or_default();
+        format!("{name} against {base}: {}{clocks}.", begun(&found.in_words))
+    };
+    let more = found.len().saturating_sub(MOST_TOLD);
+    let more = (more > 0).then(|| format!("And {} below.", counted(more, "more run")));
+    let tile = |row: &Row| {
+        let of_run = if found.len() > 1 { format!("{}: ", row.name) } else { String::new() };
+        Tile::ratio(of_run + &row.case, row.ratio)
+    };
+    let all: usize = found.iter().map(|(.., of)| of.changes.len() + of.unpaired.len()).sum();
+    Some(Difference {
+        in_words: found
+            .iter()
+            .take(MOST_TOLD)
+            .map(words)
+            .chain(more)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        tiles: rows.iter().map(tile).collect(),
+        figure: figure(base, &rows, all - rows.len()),
+    })
+}
+
+/// A row a case, the worst on top, with a line where nothing has changed; none without any.
+fn figure(base: &str, rows: &[Row], left_out: usize) -> Option<Figure> {
+    let cases = each_once(rows.iter().map(|row| row.case.clone()));
+    let runs = each_once(rows.iter().map(|row| (row.run, row.name)));
+    let place = |row: &Row| cases.iter().position(|case| *case == row.case).unwrap_or_default();
+    let point = |row: &Row| {
+        let [y, low, high] = row.ratio;
+        Point { x: place(row) as f64, y, low: Some(low), high: Some(high) }
+    };
+    let of_run = |(run, name): &(usize, &str)| {
+        let own = rows.iter().filter(|row| row.run == *run).map(point).collect();
+        Series::new(format!("{name} / {base}"), *run, Role::Measured, own)
+    };
+    // Within the rows of the first and the last case.
+    let same = [-0.4, cases.len() as f64 - 0.6].map(|x| Point::bare(x, 1.0)).to_vec();
+    let same = Series { name: "no change".into(), run: None, role: Role::Law, points: same };
+    let series: Vec<Series> = runs.iter().map(of_run).chain([same]).collect();
+    let label = match &runs[..] {
+        [(_, name)] => format!("cost in {name} / cost in {base}"),
+        _ => format!("cost / cost in {base}"),
+    };
+    let left_out = match left_out {
+        0 => String::new(),
+        many => format!(" Without a ratio that holds: {}.", counted(many, "case")),
+    };
+    let in_words = format!(
+        "Costs over those of {base}: 1 is no change. All intervals together hold with {:.0} % \
+         confidence.{left_out}",
+        CONFIDENCE * 100.0
+    );
+    let axes = (Axis::of_names("case", cases), Axis::new(&label, Unit::Ratio, Scale::Linear));
+    let figure = Figure::new(DIFFERENCE, "Difference of the costs", axes.0, axes.1);
+    Figure { in_words, ..figure }.of(series).filter(|_| !rows.is_empty())
+}

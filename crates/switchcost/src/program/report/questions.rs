@@ -1,0 +1,95 @@
+//! What each chart answers, and in which order they stand.
+
+use charts::Figure;
+
+use crate::present::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
+
+/// The chart of the difference of two runs.
+pub(super) const DIFFERENCE: &str = "difference";
+/// The cost of a switch over the years.
+pub(super) const HISTORY: &str = "history";
+
+/// Charts by id, each with its question: what matters most first.
+const QUESTIONS: [(&str, &str); 21] = [
+    (DIFFERENCE, "What differs?"),
+    (RING_COST, "By processes?"),
+    (COST_BY_ARRAY, "By working set?"),
+    ("cost-by-pages", "By pages touched?"),
+    ("cost-by-members", "By processes with a working set?"),
+    ("links", "What wakes fastest?"),
+    ("placements", "Between which CPUs?"),
+    ("states", "With which registers?"),
+    ("response-late", "How late are timers?"),
+    (CLOCK_CALLS, "What does a clock cost?"),
+    ("response-gaps", "Who disturbed?"),
+    ("interference", "Does disturbance slow it?"),
+    ("response-budget", "What is a wake-up made of?"),
+    ("response-calls", "What does a call cost?"),
+    (CLOCK_MALLOC, "What does malloc cost?"),
+    ("clock-primes", "How precise are clocks?"),
+    ("clock-sampling", "What do ticks see?"),
+    ("cost-indirect", "What does the working set add?"),
+    ("cost-map", "By array and access?"),
+    (RING_CPU, "How much CPU time?"),
+    ("ring-switches", "How many switches a hop?"),
+];
+
+/// Charts without a question are behind those with one, but before the samples.
+const ROUNDS: (&str, &str) = ("rounds", "Did it drift?");
+const YEARS: (&str, &str) = (HISTORY, "And since 1984?");
+
+/// The id without the number that tells charts of several runs apart.
+fn kind(figure: &Figure) -> &str {
+    let number = |(_, end): &(&str, &str)| end.parse::<u32>().is_ok();
+    figure.id.rsplit_once('-').filter(number).map_or(&figure.id, |(id, _)| id)
+}
+
+/// The place of a chart among others.
+pub(super) fn rank(figure: &Figure) -> usize {
+    let kind = kind(figure);
+    let last = QUESTIONS.len()
+        + [ROUNDS.0, YEARS.0].iter().position(|id| *id == kind).map_or(0, |at| at + 1);
+    QUESTIONS.iter().position(|(id, _)| *id == kind).unwrap_or(last)
+}
+
+/// What a chart answers; of one without a question its title.
+pub(super) fn heading(figure: &Figure) -> String {
+    let kind = kind(figure);
+    let known = QUESTIONS.iter().chain([&ROUNDS, &YEARS]).find(|(id, _)| *id == kind);
+    // Of several runs that could not share a chart the title names the one.
+    let run =
+        figure.title.rsplit_once(" (").filter(|_| kind != figure.id || figure.title.ends_with(')'));
+    let run = run.map_or(String::new(), |(_, run)| format!(" ({run}"));
+    known.map_or(figure.title.clone(), |(_, question)| format!("{question}{run}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use charts::{Axis, Scale, Unit};
+
+    use super::*;
+
+    fn of(id: &str, title: &str) -> Figure {
+        let axis = || Axis::new("", Unit::Count, Scale::Linear);
+        Figure::new(id, title, axis(), axis())
+    }
+
+    #[test]
+    fn charts_are_asked_for_in_the_order_of_what_matters() {
+        let ids =
+            ["history", "rounds-2", "rounds", "unknown", "ring-cpu", "cost-by-array", "ring-cost"];
+        let mut figures = ids.map(|id| of(id, "Title")).to_vec();
+        figures.sort_by_key(rank);
+        let sorted: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
+        let wanted =
+            ["ring-cost", "cost-by-array", "ring-cpu", "unknown", "rounds-2", "rounds", "history"];
+        assert_eq!(sorted, wanted);
+    }
+
+    #[test]
+    fn a_chart_without_a_question_keeps_its_title_and_one_of_several_runs_names_its_own() {
+        assert_eq!(heading(&of("ring-cost", "Cost of a switch")), "By processes?");
+        assert_eq!(heading(&of("rounds-2", "Samples by round (B)")), "Did it drift? (B)");
+        assert_eq!(heading(&of("trend", "Cost over time")), "Cost over time");
+    }
+}

@@ -1,0 +1,245 @@
+//! What somebody types first who knows hyperfine, perf or fio, and what happens: it does what was
+//! meant, or says in a line what does.
+
+use std::fs;
+
+use testing::{Need, lacks};
+
+use crate::common::{Home, PROGRAM, Said};
+
+/// What is typed, the exit code, and what is said (on either output).
+const HYPERFINE: [(&[&str], i32, &str); 20] = [
+    (&["run", "true", "test 1"], 0, "between true and test 1|faster than"),
+    (&["run", "sleep 0", "sleep 0.02", "sleep 0.04"], 0, "faster than"),
+    (&["run", "--warmup", "2", "--runs", "5", "true"], 0, "true: .*, 5 runs"),
+    (&["run", "-w", "1", "-r", "5", "true"], 0, ", 5 runs"),
+    (&["run", "-m", "2", "-M", "6", "true"], 0, ", 6 runs"),
+    (&["run", "--budget", "0.05", "-m", "5", "-M", "5", "true"], 0, ", 5 runs"),
+    (&["run", "-N", "-r", "5", "test -e /"], 0, "test -e /: "),
+    (&["run", "--shell=none", "-r", "5", "true"], 0, "true: "),
+    (&["run", "-S", "sh -e", "-r", "5", "false; true"], 1, "false; true"),
+    (&["run", "-i", "-r", "5", "exit 3"], 0, "with exit code 3"),
+    (&["run", "-r", "5", "exit 3"], 3, "with exit code 3"),
+    (&["run", "-L", "n", "1,2", "-r", "5", "test {n}"], 0, "n=1"),
+    (&["run", "--command-name", "this", "-r", "5", "true"], 0, "this: "),
+    (&["run", "-n", "this", "true"], 2, "--command-name"),
+    (&["run", "-P", "n", "1", "3", "test {n}"], 2, "--parameter NAME 1,2,4"),
+    (&["run", "--reference", "true", "false"], 2, "give it first"),
+    (&["run", "--style", "basic", "true"], 2, "--quiet"),
+    (&["run", "gzip", "-k", "file"], 2, "switchcost run -- gzip -k file"),
+    (&["run", "true", "no-such-argument"], 127, "switchcost run -- true no-such-argument"),
+    (&["run", "true", "--", "false"], 2, "one command behind --"),
+];
+
+/// The same for those who know perf.
+const PERF: [(&[&str], i32, &str); 6] = [
+    (&["stat", "--", "true"], 2, "switchcost run -- CMD"),
+    (&["record", "-a"], 2, "switchcost trace -- CMD"),
+    (&["bench", "sched", "pipe"], 2, "switchcost run -- CMD"),
+    (&["trace", "-p", "abc"], 2, "a process id is a whole number from 1 on"),
+    (&["cost", "-p", "0"], 2, "a process id is a whole number from 1 on"),
+    (&["trace", "-p", "4194304999"], 2, "a process id is a whole number from 1 on"),
+];
+
+/// And fio.
+const FIO: [(&[&str], i32, &str); 6] = [
+    (&["ring", "--runtime=10"], 2, "--budget 10s"),
+    (&["measure", "--time", "10"], 2, "--budget 10s"),
+    (&["ring", "--numjobs=4"], 2, "--members"),
+    (&["cost", "--bs=4k"], 2, "--array"),
+    (&["ring", "--output-format=json"], 2, "--json FILE"),
+    (&["ring", "--members", "2", "--rounds", "1", "--laps", "9", "--budget", "600"], 0, "members"),
+];
+
+/// What is typed to do something has no estimate: that would be measured first.
+fn typed(home: &Home, args: &[&str]) -> Said {
+    let runs = args[0] == "run" && !args.contains(&"--");
+    let quick: &[&str] = if runs { &["--no-estimate"] } else { &[] };
+    home.run(&[args, quick].concat())
+}
+
+#[test]
+fn what_others_would_type_does_it_or_says_what_does() {
+    let home = Home::new();
+    for (args, code, told) in HYPERFINE.iter().chain(&PERF).chain(&FIO) {
+        let said = typed(&home, args);
+        assert_eq!(said.code, Some(*code), "{args:?}: {said:?}");
+        let text = said.out.clone() + &said.err;
+        let holds = |part: &str| {
+            let mut rest = &*text;
+            part.split(".*").all(|part| {
+                let found = rest.find(part);
+                rest = found.map_or("", |at| &rest[at + part.len()..]);
+                found.is_some()
+            })
+        };
+        assert!(told.split('|').any(holds), "{args:?}: no {told:?} in {text}");
+        if *code == 2 {
+            assert_eq!(said.out, "", "{args:?}");
+            assert!(said.err.starts_with("error: "), "{args:?}: {}", said.err);
+        }
+    }
+}
+
+/// What begins with a plain word is looked up before anything is run, as the shell knows it.
+#[test]
+fn command_lines_are_looked_up_by_the_shell_that_runs_them() {
+    let home = Home::new();
+    let none = "no-such-command-anywhere -x";
+    let code = |shell: &str, line: &str| {
+        home.run(&["run", "--no-estimate", "-r", "1", "-S", shell, "true", line]).code
+    };
+    let known = ["for i in 1; do :; done", "cd / && ls", "X=1 true", "(true)", ": ; $none"];
+    for line in known {
+        assert_eq!(code("sh", line), Some(0), "{line}");
+    }
+    let said = home.run(&["run", "--no-estimate", "-n", "1", "echo ran", none]);
+    assert_eq!((said.code, &*said.out), (Some(127), ""), "{}", said.err);
+    assert!(said.error().contains("'no-such-command-anywhere': command not found"), "{}", said.err);
+    // Who is no such shell is not asked: it says so itself.
+    assert_eq!(code("env sh", &format!("{none} || true")), Some(0));
+}
+
+#[test]
+fn what_runs_around_is_counted() {
+    let home = Home::new();
+    let file = |name: &str| home.path().join(name).display().to_string();
+    let (log, json) = (file("log"), file("run.json"));
+    let note = |word: &str| format!("echo {word} >>{log}");
+    let args = ["run", "--no-estimate", "-w", "1", "-r", "3", "-s", &note("setup"), "-p"];
+    let more = [&note("prepare"), "-c", &note("cleanup"), "--export-json", &json];
+    let both = [&*note("one"), &note("two")];
+    let said = home.run(&[&args[..], &more, &both].concat());
+    assert_eq!((said.code, &*said.out), (Some(0), ""), "{}", said.err);
+    let text = fs::read_to_string(&log).expect("a log");
+    let lines: Vec<&str> = text.lines().collect();
+    let count = |word: &str| lines.iter().filter(|line| **line == word).count();
+    // Before each of the four runs of both commands; setup and cleanup once.
+    let counts = ["setup", "prepare", "one", "two", "cleanup"].map(count);
+    assert_eq!(counts, [1, 8, 4, 4, 1], "{text}");
+    assert_eq!((lines[0], lines[17]), ("setup", "cleanup"));
+    assert!(lines[1..17].chunks(2).all(|pair| pair[0] == "prepare"), "{text}");
+    let record = crate::common::commands::read(json.as_ref());
+    assert_eq!(record["plan"]["names"][0], both[0]);
+    assert_eq!(record["plan"]["shell"], "sh");
+    assert_eq!(record["plan"]["around"]["setup"], note("setup"));
+    assert_eq!(record["runs"].as_array().map(Vec::len), Some(6), "what runs around is no run");
+}
+
+#[test]
+fn what_fails_around_ends_the_run_and_is_told() {
+    let home = Home::new();
+    for (flag, kept) in [("--setup", 0), ("--prepare", 0), ("--cleanup", 6)] {
+        let json = home.path().join(format!("run{flag}.json"));
+        let to = json.to_str().expect("UTF-8");
+        let args = ["run", "--no-estimate", "-r", "3", flag, "exit 4", "--json", to, "true", ":"];
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(1), "{flag}: {}", said.err);
+        let told = format!("{flag} 'exit 4' ended with exit code 4");
+        assert!(said.error().contains(&told), "{}", said.err);
+        let runs = fs::read_to_string(&json).map_or(0, |text| text.matches("\"real_ns\":").count());
+        assert!(runs >= kept && (kept > 0) == (runs > 0), "{flag}: {runs}");
+    }
+    // What is made before need not be there; one for each command.
+    let made = home.path().join("made");
+    let made = made.to_str().expect("UTF-8");
+    let make = format!("printf '#!/bin/sh\\n' >{made}; chmod +x {made}");
+    let said = home.run(&["run", "--no-estimate", "-r", "2", "-s", &make, made]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = home.run(&["run", "--no-estimate", "-p", ":", "-p", ":", "true", ":", "false"]);
+    assert!(said.code == Some(2) && said.error().contains("given 2 times for 3"), "{}", said.err);
+}
+
+#[test]
+fn values_are_filled_in_around_too() {
+    let home = Home::new();
+    let log = home.path().join("log");
+    let log = log.to_str().expect("UTF-8");
+    let note = |word: &str| format!("echo {word}-{{n}} >>{log}");
+    let args = ["run", "--no-estimate", "-r", "1", "-L", "n", "1,2", "-s", &note("setup"), "-p"];
+    let said = home.run(&[&args[..], &[&note("prepare"), &note("run")]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = fs::read_to_string(log).expect("a log");
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[..2], ["setup-1", "setup-2"]);
+    let pairs: Vec<_> = lines.split_off(2);
+    for pair in pairs.chunks(2) {
+        assert_eq!(pair[0].strip_prefix("prepare"), pair[1].strip_prefix("run"), "{text}");
+    }
+    assert_eq!(pairs.len(), 4, "{text}");
+}
+
+#[test]
+fn stored_runs_go_by_other_names_too() {
+    let home = Home::new();
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "9", "--name", "old"]);
+    let (list, ls) = (home.run(&["runs", "list"]), home.run(&["runs", "ls"]));
+    assert_eq!((list.code, list.out.contains("old")), (Some(0), true));
+    assert_eq!(ls.out, list.out);
+    let gone = home.run(&["runs", "rm", "old"]);
+    assert_eq!((gone.code, home.run_files().len()), (Some(0), 0), "{}", gone.err);
+}
+
+#[test]
+fn what_differs_in_one_setting_is_compared_across_it() {
+    let home = Home::new();
+    for (name, kind) in [("one", "process"), ("other", "thread")] {
+        let args = ["--members", "2", "--rounds", "1", "--laps", "9", "--kind", kind, "--name"];
+        home.measure(&[&args[..], &[name]].concat());
+    }
+    let said = home.run(&["compare", "one", "other"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    let told = "differ in kind (process, thread): --across kind compares them";
+    assert!(said.error().contains(told), "{}", said.err);
+    assert_eq!(said.err.matches("no case is in both").count(), 1, "{}", said.err);
+    let across = home.run(&["compare", "one", "other", "--across", "kind"]);
+    assert_eq!(across.code, Some(0), "{}", across.err);
+}
+
+/// A command that runs on gets SIGTERM when the time is over, which is no failure; one that has
+/// ended before keeps its own code.
+#[test]
+fn a_command_is_watched_for_its_time_at_most() {
+    let home = Home::new();
+    let over = home.run(&["cost", "--budget", "0.2", "--", "sleep", "600"]);
+    assert_eq!(over.code, Some(0), "{}", over.err);
+    assert!(over.err.contains("stopped by SIGTERM after 200ms"), "{}", over.err);
+    let before = home.run(&["cost", "--budget", "600", "--", "sh", "-c", "exit 7"]);
+    assert_eq!((before.code, before.err.contains("SIGTERM")), (Some(7), false), "{}", before.err);
+    home.wait_until_alone();
+    if !crate::trace::can_trace() {
+        return;
+    }
+    let over = home.run(&["trace", "--seconds", "0.2", "--", "sleep", "600"]);
+    assert_eq!(over.code, Some(0), "{}", over.err);
+    assert!(over.err.contains("stopped by SIGTERM after 200ms"), "{}", over.err);
+    let own = std::process::id().to_string();
+    for watched in [
+        &["cost", "--pid", &own, "--budget", "0.1"][..],
+        &["trace", "-p", &own, "--duration", "0.1"],
+    ] {
+        let said = home.run(watched);
+        assert_eq!(said.code, Some(0), "{watched:?}: {}", said.err);
+    }
+    let top = home.run(&["top", "--batch=json", "--interval", "600", "--budget", "0.1"]);
+    assert_eq!((top.code, top.out.lines().count()), (Some(0), 1), "{}", top.err);
+    home.wait_until_alone();
+}
+
+/// The first figure of `measure` is on the progress line as soon as one holds.
+#[test]
+fn measure_tells_on_its_progress_line_what_a_switch_costs() {
+    if lacks([Need::Program("script")]) {
+        return;
+    }
+    let home = Home::new();
+    let line = format!("stty cols 200; {PROGRAM} measure --budget 2s");
+    let mut command = home.command("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm");
+    let said = Said::of(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(said.out.contains("ring round 1"), "{}", said.out);
+    if !said.out.contains("a switch costs ") {
+        testing::skip(Need::Quiet, "no figure held while it was measured");
+    }
+}

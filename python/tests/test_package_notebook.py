@@ -17,6 +17,6 @@ def test_the_example_runs_and_shows_its_results() -> None:
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     shown = [{kind for output in cell.outputs for kind in output.get("data", {})} for cell in code]
     assert "text/html" in shown[0] and "image/png" in shown[2]
-    # Where others have the CPU all the time the answer is that, and who they are.
+    # Where others have the CPU all the time, or its core, the answer is that.
     answer = code[0].outputs[0]["data"]["text/html"]
-    assert "A switch costs" in answer or "No cost of a switch" in answer
+    assert any(words in answer for words in ("A switch costs", "No cost of a switch", "What a switch costs"))

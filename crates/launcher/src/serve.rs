@@ -215,7 +215,7 @@ impl<'a> Server<'a> {
     /// Children that do not become the command: what of this program they touch stays resident, all
     /// that lies around it is given back.
     fn rehearse(&mut self) {
-        // Where something fails here commands are charged with more, which is shown next to it their
+        // Where something fails here commands are charged with more, which stands beside their
         // figures, or the first run fails too and says why.
         let Some(high_water) = self.high_water.take() else { return };
         self.rehearsal = true;

@@ -104,8 +104,12 @@ def run(arguments: Sequence[str], shows_output: bool = False, most_bytes: int = 
     """
     command = [find(), "--color=never", *arguments]
     output = None if shows_output else subprocess.PIPE
+    # Messages are searched and shown by others: no line of them is broken.
+    environment = os.environ if shows_output else {**os.environ, "COLUMNS": "100000"}
     with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors) as process:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment
+        ) as process:
             try:
                 printed = process.stdout.read(most_bytes) if process.stdout else b""
                 if len(printed) == most_bytes:

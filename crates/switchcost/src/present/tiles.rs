@@ -51,7 +51,9 @@ impl Tile {
     /// Where the interval begins and ends and where the figure is, as shares of a bar that reaches
     /// from nothing to twice the middle.
     pub(crate) fn bar(&self) -> [f64; 3] {
-        [self.low, self.high, self.value].map(|of| (of / self.middle / 2.0).clamp(0.0, 1.0))
+        // A count may be nothing.
+        let whole = if self.middle > 0.0 { 2.0 * self.middle } else { self.high.max(1.0) };
+        [self.low, self.high, self.value].map(|of| (of / whole).clamp(0.0, 1.0))
     }
 
     /// The figure as it is written.
@@ -106,6 +108,9 @@ mod tests {
         assert!(tile.low < 1.483 && tile.high > 1.483 && tile.interval().contains(" to "));
         let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
         assert_eq!(Tile::cost("switch", open), None);
+        // Nothing lost is a figure, and has a bar.
+        let none = Tile::percent("lost", Estimate::over(&[0.0; 8], 5, 0.95, 1)).unwrap();
+        assert_eq!(none.bar(), [0.0; 3]);
         assert_eq!(Tile::cost("switch", Estimate::contended(&[1.0], 0.95)), None);
         assert_eq!(Tile::percent("lost", Estimate::over(&[1.0, 2.0], 5, 0.95, 1)), None);
         assert_eq!(Tile::cost("switch", None), None);

@@ -68,8 +68,9 @@ fn rows<'a>(run: usize, name: &'a str, found: &Comparison) -> Vec<Row<'a>> {
 /// None where they have no case in common.
 pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
     let ((_, base, first), others) = subjects.split_first()?;
-    let terms =
-        Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
+    // The intervals of all runs hold together (Bonferroni), as those of one do.
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / others.len().max(1) as f64;
+    let terms = Terms { limit: LIMIT, confidence, wanted: Wanted::Switch, across: None };
     let found =
         others.iter().map(|(run, name, of)| (*run, &**name, Comparison::of(first, of, terms)));
     let found: Vec<(usize, &str, Comparison)> =

@@ -32,7 +32,7 @@ CAPS = {
     "switchcost/experiments": (4760, "five experiments: arguments, plans, tables, charts, tiles"),
     "switchcost/observe": (3830, "programs that run: live, watch, trace, top"),
     "switchcost/present": (1840, "outputs, tables that fit a terminal, charts of rounds, tiles"),
-    "switchcost/program": (2920, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
+    "switchcost/program": (2990, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
     "switchcost/usage": (2770, "run, with command lines as hyperfine has them, and profile"),
     "switchtrace": (2350, "eBPF programs and their tables"),
     "testing": (130, "what tests share; no program depends on it"),

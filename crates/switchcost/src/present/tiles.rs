@@ -48,6 +48,11 @@ impl Tile {
         Self { middle: 1.0, ..Self::times(name, ends) }
     }
 
+    /// The same by another name.
+    pub(crate) fn with_name(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
     /// Where the interval begins and ends and where the figure is, as shares of a bar that reaches
     /// from nothing to twice the middle.
     pub(crate) fn bar(&self) -> [f64; 3] {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::stored::{RUN, captured_run, full_speed_run, stored_run};
+use crate::common::stored::{
+    RUN, captured_on_one_machine, captured_run, full_speed_run, stored_run,
+};
 use crate::common::{Home, Said};
 
 const MOST_BYTES: usize = 400_000;
@@ -153,7 +155,7 @@ fn the_difference_of_two_runs_stands_first_with_the_worst_case_on_top() {
 #[test]
 fn runs_of_several_experiments_are_one_machine_with_two_pictures_first() {
     let home = Home::new();
-    let all = ["ring", "cost", "clock"].map(|name| captured_run(&home, name));
+    let all = captured_on_one_machine(&home, &["ring", "cost", "clock"]);
     let html = written(&home, &[&all[0], &all[1], &all[2]]);
     let page = page(&html);
     let (first, others) = page.split_once("id=\"controls\"").expect("controls");
@@ -169,6 +171,47 @@ fn runs_of_several_experiments_are_one_machine_with_two_pictures_first() {
         assert!(page.contains(word), "no {word}");
     }
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
+}
+
+/// The captured readings of clocks are of another CPU than the ring: no sentence and no picture is
+/// of both, and each tile says which run it is of.
+#[test]
+fn runs_of_several_experiments_on_two_machines_are_told_apart() {
+    let home = Home::new();
+    let all = ["ring", "clock"].map(|name| captured_run(&home, name));
+    let html = written(&home, &[&all[0], &all[1]]);
+    let page = page(&html);
+    for words in ["2 runs side by side.", "<b class=\"letter\">A</b> ring", "B: reading "] {
+        assert!(page.contains(words), "no {words}");
+    }
+    assert!(!page.contains("Measured on"));
+    assert!(page.contains("A: switch, 2 processes"));
+}
+
+#[test]
+fn a_run_is_not_set_beside_itself() {
+    let home = Home::new();
+    let one = captured_run(&home, "ring");
+    let said = report(&home, &[&one, &one]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("are the same run"), "{}", said.err);
+}
+
+/// A pair whose cases differ in all of them: no figure of one stands for the other.
+#[test]
+fn tiles_of_runs_without_a_common_case_say_whose_they_are() {
+    let home = Home::new();
+    let one = captured_run(&home, "ring");
+    let text = fs::read_to_string(&one).unwrap();
+    let (other, changed) =
+        (home.path().join("other.jsonl"), text.replace("\"other\"", "\"batch\""));
+    assert_ne!(text, changed);
+    fs::write(&other, changed).unwrap();
+    let html = written(&home, &[&one, &other.display().to_string()]);
+    let page = page(&html);
+    for name in ["A: switch, 2 processes", "B: switch, 2 processes"] {
+        assert!(page.contains(name), "no {name}");
+    }
 }
 
 #[test]

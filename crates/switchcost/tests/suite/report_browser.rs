@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::Home;
-use crate::common::stored::{captured_run, stored_run};
+use crate::common::stored::{captured_on_one_machine, stored_run};
 use testing::{Need, skip};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -127,7 +127,7 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
     passes("references.mjs", || {
         let home = Home::new();
         let drawn = |(name, runs): &(&str, &[&str])| {
-            let runs: Vec<String> = runs.iter().map(|run| captured_run(&home, run)).collect();
+            let runs = captured_on_one_machine(&home, runs);
             report(&home, &format!("{name}.html"), &runs, MOST_BYTES_OF_FEW)
         };
         let reports = REFERENCES.iter().map(drawn);

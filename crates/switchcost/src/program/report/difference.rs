@@ -64,6 +64,37 @@ fn rows<'a>(run: usize, name: &'a str, found: &Comparison) -> Vec<Row<'a>> {
     found.changes.iter().filter(|change| change.is_tested()).filter_map(row).collect()
 }
 
+/// Cases that have no row, each counted once however many runs there are.
+struct LeftOut {
+    /// In both runs, without a ratio that holds.
+    untold: usize,
+    /// In one of the runs only.
+    unpaired: usize,
+}
+
+impl LeftOut {
+    fn of(found: &[(usize, &str, Comparison)], rows: &[Row]) -> Self {
+        let titles = |of: &Comparison| -> Vec<String> {
+            of.changes.iter().map(|change| title(change, &of.changes)).collect()
+        };
+        let told: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        let paired = each_once(found.iter().flat_map(|(.., of)| titles(of)));
+        let unpaired = found.iter().flat_map(|(.., of)| of.unpaired.iter().map(|of| &of.title));
+        Self {
+            untold: paired.iter().filter(|case| !told.contains(&case.as_str())).count(),
+            unpaired: each_once(unpaired).len(),
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let told = |many: usize, what: &str| match many {
+            0 => String::new(),
+            many => format!(" {what}: {}.", counted(many, "case")),
+        };
+        told(self.untold, "Without a ratio that holds") + &told(self.unpaired, "In one run only")
+    }
+}
+
 /// Each run by its place and its letter, the first one being what the others are compared with.
 /// None where they have no case in common.
 pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
@@ -90,7 +121,7 @@ pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
         let of_run = if found.len() > 1 { format!("{}: ", row.name) } else { String::new() };
         Tile::ratio(of_run + &row.case, row.ratio)
     };
-    let all: usize = found.iter().map(|(.., of)| of.changes.len() + of.unpaired.len()).sum();
+    let left_out = LeftOut::of(&found, &rows);
     Some(Difference {
         in_words: found
             .iter()
@@ -100,12 +131,12 @@ pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
             .collect::<Vec<_>>()
             .join("\n"),
         tiles: rows.iter().map(tile).collect(),
-        figure: figure(base, &rows, all - rows.len()),
+        figure: figure(base, &rows, &left_out),
     })
 }
 
 /// A row a case, the worst on top, with a line where nothing has changed; none without any.
-fn figure(base: &str, rows: &[Row], left_out: usize) -> Option<Figure> {
+fn figure(base: &str, rows: &[Row], left_out: &LeftOut) -> Option<Figure> {
     let cases = each_once(rows.iter().map(|row| row.case.clone()));
     let runs = each_once(rows.iter().map(|row| (row.run, row.name)));
     let place = |row: &Row| cases.iter().position(|case| *case == row.case).unwrap_or_default();
@@ -125,14 +156,11 @@ fn figure(base: &str, rows: &[Row], left_out: usize) -> Option<Figure> {
         [(_, name)] => format!("cost in {name} / cost in {base}"),
         _ => format!("cost / cost in {base}"),
     };
-    let left_out = match left_out {
-        0 => String::new(),
-        many => format!(" Without a ratio that holds: {}.", counted(many, "case")),
-    };
     let in_words = format!(
         "Costs over those of {base}: 1 is no change. All intervals together hold with {:.0} % \
-         confidence.{left_out}",
-        CONFIDENCE * 100.0
+         confidence.{}",
+        CONFIDENCE * 100.0,
+        left_out.in_words()
     );
     let axes = (Axis::of_names("case", cases), Axis::new(&label, Unit::Ratio, Scale::Linear));
     let figure = Figure::new(DIFFERENCE, "Difference of the costs", axes.0, axes.1);

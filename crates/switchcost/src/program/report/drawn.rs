@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use charts::{Figure, clean};
 use model::experiment::Experiment;
+use model::machine::Machine;
 use model::noise::NoiseVerdict;
 use model::plan::Plan;
 use model::run::Run;
@@ -27,6 +28,8 @@ pub(crate) struct Drawn {
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The verdict on the machine's noise; none for published figures.
     pub(crate) noise: Option<NoiseVerdict>,
+    /// The host and the machine that it was measured on; none for published figures.
+    machine: Option<(Option<String>, Machine)>,
     /// The experiment; none for published figures.
     pub(crate) experiment: Option<Experiment>,
     /// Where it is stored, if it is.
@@ -73,6 +76,7 @@ impl Drawn {
         Self {
             title: format!("{}, {day}", subject.side.experiment),
             experiment: Some(*experiment),
+            machine: Some((header.host.clone(), header.machine.clone())),
             path: path.map(Path::to_path_buf),
             headline: record.headline(),
             tiles: record.tiles(),
@@ -95,6 +99,7 @@ impl Drawn {
             title: format!("{name}, {year}"),
             headline: format!("{name}, {system}, as published by {source} ({year})."),
             experiment: None,
+            machine: None,
             path: None,
             tiles: Vec::new(),
             facts,
@@ -104,6 +109,16 @@ impl Drawn {
             unfinished: None,
             figures,
         }
+    }
+
+    /// Whether another was measured on the same host, CPU and kernel.
+    pub(crate) fn is_of_machine_of(&self, other: &Self) -> bool {
+        let Some(((host, machine), (there, its))) =
+            self.machine.as_ref().zip(other.machine.as_ref())
+        else {
+            return false;
+        };
+        host == there && machine.kernel == its.kernel && machine.cpu.models == its.cpu.models
     }
 
     /// `AMD EPYC, Linux 6.18`.

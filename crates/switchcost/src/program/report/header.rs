@@ -49,7 +49,16 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
     let tiles = match &report.difference {
         Some(difference) => difference.tiles.iter().take(MOST_TILES).cloned().collect(),
         None => {
-            let all: Vec<Vec<Tile>> = runs.iter().map(|run| run.tiles.clone()).collect();
+            // What is not told as one says whose it is.
+            let is_apart = runs.len() > 1 && report.lead.is_none();
+            let named = |name: &str, tile: &Tile| match is_apart {
+                true => tile.clone().with_name(format!("{name}: {}", tile.name)),
+                false => tile.clone(),
+            };
+            let of_run = |(run, name): (&Drawn, &String)| {
+                run.tiles.iter().map(|tile| named(name, tile)).collect()
+            };
+            let all: Vec<Vec<Tile>> = runs.iter().zip(names).map(of_run).collect();
             Tile::in_turn(&all, MOST_TILES)
         }
     };

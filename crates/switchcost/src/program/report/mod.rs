@@ -63,6 +63,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let names = args.runs.iter().enumerate();
     let found = names.map(|(index, name)| Drawn::find(name, index)).collect::<Result<Vec<_>>>()?;
     let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
+    each_once(&drawn, &args.runs)?;
     let report = Report {
         lead: lead(&drawn, &records),
         difference: difference(&drawn)?,
@@ -77,6 +78,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         print_text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a run that is named twice: it differs from itself by nothing.
+fn each_once(drawn: &[Drawn], names: &[String]) -> Result<()> {
+    let again = |(place, run): (usize, &Drawn)| {
+        let path = run.path.as_deref()?;
+        let before = drawn[..place].iter().position(|of| of.path.as_deref() == Some(path))?;
+        let (one, other) = (&names[before], &names[place]);
+        Some(usage(format!("{one} and {other} are the same run ({})", path.display())))
+    };
+    drawn.iter().enumerate().find_map(again).map_or(Ok(()), Err)
 }
 
 /// By this a report is known for one.
@@ -122,10 +134,12 @@ struct Report {
     has_published: bool,
 }
 
-/// Whether each is a run of another experiment.
+/// Whether each is a run of another experiment, and all of one machine and kernel: then they are
+/// told as one.
 fn are_parts(runs: &[Drawn]) -> bool {
     let is_other = |(place, run): (usize, &Drawn)| {
-        run.experiment.is_some() && runs[..place].iter().all(|of| of.experiment != run.experiment)
+        let before = &runs[..place];
+        run.is_of_machine_of(&runs[0]) && before.iter().all(|of| of.experiment != run.experiment)
     };
     runs.len() > 1 && runs.iter().enumerate().all(is_other)
 }

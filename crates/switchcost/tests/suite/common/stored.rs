@@ -60,6 +60,25 @@ pub fn captured_run(home: &Home, name: &str) -> String {
     path.display().to_string()
 }
 
+/// Captured runs as if all were of the machine that the first is of; gives their paths.
+pub fn captured_on_one_machine(home: &Home, names: &[&str]) -> Vec<String> {
+    let header = |path: &str| -> (Value, String) {
+        let text = fs::read_to_string(path).expect("a run");
+        let (first, others) = text.split_once('\n').expect("lines");
+        (serde_json::from_str(first).expect("a header"), others.to_string())
+    };
+    let paths: Vec<String> = names.iter().map(|name| captured_run(home, name)).collect();
+    let (first, _) = header(&paths[0]);
+    for path in &paths[1..] {
+        let (mut own, others) = header(path);
+        for fact in ["machine", "host"] {
+            own["header"][fact] = first["header"][fact].clone();
+        }
+        fs::write(path, format!("{own}\n{others}")).expect("a run");
+    }
+    paths
+}
+
 fn store(
     home: &Home,
     name: &str,

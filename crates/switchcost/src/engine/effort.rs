@@ -45,56 +45,40 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
 /// laps.
 const CASE: Duration = Duration::from_millis(80);
 
-/// Share of the budget that the first round may take: it is finished.
-const ONE_ROUND: f64 = 0.8;
-
 impl<const BUDGET: u64> Effort<BUDGET> {
-    /// The sizes for which the budget suffices to give intervals, evenly spread, the first and the
-    /// last among them; and a note if some were left out. Each size has so many cases, and there
-    /// are others beside them. The largest are left out where a single round would not fit, by what
-    /// is `added` to the time of a case of a size. All of them where the number of rounds
-    /// was asked for.
+    /// As many of the sizes as the budget suffices for to give intervals, evenly spread from the
+    /// first on, and as far as that many reach; two at least. And a note if some were left out. Each
+    /// size has so many cases, each of which takes what is `added` longer, and there are others
+    /// beside them. All of them where the number of rounds was asked for.
     pub(crate) fn fitting<T: Copy>(
         &self,
         asked: &[T],
         (each, others): (usize, usize),
         added: impl Fn(T) -> Duration,
     ) -> (Vec<T>, Option<String>) {
-        let added_to = |sizes: &[T]| sizes.iter().map(|size| added(*size)).sum::<Duration>();
-        let time = |count: usize, added: Duration| {
-            CASE * (count * each + others) as u32 + added * each as u32
-        };
-        let first = |sizes: &[T]| time(sizes.len(), added_to(sizes)).div_f64(ONE_ROUND);
-        // One that could not have its rounds in half of the budget has fewer of them.
-        let counts = |size: &T| added(*size) * 2 * FEWEST_ROUNDS <= self.budget.time;
-        let rounds = |sizes: &[T]| {
-            let counted: Vec<T> = sizes.iter().copied().filter(counts).collect();
-            time(sizes.len(), added_to(&counted)) * FEWEST_ROUNDS
-        };
         if self.rounds.is_some() || asked.len() < 3 {
             return (asked.to_vec(), None);
         }
-        let fits = |chosen: &Vec<T>| rounds(chosen) <= self.budget.time;
-        // More than so many do not fit whatever they are.
-        let most = self.budget.time.as_nanos() / (CASE * FEWEST_ROUNDS).as_nanos();
+        let needed = |sizes: &[T]| {
+            let added: Duration = sizes.iter().map(|size| added(*size)).sum();
+            let cases = CASE * (sizes.len() * each + others) as u32;
+            (cases + added * each as u32) * FEWEST_ROUNDS
+        };
+        let fits = |sizes: &Vec<T>| needed(sizes) <= self.budget.time;
+        // Of the first so many sizes: the largest number that fits.
         let of_first = |count: usize| {
             let all = &asked[..count];
-            let most = usize::try_from(most).unwrap_or(usize::MAX).clamp(2, count);
-            let fewer = (2..=most).rev().map(|kept| spread(all, kept)).find(fits);
-            fewer.unwrap_or_else(|| spread(all, 2))
+            let kept: Vec<usize> = (2..=count).collect();
+            let fitting = kept.partition_point(|kept| fits(&spread(all, *kept)));
+            (fitting > 0).then(|| spread(all, fitting + 1))
         };
-        let begins = |count: &usize| {
-            let chosen = of_first(*count);
-            let is_small = chosen.last().is_none_or(|of| added(*of) < CASE);
-            is_small || first(&chosen) <= self.budget.time
-        };
-        let counts: Vec<usize> = (3..=asked.len()).collect();
-        let chosen = of_first(counts.partition_point(begins) + 2);
+        let all = (2..=asked.len()).filter_map(of_first);
+        // The last of equals reaches furthest.
+        let chosen = all.max_by_key(Vec::len).unwrap_or_else(|| asked[..2].to_vec());
         if chosen.len() == asked.len() {
             return (chosen, None);
         }
-        let kept = chosen.len();
-        let needed = rounds(asked).max(first(asked)).as_secs_f64().ceil();
+        let (kept, needed) = (chosen.len(), needed(asked).as_secs_f64().ceil());
         let note =
             format!("{TOO_SHORT} {kept} of {} sizes; --budget {needed}s measures all", asked.len());
         (chosen, Some(note))
@@ -148,26 +132,55 @@ mod tests {
         let (kept, note) = effort(5, None).fitting(&sizes, (1, 1), none);
         assert_eq!(kept, [2, 12, 22, 33, 43, 53]);
         assert_eq!(note.as_deref(), Some("Measured 6 of 52 sizes; --budget 34s measures all"));
-        assert_eq!(
-            effort(1, None).fitting(&sizes, (1, 1), none).0,
-            [2, 53],
-            "never fewer than both ends"
-        );
+        assert_eq!(effort(1, None).fitting(&sizes, (1, 1), none).0, [2, 3], "two at least");
         for whole in [effort(60, None), effort(1, Some(2))] {
             assert_eq!(whole.fitting(&sizes, (1, 1), none), (sizes.clone(), None));
         }
-        // Large ones whose first round alone would take longer are left out from the end.
+        // Those that take longest are left out first.
         let large = [2, 64, 1024, 4096];
         let added = |members| Duration::from_millis(members);
-        let (kept, note) = effort(5, None).fitting(&large, (1, 1), added);
-        assert_eq!(kept, [2, 64, 1024]);
-        let told = note.unwrap_or_default();
-        assert_eq!(told, "Measured 3 of 4 sizes; --budget 7s measures all");
-        assert_eq!(effort(7, None).fitting(&large, (1, 1), added), (large.to_vec(), None));
-        assert_eq!(effort(1, None).fitting(&large, (1, 1), added).0, [2, 64], "two at least");
+        assert_eq!(effort(5, None).fitting(&large, (1, 1), added).0, [2, 64]);
+        assert_eq!(effort(12, None).fitting(&large, (1, 1), added).0, [2, 64, 1024]);
         assert_eq!(effort(1, Some(2)).fitting(&large, (1, 1), added).0, large);
         // What each takes beyond laps counts for all of its rounds.
         let slow = |_| Duration::from_millis(80);
         assert_eq!(effort(5, None).fitting(&sizes, (1, 1), slow).0, [2, 28, 53]);
+    }
+
+    /// What is advised measures all, and more time never measures fewer.
+    #[test]
+    fn the_budget_that_is_advised_measures_all() {
+        let effort = |ms| Effort::<20> {
+            precision: 0.025,
+            budget: Budget { time: Duration::from_millis(ms), extends: false },
+            rounds: None,
+            seed: 1,
+        };
+        let grids: [Vec<u64>; 4] = [
+            (0..17).map(|power| 1024 << power).collect(),
+            (1..13).map(|power| 1 << power).collect(),
+            (2..=64).collect(),
+            vec![1 << 26, 1 << 10, 1 << 20, 64],
+        ];
+        let added: [fn(u64) -> Duration; 3] = [
+            |_| Duration::ZERO,
+            |bytes| Duration::from_nanos(bytes * 10),
+            |members| Duration::from_micros(members.min(100_000)),
+        ];
+        for (sizes, added) in grids.iter().flat_map(|grid| added.map(|added| (grid, added))) {
+            for others in [(1, 0), (1, 1), (3, 7)] {
+                let mut before = 0;
+                for ms in (200..60_000).step_by(700) {
+                    let (kept, note) = effort(ms).fitting(sizes, others, added);
+                    assert!(kept.len() >= before.max(2), "{sizes:?} {others:?} {ms} ms");
+                    before = kept.len();
+                    let Some(note) = note else { continue };
+                    let (_, advised) = note.split_once("--budget ").unwrap();
+                    let advised: u64 = advised.split_once('s').unwrap().0.parse().unwrap();
+                    let (all, note) = effort(advised * 1000).fitting(sizes, others, added);
+                    assert_eq!((all.len(), note), (sizes.len(), None), "{sizes:?} {ms} ms");
+                }
+            }
+        }
     }
 }

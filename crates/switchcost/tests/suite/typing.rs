@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use testing::{Need, lacks};
 
 use crate::common::{Home, PROGRAM, Said};
@@ -206,6 +207,20 @@ fn a_command_is_watched_for_its_time_at_most() {
     assert!(over.err.contains("stopped by SIGTERM after 200ms"), "{}", over.err);
     let before = home.run(&["cost", "--budget", "600", "--", "sh", "-c", "exit 7"]);
     assert_eq!((before.code, before.err.contains("SIGTERM")), (Some(7), false), "{}", before.err);
+    // Who ignores it, and who stays behind, are told.
+    let deaf = home.run(&["cost", "--budget", "0.2", "--", "sh", "-c", "trap '' TERM; sleep 1"]);
+    assert_eq!(deaf.code, Some(0), "{}", deaf.err);
+    assert!(deaf.err.contains("got SIGTERM after 200ms, as --budget says"), "{}", deaf.err);
+    assert!(deaf.err.contains("s later with exit code 0"), "{}", deaf.err);
+    let file = home.path().join("left");
+    let parent = format!("sleep 600 >/dev/null 2>&1 & echo $! > {}; wait", file.display());
+    let left = home.run(&["cost", "--budget", "0.5", "--", "sh", "-c", &parent]);
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    let pid = fs::read_to_string(file).expect("a process id");
+    let told = format!("process {} still ran after its end", pid.trim());
+    assert!(left.err.contains(&told), "no {told}: {}", left.err);
+    let pid = Pid::from_raw(pid.trim().parse().expect("a process id"));
+    kill_process(pid.expect("a process"), Signal::KILL).expect("it runs");
     home.wait_until_alone();
     if !crate::trace::can_trace() {
         return;

@@ -229,16 +229,10 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut tracing = Tracing::begin(args, Scope::Tree(u32::MAX), "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
-    let mut command = Command::start(words, anonymous, Some(&mut tracing.session))?;
-    let (end, mut over) = (Instant::now() + args.budget, None);
-    tracing.follow(Ends::Told, |_, longest| {
-        let left = end.saturating_duration_since(Instant::now());
-        let has_ended = command.wait(Some(longest.min(left)));
-        over = (!has_ended && left.is_zero()).then_some(args.budget);
-        has_ended || over.is_some()
-    });
-    let mut ended = command.end(over)?;
-    tracing.notices.extend(ended.over_in_words());
+    let mut command = Command::start((words, args.budget), anonymous, Some(&mut tracing.session))?;
+    tracing.follow(Ends::Told, |_, longest| command.wait(Some(longest)));
+    let mut ended = command.end()?;
+    tracing.notices.splice(0..0, ended.over_in_words());
     let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let name = ended.words.first().cloned().unwrap_or_default();
     let target = Target { name, pid: Some(ended.pid), command: Some(ended.words.clone()) };

@@ -1,17 +1,18 @@
 //! A command that is started, looked at until it ends, and accounted for.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
 use launcher::{Launcher, LauncherError, Run, Series, Used};
 use model::program::WorkingSet;
 use model::reading::Reading;
 use probe::program::Watched;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::choice::Chosen;
 use super::counts::told;
@@ -28,6 +29,9 @@ pub(crate) struct Command {
     launcher: Launcher,
     words: Vec<String>,
     pid: u32,
+    /// Its time, and when that is over.
+    time: Duration,
+    end: Instant,
     watcher: Option<Watcher>,
     /// What it is sent a signal by; absent where the kernel has no such descriptors.
     handle: Option<OwnedFd>,
@@ -48,9 +52,10 @@ pub(crate) struct Ended {
 }
 
 impl Command {
-    /// Starts it. The tracer looks from then on at what it is the root of, and at nothing before.
+    /// Starts it, for so long at most. The tracer looks from then on at what it is the root of, and
+    /// at nothing before.
     pub(crate) fn start(
-        words: &[OsString],
+        (words, time): (&[OsString], Duration),
         anonymous: bool,
         session: Option<&mut Session>,
     ) -> Result<Self> {
@@ -59,6 +64,7 @@ impl Command {
             Ok(Some(pid)) => pid,
             started => return Err(not_measured(started.err(), launcher.signal())),
         };
+        let end = Instant::now() + time;
         let rarely = session.is_some().then_some(LOOK);
         session.into_iter().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
         // It may have ended already: then only its usage is known.
@@ -66,26 +72,35 @@ impl Command {
         let watcher = program.map(|program| Watcher::new(program, None));
         let id = Pid::from_raw(pid as i32);
         let handle = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
-        Ok(Self { launcher, words: self::words(words, anonymous), pid, watcher, handle, rarely })
+        let words = self::words(words, anonymous);
+        Ok(Self { launcher, words, pid, time, end, watcher, handle, rarely })
     }
 
-    /// Waits for its end, so long or without end; gives whether it has come. It is looked at only
-    /// when that is due, as it may take a CPU from it.
+    /// Waits for its end or that of its time, so long at most; gives whether either has come. It is
+    /// looked at only when that is due, as it may take a CPU from it.
     pub(crate) fn wait(&mut self, longest: Option<Duration>) -> bool {
-        let wait = |longest| self.launcher.wait_for_answer(longest);
+        let left = || self.end.saturating_duration_since(Instant::now());
+        let is_over = |longest: Duration| {
+            self.launcher.wait_for_answer(Some(longest.min(left()))) || left().is_zero()
+        };
         // What cannot be read is said in the figures.
         let watcher = self.watcher.as_mut();
-        let until_look =
-            watcher.and_then(|of| of.look_if_due(self.rarely, |longest| wait(Some(longest))));
-        wait(until_look.into_iter().chain(longest).min())
+        let until_look = watcher.and_then(|of| of.look_if_due(self.rarely, is_over));
+        is_over(until_look.into_iter().chain(longest).min().unwrap_or(Duration::MAX))
     }
 
-    /// What it used, once it has ended. Where its time was over before, it is asked to end.
-    pub(crate) fn end(self, over: Option<Duration>) -> Result<Ended> {
-        let Self { launcher, words, pid, watcher, handle, .. } = self;
+    /// What it used, once it has ended. Where its time is over before, it is asked to end.
+    pub(crate) fn end(self) -> Result<Ended> {
+        let Self { launcher, words, pid, time, watcher, handle, .. } = self;
+        let over = (!launcher.wait_for_answer(Some(Duration::ZERO))).then_some(time);
         if over.is_some() {
-            // It may have ended meanwhile.
-            handle.map(|handle| pidfd_send_signal(handle, Signal::TERM));
+            // It may have ended meanwhile. Without such a descriptor the launcher, which has not
+            // reaped it, still holds its number.
+            let _ = match (handle, Pid::from_raw(pid as i32)) {
+                (Some(handle), _) => pidfd_send_signal(handle, Signal::TERM),
+                (None, Some(pid)) => kill_process(pid, Signal::TERM),
+                (None, None) => Ok(()),
+            };
         }
         let mut used = None;
         let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
@@ -119,6 +134,29 @@ pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(Run)) -> Over 
 pub(crate) fn words(command: &[OsString], anonymous: bool) -> Vec<String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     shown(&command.iter().map(text).collect::<Vec<String>>(), anonymous)
+}
+
+/// Process ids that are told of those that a command left behind.
+const MOST_IDS: usize = 5;
+
+/// That a command left processes behind, or that this is not known, and why.
+pub(crate) fn left_behind<'a>(
+    pids: impl Iterator<Item = &'a u32>,
+    unknown: Option<impl Display>,
+) -> Option<String> {
+    if let Some(why) = unknown {
+        return Some(format!("it left processes behind that are unknown ({why})"));
+    }
+    let pids: Vec<String> = pids.map(u32::to_string).collect();
+    let named = pids[..pids.len().min(MOST_IDS)].join(", ");
+    let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
+    match pids.len() {
+        0 => None,
+        1 => Some(format!("process {named} still ran after its end and is not counted")),
+        count => Some(format!(
+            "{count} processes still ran after its end and are not counted ({named}{more})"
+        )),
+    }
 }
 
 /// That a command was not measured, once the reason is said: an exit code.
@@ -168,7 +206,8 @@ impl Ended {
         let working_set = of_all(own, &self.used);
         seen.method.extend(working_set.1.as_ref().map(|not_read| not_read.why.clone()));
         seen.method.dedup();
-        seen.notices.extend(over);
+        // What the figures are of stands first.
+        seen.notices.splice(0..0, over);
         let seen = Seen {
             pid: self.pid,
             // Looked at before its exec was through, it may still have this program's name.
@@ -181,10 +220,24 @@ impl Ended {
         Report::of(seen, working_set, named)
     }
 
-    /// That it did not come to an end of its own.
-    pub(crate) fn over_in_words(&self) -> Option<String> {
-        let time = humantime::format_duration(self.over?);
-        Some(format!("stopped by SIGTERM after {time}, as --budget says, before its end"))
+    /// That it did not come to an end of its own, and who did not end with it.
+    pub(crate) fn over_in_words(&self) -> Vec<String> {
+        /// What ends by the signal ends sooner.
+        const SOON: Duration = Duration::from_millis(100);
+        let Some(time) = self.over else { return Vec::new() };
+        let late = Duration::from_nanos(self.used.real_ns).saturating_sub(time);
+        let time = humantime::format_duration(time);
+        let how = match self.used.ending.shell_code() {
+            BY_TERM if late < SOON => format!("stopped by SIGTERM after {time}, as --budget says"),
+            _ => format!(
+                "got SIGTERM after {time}, as --budget says, and ended {:.1} s later with {}",
+                late.as_secs_f64(),
+                self.used.ending
+            ),
+        };
+        let left = &self.used.orphans.left_behind;
+        let left = left_behind(left.known().into_iter().flatten(), left.why());
+        [how].into_iter().chain(left).collect()
     }
 
     /// The exit code: the command's, or that of a signal that it did not get, which is said. It is

@@ -209,21 +209,15 @@ fn command(
 ) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
-    let mut command = Command::start(words, output.files.anonymous, session.as_mut().ok())?;
+    let anonymous = output.files.anonymous;
+    let mut command = Command::start((words, time), anonymous, session.as_mut().ok())?;
     // Without a tracer its counts are the kernel's at its end.
-    let (end, look) = (Instant::now() + time, session.is_ok().then_some(session::LOOK));
-    let over = loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if command.wait(Some(look.map_or(left, |look| left.min(look)))) {
-            break None;
-        }
-        if left.is_zero() {
-            break Some(time);
-        }
+    let look = session.is_ok().then_some(session::LOOK);
+    while !command.wait(look) {
         session.iter_mut().for_each(Session::look_if_due);
-    };
+    }
     session.iter_mut().for_each(Session::look);
-    let mut ended = command.end(over)?;
+    let mut ended = command.end()?;
     let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {
         say_text(&table::text(&report, output.view.verbose));

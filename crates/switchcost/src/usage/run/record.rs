@@ -12,6 +12,7 @@ use super::findings::{Ratio, Summary, ratio};
 use super::gate::Gate;
 use super::plan::Plan;
 use crate::observe::watch::Source;
+use crate::observe::watch::command::left_behind;
 
 /// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of,
 /// and outputs are discarded from a command's second run on unless the plan says that they are
@@ -127,9 +128,6 @@ impl Record {
 /// Part of the CPU time below which a run delay is said to be of a part only.
 const MOST: f64 = 0.99;
 
-/// Process ids that are named one by one.
-const MOST_IDS: usize = 5;
-
 /// So much above what was there at exec the command's own memory must have been: the kernel counts
 /// pages for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
 const NEAR: f64 = (256 << 10) as f64;
@@ -185,22 +183,9 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
                 their run is unknown"
         ));
     }
-    let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
-    let pids: Vec<String> = pids.map(u32::to_string).collect();
-    let named = pids[..pids.len().min(MOST_IDS)].join(", ");
-    let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
-    match (orphans.clone().find_map(|orphans| orphans.left_behind.why()), pids.len()) {
-        (Some(why), _) => {
-            notices.push(format!("it left processes behind that are unknown ({why})"));
-        }
-        (None, 0) => {}
-        (None, 1) => {
-            notices.push(format!("process {named} still ran after its end and is not counted"))
-        }
-        (None, count) => notices.push(format!(
-            "{count} processes still ran after its end and are not counted ({named}{more})"
-        )),
-    }
+    let unknown = orphans.clone().find_map(|orphans| orphans.left_behind.why());
+    let pids = orphans.filter_map(|orphans| orphans.left_behind.known()).flatten();
+    notices.extend(left_behind(pids, unknown));
     notices
 }
 

@@ -17,7 +17,7 @@ pub(crate) use model::words::list as cpu_list;
 
 use super::table::Table;
 use crate::base::lines;
-pub(crate) use crate::base::lines::{WIDTH, wrapped};
+pub(crate) use crate::base::lines::WIDTH;
 
 /// `AMD EPYC, Linux 6.1`.
 pub(crate) fn machine_words(machine: &Machine) -> String {

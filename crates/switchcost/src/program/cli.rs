@@ -58,7 +58,9 @@ impl Cli {
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         lines::choose();
-        let matches = command.term_width(lines::width()).try_get_matches().map_err(hints::hinted);
+        let mut command = command.term_width(lines::width());
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let matches = matches.map_err(|error| hints::hinted(error, &command));
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
         typed.unwrap_or_else(|told| end_with(&told))
     }

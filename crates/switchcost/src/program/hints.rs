@@ -1,6 +1,7 @@
 //! What is typed by who knows other programs (hyperfine, perf, fio), and what there is here instead;
 //! and options of a command that stand where this program's are.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// What an option that is another's here is called, and what does here what it does there.
@@ -22,18 +23,39 @@ const OF_RUN: [Instead; 9] = [
     (&["--time-unit", "-u"], "the unit follows from the times; --json and --csv have nanoseconds"),
 ];
 
-/// Of all commands.
-const OF_ALL: [Instead; 6] = [
+/// What an option that is another's does here, by the option that a command has for it.
+type ByOption = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
+/// Of all commands: the first of these options that the command has.
+const OF_ALL: [ByOption; 6] = [
     (
         &["--time", "--runtime", "--timeout", "--quick", "--duration", "--seconds"],
-        "--budget says how long: --budget 10s",
+        &[("budget", "--budget says how long: --budget 10s")],
     ),
-    (&["--numjobs", "--nproc", "--processes", "--thread", "--threads"], "--members says how many"),
-    (&["--bs", "--size", "--block-size"], "--array of `cost` and --work of `ring` are sizes"),
-    (&["--output-format", "--format"], "--json FILE and --csv FILE write the figures"),
-    (&["--repeat", "--loops", "--iterations"], "--rounds says how often, of `run` --runs"),
-    (&["--all-cpus", "--system-wide"], "`trace --all` and `top` see the whole machine"),
+    (
+        &["--numjobs", "--nproc", "--processes", "--thread", "--threads"],
+        &[("members", "--members says how many")],
+    ),
+    (
+        &["--bs", "--size", "--block-size"],
+        &[("array", "--array says of which size"), ("work", "--work says of which size")],
+    ),
+    (
+        &["--output-format", "--format"],
+        &[
+            ("csv", "--json FILE and --csv FILE write the figures"),
+            ("json", "--json FILE writes the figures"),
+        ],
+    ),
+    (
+        &["--repeat", "--loops", "--iterations"],
+        &[("rounds", "--rounds says how often"), ("runs", "--runs says how often")],
+    ),
+    (&["--all-cpus", "--system-wide"], &[("pid", "`trace --all` and `top` see the whole machine")]),
 ];
+
+/// One command with its own options: a whole command line has blanks.
+const STANDS: &str = "one command with its options stands behind --, or in quotation marks:";
 
 /// Commands of other programs.
 const COMMANDS: [Instead; 5] = [
@@ -51,7 +73,8 @@ const COMMANDS: [Instead; 5] = [
 ];
 
 /// A usage error with what to type instead, where that is known better than from the spelling.
-pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
+/// `program` is all that may be typed.
+pub(crate) fn hinted(mut error: clap::Error, program: &Command) -> clap::Error {
     let typed = std::env::args_os().skip(1);
     let typed: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
     let text = |kind| match error.get(kind) {
@@ -59,7 +82,7 @@ pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
         _ => String::new(),
     };
     let hint = match error.kind() {
-        ErrorKind::UnknownArgument => of_argument(&text(ContextKind::InvalidArg), &typed),
+        ErrorKind::UnknownArgument => of_argument(&text(ContextKind::InvalidArg), &typed, program),
         ErrorKind::InvalidSubcommand => {
             find(&COMMANDS, &text(ContextKind::InvalidSubcommand)).map(str::to_string)
         }
@@ -78,15 +101,30 @@ fn find(all: &[Instead], name: &str) -> Option<&'static str> {
     all.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words)
 }
 
+/// The command that is typed: one of those below another, too.
+fn typed_command<'a>(program: &'a Command, typed: &[String]) -> &'a Command {
+    let below = |at: Result<&'a Command, &'a Command>, word: &String| {
+        at.and_then(|at| at.find_subcommand(word).ok_or(at))
+    };
+    typed.iter().fold(Ok(program), below).unwrap_or_else(|last| last)
+}
+
+/// What a command has for an option that is another's.
+fn by_option(name: &str, command: &Command) -> Option<&'static str> {
+    let (_, here) = OF_ALL.iter().find(|(names, _)| names.contains(&name))?;
+    let has = |option: &str| command.get_arguments().any(|of| of.get_long() == Some(option));
+    here.iter().find(|(option, _)| has(option)).map(|(_, words)| *words)
+}
+
 /// What to type instead of an option that is not known, where `typed` is the whole command line.
-fn of_argument(argument: &str, typed: &[String]) -> Option<String> {
+fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<String> {
     let name = argument.split(['=', ' ']).next().unwrap_or_default();
     let is_run = typed.first().is_some_and(|command| command == "run");
-    let known = find(&OF_RUN, name).filter(|_| is_run).or_else(|| find(&OF_ALL, name));
+    let known = find(&OF_RUN, name).filter(|_| is_run);
+    let known = known.or_else(|| by_option(name, typed_command(program, typed)));
     if let Some(words) = known {
         return Some(words.to_string());
     }
-    // One command with its own options: a whole command line has blanks.
     let words = typed.get(1..).filter(|_| is_run)?;
     let before = words.iter().take_while(|word| !word.starts_with(name));
     let is_one = before.clone().any(|word| !word.starts_with('-') && !word.contains(' '));
@@ -97,32 +135,42 @@ fn of_argument(argument: &str, typed: &[String]) -> Option<String> {
         Some(_) => format!("-- {}", shell_words::join(words)),
         None => "[OPTIONS] -- COMMAND ARGUMENT...".to_string(),
     };
-    Some(format!(
-        "one command with its options stands behind --, or in quotation marks: switchcost run \
-         {line}"
-    ))
+    Some(format!("{STANDS} switchcost run {line}"))
 }
 
 /// Where a value is refused that another program takes there.
 fn of_value(argument: &str, typed: &[String]) -> Option<String> {
     let is_run = typed.first().is_some_and(|command| command == "run");
-    let is_name = is_run && argument.starts_with("--runs");
-    is_name.then(|| "-n is how many runs; what a command is called says --command-name".to_string())
+    if !is_run || !argument.starts_with("--runs") {
+        return None;
+    }
+    Some(match typed.iter().any(|word| word == "-n") {
+        true => "-n is how many runs; what a command is called says --command-name".to_string(),
+        false => format!("{STANDS} switchcost run [OPTIONS] -- COMMAND ARGUMENT..."),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Arg;
+
     use super::*;
 
     #[test]
     fn other_programs_options_have_a_pointer_and_commands_their_place() {
+        let program = Command::new("switchcost")
+            .subcommand(Command::new("run").arg(Arg::new("runs").long("runs")))
+            .subcommand(Command::new("ring").arg(Arg::new("budget").long("budget")))
+            .subcommand(Command::new("report"));
         let of = |argument: &str, typed: &str| {
-            of_argument(argument, &shell_words::split(typed).unwrap())
+            of_argument(argument, &shell_words::split(typed).unwrap(), &program)
         };
         assert!(of("--parameter-scan", "run -P n 1 4 x").unwrap().contains("--parameter NAME"));
         assert!(of("-u", "run -u second x").unwrap().contains("nanoseconds"));
         assert_eq!(of("-u", "ring -u"), None, "of another command it is nothing");
         assert!(of("--runtime=60", "ring --runtime=60").unwrap().contains("--budget"));
+        assert_eq!(of("--runtime=60", "report --runtime=60"), None, "it has no budget");
+        assert!(of("--repeat", "run --repeat 3 x").unwrap().starts_with("--runs "));
         let placed = of("-k", "run gzip -k 'a b'").unwrap();
         assert!(placed.ends_with("switchcost run -- gzip -k 'a b'"), "{placed}");
         assert!(

@@ -2,9 +2,10 @@
 //! meant, or says in a line what does.
 
 use std::fs;
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use testing::{Need, lacks};
+use testing::{Need, lacks, wait_for};
 
 use crate::common::{Home, PROGRAM, Said};
 
@@ -99,6 +100,44 @@ fn command_lines_are_looked_up_by_the_shell_that_runs_them() {
     assert!(said.error().contains("'no-such-command-anywhere': command not found"), "{}", said.err);
     // Who is no such shell is not asked: it says so itself.
     assert_eq!(code("env sh", &format!("{none} || true")), Some(0));
+}
+
+/// An option of a command that was not put behind -- is not taken for one that runs something.
+#[test]
+fn an_option_of_the_command_itself_runs_nothing_else() {
+    let home = Home::new();
+    let none = "no-such-command-anywhere";
+    for args in
+        [["run", "echo", "-c", none], ["run", "echo", "-p", none], ["run", "echo", "-s", none]]
+    {
+        let said = home.run(&args);
+        assert_eq!((said.code, &*said.out), (Some(127), ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains("switchcost run -- COMMAND"), "{}", said.err);
+    }
+    let said = home.run(&["run", "grep", "-r", "x", "."]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("switchcost run [OPTIONS] -- COMMAND"), "{}", said.err);
+}
+
+/// A signal that comes while it cleans up is told, and is no success.
+#[test]
+fn a_cleanup_that_was_stopped_is_told() {
+    let home = Home::new();
+    let begun = home.path().join("begun");
+    let cleanup = format!("echo >{}; exec sleep 600", begun.display());
+    let program = home
+        .command(PROGRAM)
+        .args(["run", "--no-estimate", "-n", "1", "--cleanup", &cleanup, "true"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program");
+    wait_for("the cleanup", || begun.exists().then_some(()));
+    let pid = Pid::from_raw(program.id() as i32).expect("a process");
+    kill_process(pid, Signal::TERM).expect("it runs");
+    let said = Said::at_end(program);
+    assert_eq!(said.code, Some(128 + 15), "{}", said.err);
+    assert!(said.err.contains("signal 15: --cleanup was not run to its end"), "{}", said.err);
+    home.wait_until_alone();
 }
 
 #[test]

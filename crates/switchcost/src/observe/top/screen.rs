@@ -1,14 +1,14 @@
 //! What stands on the screen: text of so many columns and lines, without a terminal.
 
 use clap::ValueEnum;
+use model::words::grouped;
 use textwrap::core::display_width;
 use textwrap::{Options, wrap};
 
 use super::Update;
 use super::keys::State;
+use crate::base::lines::{WIDTH, within, wrapped};
 use crate::observe::live::rows::{Row, Shown, cut, meanings, rate};
-use crate::present::terminal::{WIDTH, wrapped};
-use model::words::grouped;
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
@@ -78,7 +78,8 @@ fn table(rows: &[Row], columns: &Shown) -> Vec<String> {
 /// An update as text of 80 columns.
 pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
     let (above, columns) = (above(Some(update), state), Shown::of(WIDTH, 0));
-    let mut lines: Vec<String> = above.iter().map(|line| wrapped(line)).collect();
+    let fitting = || above.iter().map(|line| wrapped(line)).collect();
+    let mut lines: Vec<String> = within(WIDTH, fitting);
     let left_out = columns.left_out.join(", ");
     lines.push(format!("columns that are not shown: {left_out} (--batch=json has all)"));
     lines.push(columns.head());

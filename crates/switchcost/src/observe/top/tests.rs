@@ -6,6 +6,7 @@ use model::reading::Reading;
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};
 use super::{SCHEMA, Update};
+use crate::base::lines::within;
 use crate::observe::live::By;
 use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
 use crate::observe::live::session::Own;
@@ -79,6 +80,17 @@ kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1
     let left_out = "columns that are not shown: cpu %, preempted by (--batch=json has all)";
     assert_eq!(text[3], left_out);
     assert_eq!([&text[..3], &text[4..]].concat().join("\n"), expected);
+}
+
+/// However much is to be told, and however wide the terminal of whoever reads it.
+#[test]
+fn text_for_scripts_has_80_columns() {
+    let mut update = update();
+    update.own.ns_per_switch = Reading::unknown("no switch was measured");
+    update.own.share = Reading::unknown("no CPU was seen");
+    let text = within(1000, || lines(&update, &state())).join("\n");
+    assert!(text.contains("what it adds to a switch"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn faster(one: &str, by: &Estimate, other: &str) -> String {
 fn unresolved(between: &str, by: &Estimate) -> String {
     match by.interval() {
         Some(_) => format!("No difference is resolved {between}: {}", factor(by)),
-        None => format!("No difference is resolved {between}: 5 runs give an interval"),
+        None => format!("No difference is resolved {between}: at least 5 runs of each are needed"),
     }
 }
 

@@ -37,6 +37,7 @@ use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
 use crate::present::output::{Files, Unstored, all_written, check_place, put, say_text, to_json};
+use crate::present::terminal::counted;
 use commands::{Command, Shell};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
@@ -111,7 +112,10 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'p', value_name = "COMMAND", help_heading = AROUND)]
     prepare: Vec<String>,
 
-    /// Run once after the last round, not measured; not where a signal has asked to stop
+    /// Run once after the last round, not measured
+    ///
+    /// Not where a signal has asked to stop, nor where a setup, a prepare or a command could not be
+    /// run.
     #[arg(long, short = 'c', value_name = "COMMAND", help_heading = AROUND)]
     cleanup: Option<String>,
 
@@ -178,7 +182,7 @@ pub(crate) struct RunArgs {
     seed: u64,
 
     /// One command with its arguments, run without a shell; its exit code is this program's
-    #[arg(last = true, required_unless_present = "lines", value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 
     #[command(flatten)]
@@ -240,6 +244,12 @@ impl RunArgs {
 
     /// What is to be run.
     fn plan(&self) -> Result<(Plan, ToRun)> {
+        if self.lines.is_empty() && self.command.is_empty() {
+            return Err(usage(
+                "nothing to run: give command lines, each in quotation marks, or one command behind \
+                 -- (switchcost run -- CMD)",
+            ));
+        }
         let shell = Shell::of(if self.no_shell { "none" } else { &self.shell })?;
         let typed = self.typed(&shell)?;
         // Where several are typed the values alone do not say which it is.
@@ -247,9 +257,9 @@ impl RunArgs {
         let all = commands::expand(typed, &self.parameter)?;
         if self.prepare.len() > 1 && self.prepare.len() != all.len() {
             return Err(usage(format!(
-                "--prepare: given {} times for {} commands (accepted: once, or once for each)",
+                "--prepare: given {} times for {} (accepted: once, or once for each)",
                 self.prepare.len(),
-                all.len()
+                counted(all.len(), "command")
             )));
         }
         let anonymous = self.output.files.anonymous;
@@ -340,6 +350,18 @@ impl RunArgs {
         if let (Shell::Of(shell), false) = (&to_run.shell, self.lines.is_empty()) {
             look_up(std::slice::from_ref(shell)).map_err(cannot)?;
         }
+        // An option of a command that was meant to be one, as in `run gzip -c file`. What has a path
+        // may be made meanwhile.
+        let around =
+            Vec::from_iter(self.setup.iter().chain(&self.prepare).chain(&self.cleanup).cloned());
+        if let Some(unknown) = to_run.shell.unknown(&around).filter(|word| !word.contains('/')) {
+            say(&format!(
+                "error: cannot run '{unknown}' of --setup, --prepare or --cleanup: command not found in \
+                 PATH (-s, -p and -c are options of switchcost run; one command with its own options \
+                 stands behind --: switchcost run -- COMMAND ARGUMENT...)"
+            ));
+            return Err(Interrupted(NOT_FOUND).into());
+        }
         if self.setup.is_some() || !self.prepare.is_empty() {
             return Ok(());
         }
@@ -404,8 +426,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         plan.runs = runs.iter().map(|run: &Run| run.round + 1).max().unwrap_or(0);
     }
     let has_failed = failed.is_some();
+    // A signal that found no run any more.
+    let is_behind = runs.len() == all && !runs.iter().any(|run| run.interrupted);
+    let not_cleaned = signal.filter(|_| is_behind && !has_failed && args.cleanup.is_some());
+    if let Some(signal) = not_cleaned {
+        say(&format!("error: signal {signal}: --cleanup was not run to its end"));
+    }
     let code = match (failed, signal) {
         (Some(error), _) => error.exit_code,
+        (None, Some(signal)) if not_cleaned.is_some() => 128 + signal,
         (None, Some(signal)) if runs.len() < all || stopped.is_some() => 128 + signal,
         (None, _) if args.ignore_failure => 0,
         (None, _) => {

@@ -448,7 +448,7 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     assert_eq!(of(&[20, 10], 8), "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.01");
     assert_eq!(
         of(&[10, 20], 3),
-        "No difference is resolved between sleep 0.01 and sleep 0.02: 5 runs give an interval"
+        "No difference is resolved between sleep 0.01 and sleep 0.02: at least 5 runs of each are needed"
     );
     let alike = of(&[10, 10], 8);
     assert!(

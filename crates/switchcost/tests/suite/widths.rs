@@ -435,7 +435,8 @@ impl Screen {
 fn screen_after(home: &Home, line: &str, columns: usize) -> Screen {
     let line = format!("stty cols {columns} rows 30; {PROGRAM} {line}");
     let mut command = home.command("script");
-    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    command.env("TERM", "xterm").env_remove("COLUMNS");
     let said = Said::of(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.out);
     assert!(

@@ -190,6 +190,21 @@ impl Estimate {
         }
     }
 
+    /// What is left of it without another figure, where the errors of the two are independent.
+    pub fn less(&self, other: &Self) -> Self {
+        let value = self.value - other.value;
+        let bare =
+            Self { value, standard_error: None, low: None, high: None, resolved: false, ..*self };
+        let ends = || {
+            let (own, others) = (self.interval()?, other.interval()?);
+            let below = (self.value - own.low).hypot(others.high - other.value);
+            let above = (own.high - self.value).hypot(other.value - others.low);
+            let error = self.standard_error?.hypot(other.standard_error?);
+            Some((error, value - below, value + above))
+        };
+        ends().map_or(bare, |(error, low, high)| bare.known(error, low, high))
+    }
+
     /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at
     /// no full speed, whose clock nobody knows.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {

@@ -67,11 +67,14 @@ pub enum Experiment {
     ClockMalloc,
     /// `clock sampling`: what accounting by timer ticks makes of a sleeper.
     ClockSampling,
+    /// `sensitivity`: what a preemption costs a command.
+    Sensitivity,
 }
 
 named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
     Interference => "interference", Response => "response", ClockOverhead => "clock-overhead",
-    ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling");
+    ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling",
+    Sensitivity => "sensitivity");
 
 /// Which cases an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +97,8 @@ impl Experiment {
             | Self::ClockOverhead
             | Self::ClockPrimes
             | Self::ClockMalloc
-            | Self::ClockSampling => Takes::Trials,
+            | Self::ClockSampling
+            | Self::Sensitivity => Takes::Trials,
         }
     }
 }

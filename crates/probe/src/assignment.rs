@@ -58,6 +58,7 @@ fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
         | Trial::Call { .. }
         | Trial::Loop { .. }
         | Trial::TwoProcesses => Ok(()),
+        Trial::Command(of) => fits("the neighbour", of.cpus.len() as u64, of.bytes),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod accesses;
 pub mod assignment;
 pub mod competing;
+pub mod executable;
 pub mod idle;
 mod limits;
 pub mod machine;

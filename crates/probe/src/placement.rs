@@ -14,7 +14,16 @@ use crate::procfs::{cpu_times_ns, ids_in};
 
 /// CPUs that the calling thread may run on, sorted.
 pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
-    let set = sched_getaffinity(None)?;
+    allowed(None)
+}
+
+/// CPUs that a process's first thread may run on, sorted.
+pub fn allowed_of(pid: i32) -> Result<Vec<u32>, Errno> {
+    allowed(Some(Pid::from_raw(pid).ok_or(Errno::SRCH)?))
+}
+
+fn allowed(process: Option<Pid>) -> Result<Vec<u32>, Errno> {
+    let set = sched_getaffinity(process)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
 }
 

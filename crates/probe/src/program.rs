@@ -134,7 +134,8 @@ impl Watched {
         Ok(Text { path, text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    fn tasks(&self) -> Result<Vec<i32>, WatchError> {
+    /// Its threads.
+    pub(crate) fn tasks(&self) -> Result<Vec<i32>, WatchError> {
         let folder = self.file("task", OFlags::RDONLY | OFlags::DIRECTORY)?;
         let refused = |errno: Errno| WatchError::of(&self.path("task"), errno);
         let mut tasks = Vec::new();

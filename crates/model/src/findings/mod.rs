@@ -7,6 +7,7 @@ pub mod malloc;
 pub mod overhead;
 pub mod primes;
 pub mod sampling;
+pub mod sensitivity;
 pub mod wakeup;
 
 #[cfg(test)]
@@ -72,6 +73,8 @@ pub enum Findings {
     Sampling(Vec<sampling::Point>),
     /// `cost --interference`.
     Interference(Box<interference::Found>),
+    /// `sensitivity`.
+    Sensitivity(Box<sensitivity::Found>),
 }
 
 impl Findings {
@@ -82,6 +85,7 @@ impl Findings {
             Experiment::ClockMalloc => Self::Malloc(malloc::find(table)),
             Experiment::ClockSampling => Self::Sampling(sampling::find(table)),
             Experiment::Interference => Self::Interference(Box::new(interference::find(table))),
+            Experiment::Sensitivity => Self::Sensitivity(Box::new(sensitivity::find(table)?)),
             Experiment::ClockOverhead => Self::Overhead(overhead::find(table)),
             _ => return None,
         })

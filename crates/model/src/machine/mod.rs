@@ -83,6 +83,13 @@ impl Machine {
         largest.ok_or("no data cache with a known size".to_string())
     }
 
+    /// Bytes of the data (or unified) cache of a level that serves a CPU.
+    pub fn data_cache_bytes(&self, cpu: u32, level: u32) -> Option<u64> {
+        let caches = self.data_caches_of(cpu).ok()?;
+        let own = caches.into_iter().find(|cache| cache.level.known() == Some(&level));
+        own?.size_bytes.known().copied()
+    }
+
     pub(crate) fn data_caches_of(&self, cpu: u32) -> Result<Vec<&Cache>, String> {
         let serves = |cache: &&Cache| cache.holds_data() && cache.serves(cpu);
         let serving: Vec<&Cache> = self.cpu.caches.ok()?.iter().filter(serves).collect();

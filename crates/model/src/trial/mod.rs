@@ -2,6 +2,7 @@
 //! outcome of each time is kept. A file for each kind: what it is given, the names of its outcomes,
 //! and its measures, which are taken of a sample; here is what is tried, of whatever kind.
 
+pub mod command;
 pub mod gaps;
 pub mod interference;
 pub mod loops;
@@ -22,6 +23,7 @@ use crate::bounds::{LONGEST_NS, MOST_COUNTS, within};
 use crate::machine::MAX_CPUS;
 use crate::ring::Policy;
 
+use command::Command;
 use interference::Execution;
 pub use measure::{Measure, Unit};
 pub use sample::{Gap, Quantity, Sample, Sliced, Tally};
@@ -72,6 +74,8 @@ pub enum Trial {
     },
     /// A process sleeps until a moment, many times.
     Wakeup(Wakeup),
+    /// A command runs once, alone or beside a neighbour.
+    Command(Command),
 }
 
 impl Trial {
@@ -87,6 +91,7 @@ impl Trial {
             Self::TwoProcesses => &loops::OF_TWO,
             Self::Gaps { .. } => &gaps::MEASURES,
             Self::Wakeup(_) => &wakeup::MEASURES,
+            Self::Command(_) => &command::MEASURES,
         }
     }
 
@@ -115,6 +120,7 @@ impl fmt::Display for Trial {
             Self::Execution(execution) => execution.fmt(f),
             Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
             Self::Wakeup(wakeup) => wakeup.fmt(f),
+            Self::Command(command) => command.fmt(f),
         }
     }
 }
@@ -142,6 +148,7 @@ impl Case {
                 within("duration_ns", *duration_ns, 1..=LONGEST_NS)
             }
             Trial::Execution(of) => of.check(),
+            Trial::Command(of) => of.check(),
             Trial::Wakeup(of) => {
                 within("wakes", of.wakes, 1..=MOST_COUNTS)?;
                 within("period_ns", of.period_ns, 1..=LONGEST_NS)
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn measures_have_names_of_their_own_that_end_in_their_unit() {
-        let all: [&[Measure]; 9] = [
+        let all: [&[Measure]; 10] = [
             &overhead::MEASURES,
             &primes::MEASURES,
             &malloc::MEASURES,
@@ -181,6 +188,7 @@ mod tests {
             &loops::OF_TWO,
             &gaps::MEASURES,
             &wakeup::MEASURES,
+            &command::MEASURES,
         ];
         for measures in all {
             let mut names: Vec<&str> = measures.iter().map(|of| of.name).collect();

@@ -36,7 +36,7 @@ pub use page::*;
 pub use process::*;
 pub use quanta::*;
 pub use registers::*;
-pub use samples::{CpuSamples, Moment};
+pub use samples::{CpuSamples, CpuTimer, Moment, TaskInstructions};
 pub use signal::*;
 pub use stop::*;
 pub use veth::Wire;

@@ -99,6 +99,18 @@ pub fn in_own_session(command: &mut Command) {
     }
 }
 
+/// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
+pub fn that_ends_with_us(command: &mut Command) {
+    let parent = getpid();
+    // SAFETY: between fork and exec the child makes two system calls and touches no memory.
+    unsafe {
+        command.pre_exec(move || match end_with_parent(parent) {
+            true => Ok(()),
+            false => Err(std::io::Error::from(Errno::CHILD)),
+        });
+    }
+}
+
 /// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and
 /// tracers: up to 15 bytes. Started through /proc/self/exe, a process is called `exe`.
 pub fn set_own_name(name: &CStr) {

@@ -10,8 +10,11 @@ use rustix::param::page_size;
 use super::check;
 use super::mapping::Mapping;
 
+const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
+const HW_INSTRUCTIONS: u64 = 1;
 const SW_CPU_CLOCK: u64 = 0;
+const INHERIT: u64 = 1 << 1;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_CPU: u64 = 1 << 7;
@@ -47,6 +50,19 @@ struct Attributes {
     unused_too: u64,
 }
 
+impl Attributes {
+    /// Of the CPU's clock, one sample every so many nanoseconds.
+    fn every(period_ns: u64) -> Self {
+        Self {
+            kind: TYPE_SOFTWARE,
+            size: size_of::<Self>() as u32,
+            config: SW_CPU_CLOCK,
+            sample_period: period_ns,
+            ..Self::default()
+        }
+    }
+}
+
 /// A moment of a thread in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
@@ -62,6 +78,54 @@ pub struct Moment {
     pub registers: [u64; REGISTER_COUNT],
 }
 
+/// Opens an event of a thread on all CPUs, or of all threads on one: the other of the two is -1.
+fn open(attributes: &Attributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
+    let (call, attributes) = (libc::SYS_perf_event_open, &raw const *attributes);
+    let no_group: libc::c_int = -1;
+    // SAFETY: the kernel reads the attributes, which are whole; the call returns a new descriptor.
+    unsafe {
+        let fd = libc::syscall(call, attributes, tid, cpu, no_group, FD_CLOEXEC);
+        Ok(OwnedFd::from_raw_fd(check(fd)? as i32))
+    }
+}
+
+/// A timer that interrupts a CPU and wakes nobody: an event of the CPU's clock whose samples have
+/// nowhere to go. It ends when this is dropped.
+pub struct CpuTimer {
+    _event: OwnedFd,
+}
+
+impl CpuTimer {
+    /// One interrupt every so many nanoseconds.
+    pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
+        Ok(Self { _event: open(&Attributes::every(period_ns), -1, cpu as i32)? })
+    }
+}
+
+/// The instructions of a thread, and of those that it starts from now on, in user space.
+pub struct TaskInstructions(OwnedFd);
+
+impl TaskInstructions {
+    /// ENOENT where the machine does not count them.
+    pub fn open(tid: i32) -> Result<Self, Errno> {
+        let attributes = Attributes {
+            kind: TYPE_HARDWARE,
+            size: size_of::<Attributes>() as u32,
+            config: HW_INSTRUCTIONS,
+            flags: INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            ..Attributes::default()
+        };
+        Ok(Self(open(&attributes, tid, -1)?))
+    }
+
+    /// How many they have executed.
+    pub fn read(&self) -> Result<i64, Errno> {
+        let mut count = [0_u8; 8];
+        let bytes = rustix::io::read(&self.0, &mut count)?;
+        (bytes == count.len()).then(|| i64::from_ne_bytes(count)).ok_or(Errno::IO)
+    }
+}
+
 /// Samples of all that runs in user space on one CPU. It ends when this is dropped.
 pub struct CpuSamples {
     ring: Mapping,
@@ -72,23 +136,12 @@ impl CpuSamples {
     /// One sample every so many nanoseconds of user space.
     pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
         let attributes = Attributes {
-            kind: TYPE_SOFTWARE,
-            size: size_of::<Attributes>() as u32,
-            config: SW_CPU_CLOCK,
-            sample_period: period_ns,
             sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CPU | SAMPLE_REGS_USER,
             flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
             sample_regs_user: REGISTERS,
-            ..Attributes::default()
+            ..Attributes::every(period_ns)
         };
-        let (call, attributes) = (libc::SYS_perf_event_open, &raw const attributes);
-        let (any_process, no_group): (libc::pid_t, libc::c_int) = (-1, -1);
-        // SAFETY: the kernel reads the attributes, which are whole; the call returns a new
-        // descriptor.
-        let event = unsafe {
-            let fd = libc::syscall(call, attributes, any_process, cpu, no_group, FD_CLOEXEC);
-            OwnedFd::from_raw_fd(check(fd)? as i32)
-        };
+        let event = open(&attributes, -1, cpu as i32)?;
         let bytes = (1 + RING_PAGES) * page_size();
         let ring = Mapping::of_file(&event, bytes, true)?;
         Ok(Self { ring, _event: event })

@@ -2,6 +2,7 @@
 //! outcome of each time is kept. One file an experiment.
 
 pub mod calls;
+mod command;
 mod gaps;
 mod harness;
 mod interference;
@@ -14,6 +15,7 @@ mod wakeup;
 
 use model::trial::{Case, Sample, Trial};
 
+pub use command::{check_process, check_timer, try_command};
 pub use harness::TrialError;
 pub use interference::{check_noise, wire};
 pub use primes::primes as first_primes;
@@ -35,8 +37,9 @@ pub(crate) fn run(
     sys::default_alarm();
     sys::deadline(DEADLINE_S);
     harness::pin(case.cpu)?;
-    // The policy of a sampling trial is the sleeper's alone, that of an execution the ring's.
-    if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_)) {
+    // The policy of a sampling trial is the sleeper's alone, that of an execution the ring's, that of
+    // a command its neighbour's.
+    if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_) | Trial::Command(_)) {
         harness::take_policy(case.policy)?;
     }
     let steal_before = steal_ns(&[case.cpu]);
@@ -51,6 +54,7 @@ pub(crate) fn run(
         Trial::Wakeup(wakeup) => wakeup::run(wakeup, case.policy, round),
         Trial::Loop { call } => loops::time_loop(call, trials),
         Trial::TwoProcesses => loops::time_two_processes(trials),
+        Trial::Command(command) => command::run(case, command, round, trials),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));

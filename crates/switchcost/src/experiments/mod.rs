@@ -9,6 +9,7 @@ pub(crate) mod links;
 pub(crate) mod measures;
 pub(crate) mod response;
 pub(crate) mod ring;
+pub(crate) mod sensitivity;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -106,6 +107,7 @@ impl Record {
                     Some(Findings::Interference(found)) => {
                         interference::table::text(of, found, view)
                     }
+                    Some(Findings::Sensitivity(found)) => sensitivity::table::text(of, found),
                     _ => clock::text(of, view),
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
@@ -127,6 +129,9 @@ impl Record {
                 let found = match &of.found.findings {
                     Some(Findings::Interference(found)) => {
                         interference::table::figure(of, found, index)
+                    }
+                    Some(Findings::Sensitivity(found)) => {
+                        sensitivity::figures::figure(found, index)
                     }
                     _ => clock::figure(of, index),
                 };
@@ -164,7 +169,10 @@ impl Record {
                 None => ring::figures::tiles(of),
             },
             Self::Response(of) => crate::experiments::response::figures::tiles(of),
-            Self::Trials(of) => measures::tiles(of, &clock::FIRST),
+            Self::Trials(of) => match &of.found.findings {
+                Some(Findings::Sensitivity(found)) => sensitivity::figures::tiles(found),
+                _ => measures::tiles(of, &clock::FIRST),
+            },
         }
     }
 

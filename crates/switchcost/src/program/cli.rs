@@ -17,6 +17,7 @@ use crate::experiments::cost::CostArgs;
 use crate::experiments::links::{self, LinksArgs};
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
+use crate::experiments::sensitivity::SensitivityArgs;
 use crate::observe::top::{self, TopArgs};
 use crate::observe::trace::{self, TraceArgs};
 use crate::observe::watch;
@@ -154,6 +155,18 @@ pub(crate) enum Command {
     #[command(after_long_help = "Examples:\n  switchcost response\n  switchcost response --only \
              wakeup\n  switchcost response --only interrupts --busy-policy fifo")]
     Response(ResponseArgs),
+    /// Measure what being preempted costs a command of yours
+    ///
+    /// Runs the command again and again, in rounds of shuffled settings: alone, and beside a
+    /// neighbour that wakes on its CPU at a higher priority, does nothing or writes to some memory,
+    /// and sleeps again. What the command's CPU time is then above that of its run alone, over the
+    /// preemptions that the kernel counted more, is what one costs this very program. What a timer's
+    /// interrupt costs without a switch is measured and taken off.
+    #[command(
+        after_long_help = "Examples:\n  switchcost sensitivity -- gzip -kf file\n  switchcost \
+             sensitivity --neighbour 0,1M --budget 60s -- ./job --once"
+    )]
+    Sensitivity(SensitivityArgs),
     /// Compare two runs, or two settings measured side by side: did it change?
     ///
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
@@ -308,6 +321,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Clock(command) => measured::clock(&command),
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => measured::response(&args),
+        Command::Sensitivity(args) => measured::sensitivity(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),

@@ -10,7 +10,8 @@ use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
-use crate::experiments::{Record, clock, cost, interference, response, ring};
+use crate::experiments::sensitivity::SensitivityArgs;
+use crate::experiments::{Record, clock, cost, interference, response, ring, sensitivity};
 use crate::observe::watch;
 use crate::present::output::Output;
 
@@ -35,6 +36,10 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
     measured(&args.common.output, |here| response::plan::plan(args, here))
+}
+
+pub(crate) fn sensitivity(args: &SensitivityArgs) -> Result<ExitCode> {
+    measured(&args.output, |here| sensitivity::plan::plan(args, here))
 }
 
 pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {

@@ -34,6 +34,7 @@ mod run;
 mod run_signals;
 mod runs;
 mod screen;
+mod sensitivity;
 mod sessions;
 mod snapshots;
 mod sweep;

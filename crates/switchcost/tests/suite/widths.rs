@@ -340,6 +340,7 @@ fn what_is_measured() {
     ] {
         measured(&[&["ring"], args, &SMALL].concat());
     }
+    measured(&["sensitivity", "--neighbour", "0,64K", "--rounds", "1", "--verbose", "--", "true"]);
     measured(&["run", "--", "true"]);
     measured(&["run", "--verbose", "--", "true"]);
     measured(&["run", "-n", "5", "--vs", "sh -c true", "--verbose", "--", "true"]);

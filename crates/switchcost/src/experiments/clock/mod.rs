@@ -97,7 +97,9 @@ pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
         Some(Findings::Primes(found)) => primes::text(record, found, view),
         Some(Findings::Malloc(found)) => malloc::text(record, found, view),
         Some(Findings::Sampling(points)) => sampling::text(record, points),
-        Some(Findings::Interference(_)) | None => measures::text(record, view),
+        Some(Findings::Interference(_) | Findings::Sensitivity(_)) | None => {
+            measures::text(record, view)
+        }
     }
 }
 
@@ -108,7 +110,9 @@ pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
         Some(Findings::Primes(found)) => primes::figure(found, index),
         Some(Findings::Malloc(found)) => malloc::figure(record, found, index),
         Some(Findings::Sampling(points)) => sampling::figure(points, index),
-        Some(Findings::Interference(_)) | None => measures::figure(record, index),
+        Some(Findings::Interference(_) | Findings::Sensitivity(_)) | None => {
+            measures::figure(record, index)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::observe::live::By;
 use crate::observe::live::rows::{Row, Sort};
+use crate::observe::watch::OwnCost;
 use model::program::CostProfile;
 
 /// A key, as far as any does something.
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub(super) columns: usize,
     /// The stored costs, or why there are none; absent before they were looked up.
     pub(super) costs: Option<Result<CostProfile, String>>,
+    /// Programs that were measured themselves.
+    pub(super) own: Vec<OwnCost>,
 }
 
 const GROUPS: [By; 4] = [By::Process, By::Thread, By::Cgroup, By::User];
@@ -57,7 +60,18 @@ fn next<T: Copy + PartialEq>(all: &[T], of: T) -> T {
 impl State {
     pub(super) fn new(by: By, sort: Sort, filter: String) -> Self {
         let (is_typing, frozen, help) = (false, false, false);
-        Self { by, sort, filter, is_typing, frozen, help, first: 0, columns: 0, costs: None }
+        Self {
+            by,
+            sort,
+            filter,
+            is_typing,
+            frozen,
+            help,
+            first: 0,
+            columns: 0,
+            costs: None,
+            own: Vec::new(),
+        }
     }
 
     pub(super) fn press(&mut self, key: Key) -> Action {

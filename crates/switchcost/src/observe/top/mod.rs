@@ -24,7 +24,7 @@ use crate::observe::live::By;
 use crate::observe::live::account::Scope;
 use crate::observe::live::rows::{Row, Sort, rows};
 use crate::observe::live::session::{LOOK, Own, Session};
-use crate::observe::watch;
+use crate::observe::watch::{self, OwnCost};
 use crate::present::output::{for_people, ignore_broken_pipe, print_on};
 use keys::{Action, State};
 use terminal::Terminal;
@@ -118,11 +118,28 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     let mut session = Session::open(Scope::All, None, Some(args.by), "switchcost cost --pid PID")?;
     let mut state = State::new(args.by, args.sort, args.filter.clone());
     state.costs = Some(chosen.map(|chosen| chosen.profile));
+    state.own = if args.profile.is_none() { OwnCost::all() } else { Vec::new() };
     match args.batch {
         Some(form) => batch(args, &mut session, &state, price, form, &interrupt)?,
         None => live(args, &mut session, &mut state, price, &interrupt)?,
     }
     Ok(interrupt.exit_code().unwrap_or(0).into())
+}
+
+/// Prices the switches of programs that were measured themselves by what these cost: with the
+/// refill of caches, which others' are without. What was done, for each of them.
+fn reprice(rows: &mut [Row], own: &[OwnCost]) -> Vec<String> {
+    let mut told = Vec::new();
+    for row in rows.iter_mut().filter(|row| row.cpu_share > 0.0) {
+        let id = row.id.and_then(|id| i32::try_from(id).ok());
+        let Some(of) = id.and_then(|id| own.iter().find(|of| of.is_of(id))) else { continue };
+        let share = |ns: f64| (row.switches_per_s() * ns * 1e-9 / row.cpu_share).clamp(0.0, 1.0);
+        row.cost_share = Some(of.each_ns.map(share));
+        told.push(format!("cost of {}: with refilling caches, {}", row.name, of.in_words()));
+    }
+    told.sort_unstable();
+    told.dedup();
+    told
 }
 
 /// Looks, and gives what has happened since the update before.
@@ -133,15 +150,17 @@ fn update(session: &mut Session, state: &State, price: Price) -> Update {
     session.look();
     let seconds = session.elapsed().as_secs_f64();
     let total = Row { name: "machine".into(), ..Row::of(&session.account.total(), seconds, price) };
+    let mut rows = rows(&session.account, (by, &session.labels), seconds, price);
+    let priced = reprice(&mut rows, &state.own);
     let update = Update {
         schema: SCHEMA,
         seconds,
         total,
         own: session.own(),
-        rows: rows(&session.account, (by, &session.labels), seconds, price),
+        rows,
         profile: profile.clone().map(|of| of.run),
         profile_age_s: profile.known().and_then(|of| of.age_s),
-        notices: session.gaps(),
+        notices: session.gaps().into_iter().chain(priced).collect(),
     };
     session.begin_anew();
     update

@@ -356,6 +356,7 @@ fn of_report(report: &Report) -> Costs {
         price: Price { direct: report.direct(), total },
         apart: watch::apart().map(|apart| (apart, cpus())),
         profile: report.profile.clone(),
+        own: report.own.clone(),
         refill_unknown: report.refill_share.why().map(str::to_string),
         command_to_know: report.command_to_know.clone(),
     }
@@ -369,6 +370,7 @@ fn direct_only(named: Option<&Chosen>) -> Costs {
     Costs {
         price: Price { direct, total: None },
         apart: None,
+        own: None,
         profile: Reading::from(chosen.map(|chosen| chosen.profile)),
         refill_unknown: Some(
             "the working sets of several programs are not read (--pid does)".to_string(),

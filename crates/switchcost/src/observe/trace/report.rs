@@ -13,7 +13,7 @@ use crate::observe::live::account::{Account, Use, Who};
 use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
-use crate::observe::watch::Apart;
+use crate::observe::watch::{Apart, OwnCost};
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;
@@ -41,6 +41,8 @@ pub(crate) struct Costs {
     pub(crate) price: Price,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
+    /// What was measured on the program itself, if that is what prices its switches.
+    pub(crate) own: Option<OwnCost>,
     /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of
     /// placements is stored.
     pub(crate) apart: Option<(Apart, usize)>,
@@ -128,6 +130,9 @@ pub(crate) struct Trace {
     pub(crate) profile: Reading<String>,
     /// Seconds from its start to now; null where that cannot be told.
     pub(crate) profile_age_s: Option<u64>,
+    /// What was measured on the program itself: the estimate rests on it, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priced_by: Option<OwnCost>,
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
@@ -168,7 +173,8 @@ impl Trace {
         let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
         let refill_share =
             whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
-        let called = costs.profile.known().map(CostProfile::called);
+        let priced = costs.profile.known().map(|profile| format!("by {}", profile.called()));
+        let priced = costs.own.as_ref().map(OwnCost::in_words).or(priced);
         let mut rows = rows(account, by, seconds, price);
         rows.truncate(MOST_ROWS);
         let mut pairs = all_pairs(account, seconds, price);
@@ -185,6 +191,7 @@ impl Trace {
             pinning,
             profile_age_s: costs.profile.known().and_then(|profile| profile.age_s),
             profile: costs.profile.map(|profile| profile.run),
+            priced_by: costs.own,
             command_to_know: costs.command_to_know,
             rows,
             neighbours: neighbours(account, &used, seconds),
@@ -197,13 +204,13 @@ impl Trace {
             target,
             seconds,
         };
-        trace.in_words = trace.headline(called.as_deref());
+        trace.in_words = trace.headline(priced.as_deref());
         trace
     }
 
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
     /// CPU time, ...`.
-    fn headline(&self, profile: Option<&str>) -> String {
+    fn headline(&self, by: Option<&str>) -> String {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
         let pid = target.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
@@ -216,7 +223,7 @@ impl Trace {
         }
         let whose = if target.pid.is_some() { "its" } else { "the" };
         let quoted = |share: &Reading<Range>| share.known().copied().filter(|of| !of.is_wide());
-        let by = profile.map_or(String::new(), |profile| format!(", by {profile}"));
+        let by = by.map_or(String::new(), |by| format!(", {by}"));
         let cost =
             match (quoted(&self.share), self.refill_share.known(), quoted(&self.direct_share)) {
                 (Some(share), Some(refill), _) => format!(

@@ -51,7 +51,7 @@ fn costs(price: Price) -> Costs {
     };
     let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
     let command_to_know = price.direct.is_none().then(|| "switchcost cost".to_string());
-    Costs { price, apart: None, profile, refill_unknown, command_to_know }
+    Costs { price, own: None, apart: None, profile, refill_unknown, command_to_know }
 }
 
 fn trace(scope: Scope, price: Price) -> Trace {

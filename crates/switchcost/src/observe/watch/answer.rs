@@ -11,7 +11,7 @@ use crate::present::terminal::figure;
 
 /// The answer in a sentence: the share of both costs where the working set was read, its costs are
 /// known and the range is no wider than an answer may be; else that of the switches themselves.
-/// `by` is the profile that prices them, `narrower` what would narrow a wide range.
+/// `by` is what prices them (`by profile x`), `narrower` what would narrow a wide range.
 pub(super) fn headline(
     cost: &ProgramCost,
     not_read: Option<&NotRead>,
@@ -19,7 +19,7 @@ pub(super) fn headline(
     direct: Option<Range>,
     (by, narrower): (Option<&str>, &str),
 ) -> String {
-    let by = by.map_or(String::new(), |profile| format!(", by {profile}"));
+    let by = by.map_or(String::new(), |profile| format!(", {profile}"));
     let whole = match (cost, not_read) {
         (ProgramCost::Estimated { share, cost_ns, switches_per_s, .. }, None) => {
             Some((*share, *cost_ns, *switches_per_s))

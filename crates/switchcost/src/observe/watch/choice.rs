@@ -272,7 +272,7 @@ pub(super) fn this_machine() -> Machine {
 }
 
 /// In what `machine` switches otherwise than `here`.
-fn foreign(machine: &Machine, here: &Machine) -> Vec<String> {
+pub(super) fn foreign(machine: &Machine, here: &Machine) -> Vec<String> {
     fields_of(machine, here, |field| {
         OF_SWITCHES.iter().any(|of| field.starts_with(of))
             && !NOT_OF_SWITCHES.iter().any(|not| field.ends_with(not))

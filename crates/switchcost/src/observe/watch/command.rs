@@ -1,5 +1,6 @@
 //! A command that is started, looked at until it ends, and accounted for.
 
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::os::fd::OwnedFd;
@@ -11,6 +12,7 @@ use anyhow::{Error, Result, anyhow};
 use launcher::{Launcher, LauncherError, Run, Series, Used};
 use model::program::WorkingSet;
 use model::reading::Reading;
+use probe::executable;
 use probe::program::Watched;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -213,6 +215,9 @@ impl Ended {
             // Looked at before its exec was through, it may still have this program's name.
             name: self.words.first().cloned().unwrap_or_default(),
             command: Some(self.words.clone()),
+            executable: self.words.first().and_then(|program| {
+                executable::of_command(program, &env::var("PATH").unwrap_or_default())
+            }),
             watched_ns: self.used.real_ns,
             resident_bytes: Reading::Known(most),
             ..seen

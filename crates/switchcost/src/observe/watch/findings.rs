@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
+use super::own::{self, OwnCost};
 use super::seen::{NotRead, Seen};
 
 /// Version of [`Report`].
@@ -27,6 +28,9 @@ pub(crate) struct Report {
     /// The cost profile that the estimate rests on.
     #[serde(rename = "surface")]
     pub(crate) profile: Reading<CostProfile>,
+    /// What was measured on this program itself: the estimate rests on it, if it is there.
+    #[serde(default)]
+    pub(crate) own: Option<OwnCost>,
     /// Why it is this one.
     pub(crate) profile_choice: Option<String>,
     /// The estimate: where the working set was not read, for anything up to the resident memory.
@@ -82,12 +86,20 @@ impl Report {
             Ok(_) => cost,
             Err(why) => cost.without_profile(why),
         };
+        // What was measured on it counts more than rings do, unless others are asked for.
+        let own = seen.executable.as_ref().filter(|_| named.is_none());
+        let own = own.and_then(|executable| own::of(executable, &here));
+        let measured = own.as_ref().and_then(|own| own.cost(&cached, cost.direct_share()));
+        let own = own.filter(|_| measured.is_some());
+        let not_read = not_read.filter(|_| measured.is_none());
+        let cost = measured.unwrap_or(cost);
         let direct = direct_by_kind(&cached, points).map(|of| cached.direct(of));
         let refill_share = answer::refill(&cost, not_read.as_ref());
         let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
         let command_to_know =
             answer::command_to_know(&cost, not_read.as_ref(), &seen, path.as_deref());
-        let by = chosen.as_ref().ok().map(|chosen| chosen.profile.called());
+        let by = chosen.as_ref().ok().map(|chosen| format!("by {}", chosen.profile.called()));
+        let by = own.as_ref().map(OwnCost::in_words).or(by);
         let narrower = answer::narrower(&seen, &cached);
         let in_words =
             answer::headline(&cost, not_read.as_ref(), &cached, direct, (by.as_deref(), &narrower));
@@ -102,6 +114,7 @@ impl Report {
             direct_ns: direct,
             command_to_know,
             in_words,
+            own,
         }
     }
 }

@@ -5,6 +5,7 @@ mod choice;
 pub(crate) mod command;
 mod counts;
 pub(crate) mod findings;
+mod own;
 pub(crate) mod quick;
 mod reading;
 mod sampled;
@@ -37,6 +38,7 @@ use reading::LOOK;
 
 pub(crate) use choice::{Apart, Chosen, apart, named};
 pub(crate) use counts::traced;
+pub(crate) use own::OwnCost;
 pub(crate) use reading::Watcher;
 pub(crate) use seen::Source;
 

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use model::program::{PageSizes, Program, Window, WorkingSet};
 use model::reading::Reading;
+use model::trial::command::Executable;
 use probe::accesses::Sampler;
+use probe::executable;
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
@@ -37,6 +39,8 @@ const LAG: Duration = Duration::from_millis(10);
 /// What is known of a program that is watched.
 pub(crate) struct Watcher {
     program: Watched,
+    /// The file that it runs.
+    executable: Option<Executable>,
     started: Instant,
     count: Count,
     lost_threads: usize,
@@ -62,6 +66,7 @@ impl Watcher {
         let sampler = Sampler::start(program.pid(), watch);
         Self {
             sampler,
+            executable: executable::of_process(program.pid()),
             program,
             started: Instant::now(),
             count: Count::default(),
@@ -275,6 +280,7 @@ impl Watcher {
         let mut seen = Seen {
             pid: self.program.pid().unsigned_abs(),
             name: self.program.name.clone(),
+            executable: self.executable.clone(),
             resident_bytes: self.resident_bytes.clone(),
             notices,
             ..counts

@@ -2,6 +2,7 @@
 
 use model::program::Window;
 use model::reading::Reading;
+use model::trial::command::Executable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub(crate) struct Seen {
     pub(crate) pid: u32,
     /// Its name.
     pub(crate) name: String,
+    /// The file that it runs, as far as that was found.
+    #[serde(default)]
+    pub(crate) executable: Option<Executable>,
     /// The command, where it was started here.
     pub(crate) command: Option<Vec<String>>,
     /// For how long it was watched, in nanoseconds.

@@ -73,7 +73,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let unread = program(0, 300);
     let cost = program_cost(&unread, &points);
     let direct = direct(&points).map(Into::into);
-    let by = (Some("profile x, 1 hour old"), "a longer watch would narrow it");
+    let by = (Some("by profile x, 1 hour old"), "a longer watch would narrow it");
     assert_eq!(
         answer::headline(&cost, Some(&not_read), &unread, direct, by),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \

@@ -10,7 +10,7 @@ pub(super) const DIFFERENCE: &str = "difference";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 21] = [
+const QUESTIONS: [(&str, &str); 22] = [
     (DIFFERENCE, "What differs?"),
     (RING_COST, "By processes?"),
     (COST_BY_ARRAY, "By working set?"),
@@ -20,6 +20,7 @@ const QUESTIONS: [(&str, &str); 21] = [
     ("placements", "Between which CPUs?"),
     ("states", "With which registers?"),
     ("response-late", "How late are timers?"),
+    ("sensitivity", "What does a preemption cost the program?"),
     (CLOCK_CALLS, "What does a clock cost?"),
     ("response-gaps", "Who disturbed?"),
     ("interference", "Does disturbance slow it?"),

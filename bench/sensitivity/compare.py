@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""`switchcost sensitivity` against what is known otherwise. Prints tables in Markdown.
+
+widths    six programs, a run each: what a preemption costs by each neighbour, and how wide the interval is.
+chase     a random chase through 64 KiB to 1 MiB: lines that the neighbour takes from the private cache x what a line costs from the next
+          level above what it costs from its own (measured beside it), against what was measured, by the largest neighbour.
+never     a neighbour that sleeps for the whole run: what is measured must hold zero.
+pairs     two of the programs on one CPU, their preemptions counted: the loss that was measured against count x cost, between the
+          neighbours next to the other's own working set (by `switchcost cost --`), or beyond the largest.
+
+    bench/sensitivity/compare.py PROGRAM [widths|chase|pairs ...] [--budget 120s] [--cpu 1] [--repeats 12]
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+SQL = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000) select count(distinct i * 7919 % 30011), sum(i % 97) from n;"
+PYTHON = "d = {str(i): i for i in range(30000)}\nprint(sum(d[str(i * 7 % 30000)] for i in range(150000)))"
+NODE = "let m = new Map(); for (let i = 0; i < 60000; i++) m.set('k' + i, i); let s = 0; for (let i = 0; i < 600000; i++) s += m.get('k' + (i * 7919) % 60000); console.log(s)"
+JAVA = """public class Job { public static void main(String[] a) { var m = new java.util.HashMap<Integer, Integer>();
+for (int i = 0; i < 200000; i++) m.put(i, i); long s = 0; for (int i = 0; i < 3000000; i++) s += m.get((int) (i * 7919L % 200000)); System.out.println(s); } }"""
+
+
+def programs(folder):
+    """By name, the words of each; files are made in the folder."""
+    text = f"{folder}/text"
+    source = random.Random(1)
+    words = [f"{source.randrange(1 << 30):x}" for _ in range(3000)]
+    with open(text, "w") as file:
+        file.write(" ".join(source.choice(words) for _ in range(300_000)))
+    subprocess.run(["gcc", "-O2", "-o", f"{folder}/chase", f"{HERE}/chase.c"], check=True)
+    all = {
+        "python": ["python3", "-c", PYTHON],
+        "sqlite3": ["sqlite3", ":memory:", SQL],
+        "gzip": ["gzip", "-kc", text],
+        "chase": [f"{folder}/chase", str(512 << 10), "20000000"],
+        "node": ["node", "-e", NODE],
+    }
+    with open(f"{folder}/Job.java", "w") as file:
+        file.write(JAVA)
+    if subprocess.run(["javac", "-d", folder, f"{folder}/Job.java"], check=False).returncode == 0:
+        all["java"] = ["java", "-Xshare:auto", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", folder, "Job"]
+    return all
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, self.folder, self.found = options, folder, {}
+
+    def sensitivity(self, words, *more):
+        record = f"{self.folder}/record.json"
+        own = [self.options.program, "sensitivity", "--cpus", str(self.options.cpu), "--quiet", "--json", record]
+        subprocess.run([*own, "--budget", self.options.budget, *more, "--", *words], check=True, stdin=subprocess.DEVNULL)
+        with open(record) as file:
+            return json.load(file)["findings"]["sensitivity"]
+
+    def of(self, name, words):
+        if name not in self.found:
+            self.found[name] = self.sensitivity(words)
+        return self.found[name]
+
+
+def told(estimate):
+    if estimate is None or estimate["low"] is None:
+        return "-"
+    low, value, high = (estimate[key] / 1000 for key in ("low", "value", "high"))
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def widths(bench, all):
+    print("| program | neighbour KiB | us a preemption | width % | a CPU second | highest above lowest rate, us |\n|---|---|---|---|---|---|")
+    for name, words in all.items():
+        for point in bench.of(name, words)["points"]:
+            cost = point["ns_per_preemption"]
+            width = "-"
+            if cost and cost["low"] is not None and cost["value"] > 0:
+                width = f"{100 * (cost['high'] - cost['low']) / cost['value']:.0f}"
+            rate = point["rates"][-1]["preemptions_per_cpu_second"] or 0
+            print(f"| {name} | {point['bytes'] >> 10} | {told(cost)} | {width} | {rate:.0f} | {told(point['highest_above_lowest_ns'])} |", flush=True)
+
+
+def hop_ns(bench, bytes, hops=20_000_000):
+    words = ["taskset", "-c", str(bench.options.cpu), f"{bench.folder}/chase", str(bytes), str(hops)]
+    runs = [float(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()[0]) for _ in range(9)]
+    return statistics.median(runs)
+
+
+def chase(bench, all):
+    del all
+    print("| chase KiB | hop ns | refilled hop ns | by lines, us | measured less that of no memory, us | ratio |\n|---|---|---|---|---|---|")
+    beyond = hop_ns(bench, 4 << 20)
+    for size in [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20]:
+        own = hop_ns(bench, size)
+        found = bench.sensitivity([f"{bench.folder}/chase", str(size), "20000000"], "--neighbour", "0,1M,2M")
+        costs = [point["ns_per_preemption"] for point in found["points"]]
+        lines = size / 64 * (beyond - own) / 1000
+        for cost, of in zip(costs[1:], (1, 2)):
+            above = (cost["value"] - costs[0]["value"]) / 1000
+            print(f"| {size >> 10} | {own:.2f} | {beyond:.2f} | {lines:.1f} | {above:.1f} by {of} MiB, {told(cost)} | {above / lines:.2f} |", flush=True)
+
+
+def never(bench, all):
+    print("| program | rate | preemptions a run | more CPU time % |\n|---|---|---|---|")
+    for name, words in list(all.items())[:4]:
+        found = bench.sensitivity(words, "--neighbour", "0", "--rate", "2")
+        for rate in found["points"][0]["rates"]:
+            more = rate["more_cpu_share"]
+            print(f"| {name} | {rate['rate_hz']} | - | {100 * more['value']:.2f} ({100 * more['low']:.2f} to {100 * more['high']:.2f}) |", flush=True)
+
+
+def used(bench, words, beside=None):
+    """CPU seconds and involuntary switches of a run, alone or beside another that goes on."""
+    pin = ["taskset", "-c", str(bench.options.cpu)]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    other = subprocess.Popen([*pin, "sh", "-c", 'while :; do "$@"; done', "sh", *beside], start_new_session=True, **quiet) if beside else None
+    time.sleep(0.05)
+    child = subprocess.Popen([*pin, *words], **quiet)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = status
+    if other:
+        os.killpg(other.pid, 9)
+        other.wait()
+    assert status == 0, words
+    return usage.ru_utime + usage.ru_stime, usage.ru_nivcsw + usage.ru_nvcsw
+
+
+def working_set(bench, words):
+    record = f"{bench.folder}/cost.json"
+    subprocess.run([bench.options.program, "cost", "--quiet", "--json", record, "--", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    with open(record) as file:
+        found = json.load(file)["program"]["working_set"]
+    known = found.get("known") if isinstance(found, dict) else None
+    return (known["low_bytes"], known["high_bytes"]) if known else None
+
+
+def predicted(points, other):
+    """Between the neighbours next to the other's working set, in seconds."""
+    low_bytes, high_bytes = other
+    below = [p for p in points if p["bytes"] <= low_bytes] or points[:1]
+    above = [p for p in points if p["bytes"] >= high_bytes] or points[-1:]
+    chosen = [p for p in points if below[-1]["bytes"] <= p["bytes"] <= above[0]["bytes"]]
+    ends = [p["ns_per_preemption"] for p in chosen if p["ns_per_preemption"] and p["ns_per_preemption"]["low"] is not None]
+    return (max(min(of["low"] for of in ends), 0) / 1e9, max(of["high"] for of in ends) / 1e9) if ends else None
+
+
+def pairs(bench, all):
+    sets = {name: working_set(bench, words) for name, words in all.items()}
+    print(f"working sets: {sets}\n")
+    print("| program | beside | switches a run | measured loss % | predicted % | inside | width |\n|---|---|---|---|---|---|---|")
+    inside, ratios = 0, []
+    chosen = [pair for pair in itertools.permutations(all, 2) if sets[pair[1]]]
+    random.Random(3).shuffle(chosen)
+    for name, other in chosen[:10]:
+        points = bench.of(name, all[name])["points"]
+        losses, counts = [], []
+        for _ in range(bench.options.repeats):
+            (alone, own), (beside, switches) = used(bench, all[name]), used(bench, all[name], all[other])
+            losses.append(beside / alone - 1)
+            counts.append((switches - own, alone))
+        quartiles = statistics.quantiles(losses, n=4)
+        loss, error = quartiles[1], (quartiles[2] - quartiles[0]) / len(losses) ** 0.5
+        count, alone = (statistics.median(values) for values in zip(*counts))
+        each = predicted(points, sets[other])
+        if not each:
+            print(f"| {name} | {other} | {count:.0f} | {100 * loss:.2f} | not known | no | - |")
+            continue
+        low, high = (count * end / alone for end in each)
+        holds = low - error <= loss <= high + error
+        inside += holds
+        ratios.append(high / low if low > 0 else float("inf"))
+        print(f"| {name} | {other} | {count:.0f} | {100 * loss:.2f} +- {100 * error:.2f} | {100 * low:.2f} to {100 * high:.2f} | {'yes' if holds else 'no'} | {ratios[-1]:.1f} |", flush=True)
+    print(f"\n{inside} of {len(chosen[:10])} inside, median width {statistics.median(ratios):.1f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("what", nargs="*", default=["widths", "chase", "never", "pairs"])
+    parser.add_argument("--budget", default="120s")
+    parser.add_argument("--cpu", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=12)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench, all = Bench(options, folder), programs(folder)
+        for what in options.what:
+            print(f"\n## {what}\n", flush=True)
+            {"widths": widths, "chase": chase, "never": never, "pairs": pairs}[what](bench, all)
+
+
+if __name__ == "__main__":
+    main()

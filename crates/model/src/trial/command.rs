@@ -1,0 +1,158 @@
+//! `sensitivity`: a program does its work, alone or beside a neighbour that preempts it again and
+//! again.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Measure, Unit};
+use crate::bounds::{LONGEST_NS, within};
+use crate::experiment::named;
+use crate::machine::MAX_CPUS;
+use crate::words;
+
+/// Who is there beside the program.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Neighbour {
+    /// Nobody.
+    Nobody,
+    /// All that a preemption brings with it, and no preemption: a timer that interrupts the
+    /// program's CPU, and a process that wakes as often on another one.
+    Elsewhere,
+    /// A process that preempts the program.
+    Preempts,
+}
+
+named!(Neighbour, "neighbour", Nobody => "nobody", Elsewhere => "elsewhere",
+    Preempts => "preempts");
+
+/// How a running process tells what it has done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// The number that a shell command prints, which grows.
+    Printed(String),
+    /// The bytes of a file that grows.
+    File(String),
+    /// The instructions that it has run in user space, where the machine counts them.
+    Instructions,
+}
+
+/// What is preempted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A command, from its start to its end; its words, the program first.
+    Command(Vec<String>),
+    /// A process that runs already, for a while.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// How long it is looked at for a sample.
+        window_ns: u64,
+        /// What it has done meanwhile.
+        progress: Progress,
+    },
+}
+
+/// An executable file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Executable {
+    /// Its path, links resolved.
+    pub path: String,
+    /// The identity that its linker gave it (NT_GNU_BUILD_ID), in hexadecimal digits.
+    pub build_id: Option<String>,
+}
+
+/// A program beside a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CommandTrial")]
+pub struct Command {
+    /// What is preempted.
+    pub subject: Subject,
+    /// The file that it runs, as far as that was found.
+    pub executable: Option<Executable>,
+    /// The CPUs that it may run on. A neighbour that preempts is on each of them.
+    pub cpus: Vec<u32>,
+    /// Who is beside it.
+    pub neighbour: Neighbour,
+    /// How often the neighbour wakes in a second, on average; 0 where there is none.
+    pub rate_hz: u32,
+    /// Bytes that the neighbour writes to whenever it wakes, a cache line at a time.
+    pub bytes: u64,
+    /// The CPU of a neighbour elsewhere; absent where the program may use no other.
+    pub away: Option<u32>,
+    /// Whether a timer interrupts the program's CPUs where the neighbour is elsewhere.
+    pub timer: bool,
+}
+
+/// Most wake-ups a second: more would leave the program hardly any time.
+pub const MOST_HZ: u32 = 20_000;
+/// Most words of a command.
+const MOST_WORDS: usize = 1 << 16;
+/// Alone it runs so many times as often in a round: all others are compared with that.
+pub const TIMES_ALONE: u32 = 3;
+
+impl Command {
+    pub(super) fn check(&self) -> Result<(), String> {
+        match &self.subject {
+            Subject::Command(words) => {
+                within("words of the command", words.len(), 1..=MOST_WORDS)?;
+            }
+            Subject::Process { pid, window_ns, .. } => {
+                within("pid", *pid, 1..=i32::MAX)?;
+                within("window_ns", *window_ns, 1..=LONGEST_NS)?;
+            }
+        }
+        within("CPUs of the command", self.cpus.len(), 1..=MAX_CPUS as usize)?;
+        let cpus = self.cpus.iter().chain(&self.away);
+        cpus.into_iter().try_for_each(|cpu| within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
+        within("rate_hz", self.rate_hz, 0..=MOST_HZ)
+    }
+
+    /// How many times as often as others it is measured in a round.
+    pub fn times(&self) -> u32 {
+        if self.neighbour == Neighbour::Nobody { TIMES_ALONE } else { 1 }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rate, bytes) = (self.rate_hz, words::bytes(self.bytes));
+        match self.neighbour {
+            Neighbour::Nobody => f.write_str("alone"),
+            Neighbour::Elsewhere => write!(f, "timer and neighbour elsewhere, {rate} a second"),
+            Neighbour::Preempts if self.bytes == 0 => {
+                write!(f, "neighbour without memory, {rate} a second")
+            }
+            Neighbour::Preempts => write!(f, "neighbour of {bytes}, {rate} a second"),
+        }
+    }
+}
+
+/// Tally: CPU time of each run of the command, with the children that it waited for (getrusage(2),
+/// user and system); of a process that of a window. In nanoseconds.
+pub const CPU_NS: &str = "cpu_ns";
+/// Tally: time of each run from its start to its end, or of the window, in nanoseconds.
+pub const REAL_NS: &str = "real_ns";
+/// Count: what was done: runs of a command, or what a process's progress is counted in.
+pub const DONE: &str = "done";
+/// Count: involuntary switches of the program.
+pub const PREEMPTIONS: &str = "preemptions";
+/// Count: voluntary ones.
+pub const WAITS: &str = "waits";
+/// Count: how often the neighbours woke.
+pub const WAKES: &str = "wakes";
+/// Count: how often the timer has interrupted the program: its CPU time over the timer's period.
+pub const TIMER_INTERRUPTS: &str = "timer_interrupts";
+
+/// What the program used.
+pub(super) const MEASURES: [Measure; 2] = [
+    Measure::new(CPU_NS, "CPU ns", CPU_NS, Unit::Ns, |sample| sample.median(CPU_NS)).that_waits(),
+    Measure::new(REAL_NS, "real ns", REAL_NS, Unit::Ns, |sample| sample.median(REAL_NS))
+        .that_waits(),
+];

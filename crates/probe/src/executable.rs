@@ -1,0 +1,63 @@
+//! The file that a program runs: where it is, and the identity that its linker gave it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use model::trial::command::Executable;
+use object::read::{Object, ReadCache};
+
+/// Where that of a running process or thread is.
+pub fn path_of(id: i32) -> Option<String> {
+    Some(fs::read_link(format!("/proc/{id}/exe")).ok()?.to_string_lossy().into_owned())
+}
+
+/// Of a running process.
+pub fn of_process(pid: i32) -> Option<Executable> {
+    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let path = fs::read_link(&link).ok()?;
+    // The link leads to the file itself, whatever is at its path by now.
+    Some(of_file(&path, &link))
+}
+
+/// Of a command's first word: a path, or a name that is looked for in `path`, as PATH has it.
+pub fn of_command(program: &str, path: &str) -> Option<Executable> {
+    let found = match program.contains('/') {
+        true => Some(PathBuf::from(program)),
+        false => {
+            path.split(':').map(|folder| Path::new(folder).join(program)).find(|at| at.is_file())
+        }
+    };
+    let whole = found?.canonicalize().ok()?;
+    Some(of_file(&whole, &whole))
+}
+
+fn of_file(path: &Path, readable: &Path) -> Executable {
+    Executable { path: path.to_string_lossy().into_owned(), build_id: build_id(readable) }
+}
+
+fn build_id(path: &Path) -> Option<String> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let id = file.build_id().ok()??;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_and_its_process_have_the_same_executable() {
+        let own = of_process(std::process::id() as i32).expect("own process");
+        assert_eq!(of_command(&own.path, ""), Some(own.clone()));
+        let (folder, name) = own.path.rsplit_once('/').expect("a whole path");
+        assert_eq!(of_command(name, &format!("/nowhere:{folder}")), Some(own));
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_identity() {
+        assert_eq!(of_command("no-such-program", "/bin:/usr/bin"), None);
+        let script = of_command("/proc/self/status", "").expect("a file");
+        assert_eq!(script.build_id, None);
+    }
+}

@@ -1,0 +1,138 @@
+//! A program at its work, alone or beside a neighbour that preempts it.
+
+mod neighbour;
+mod process;
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{self as programs, ExitStatus, Stdio};
+
+use model::trial::Case;
+use model::trial::command::{
+    CPU_NS, Command, DONE, Neighbour, PREEMPTIONS, REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
+};
+use rustix::io::Errno;
+
+use super::harness::{Outcome, TrialError, check_alive};
+use crate::placement;
+use crate::sys::{ChildEnd, CpuTimer, monotonic_raw_ns, that_ends_with_us, wait_for};
+use neighbour::Neighbours;
+
+/// What one sample is taken of.
+struct Taken {
+    /// CPU time and time of each run, or of the window, in nanoseconds.
+    runs: Vec<[u64; 2]>,
+    /// What was done.
+    done: i64,
+    preemptions: i64,
+    waits: i64,
+}
+
+/// Runs the command `runs` times, and `TIMES_ALONE` as often where it is alone; or looks at the
+/// process for a window, or for as many.
+pub(super) fn run(
+    case: &Case,
+    command: &Command,
+    round: u32,
+    runs: u32,
+) -> Result<Outcome, TrialError> {
+    // What is measured has the CPUs; this process waits for it there, and looks from elsewhere.
+    let own: &[u32] = match (&command.subject, command.away.as_ref()) {
+        (Subject::Process { .. }, Some(away)) => std::slice::from_ref(away),
+        _ => &command.cpus,
+    };
+    placement::pin(own).map_err(TrialError::at("sched_setaffinity of the command"))?;
+    let mut neighbours = Neighbours::start(command, case.policy, round)?;
+    let has_timer = command.neighbour == Neighbour::Elsewhere && command.timer;
+    let timed = command.cpus.iter().filter(|_| has_timer);
+    let period_ns = 1_000_000_000 / u64::from(command.rate_hz.max(1));
+    let timers: Vec<CpuTimer> = timed
+        .map(|cpu| CpuTimer::open(*cpu, period_ns).map_err(TrialError::at("perf_event_open")))
+        .collect::<Result<_, TrialError>>()?;
+    let before = neighbours.wakes();
+    let start_ns = monotonic_raw_ns();
+    let taken = match &command.subject {
+        Subject::Command(words) => of_command(words, runs.saturating_mul(command.times()))?,
+        Subject::Process { pid, window_ns, progress } => {
+            let window_ns = window_ns.saturating_mul(command.times().into());
+            process::look(*pid, window_ns, progress)?
+        }
+    };
+    let real_ns = monotonic_raw_ns() - start_ns;
+    let woken = neighbours.wakes().wrapping_sub(before);
+    drop(timers);
+    check_alive("neighbour", &mut neighbours.processes)?;
+    let mut outcome = Outcome { elapsed_ns: Some(real_ns), ..Outcome::default() };
+    let of = |which: usize| {
+        taken.runs.iter().map(move |run| i64::try_from(run[which]).unwrap_or(i64::MAX))
+    };
+    outcome.tally(CPU_NS, of(0));
+    outcome.tally(REAL_NS, of(1));
+    outcome.count(DONE, taken.done);
+    outcome.count(PREEMPTIONS, taken.preemptions);
+    outcome.count(WAITS, taken.waits);
+    if !neighbours.processes.is_empty() {
+        outcome.count(WAKES, woken.into());
+    }
+    if has_timer {
+        // On a CPU that others use, too, only some of them interrupt the program.
+        let fired = taken.runs.iter().map(|run| run[0]).sum::<u64>() / period_ns;
+        outcome.count(TIMER_INTERRUPTS, i64::try_from(fired).unwrap_or(i64::MAX));
+    }
+    Ok(outcome)
+}
+
+/// Whether a timer may interrupt a CPU without waking anybody.
+pub fn check_timer(cpu: u32) -> Result<(), Errno> {
+    CpuTimer::open(cpu, 1_000_000_000).map(drop)
+}
+
+fn of_command(words: &[String], runs: u32) -> Result<Taken, TrialError> {
+    let mut taken = Taken { runs: Vec::new(), done: runs.into(), preemptions: 0, waits: 0 };
+    for _ in 0..runs {
+        let start_ns = monotonic_raw_ns();
+        let end = end_of(words, Stdio::null)?;
+        let real_ns = monotonic_raw_ns() - start_ns;
+        if end.status != 0 {
+            return Err(TrialError(format!("the command failed: {}", how(end.status))));
+        }
+        taken.runs.push([end.usage.total_ns(), real_ns]);
+        taken.preemptions += end.usage.0.ru_nivcsw;
+        taken.waits += end.usage.0.ru_nvcsw;
+    }
+    Ok(taken)
+}
+
+/// Runs a command once, with its messages on standard error: how long that takes, in nanoseconds.
+pub fn try_command(words: &[String]) -> Result<u64, String> {
+    let start_ns = monotonic_raw_ns();
+    let end = end_of(words, Stdio::inherit).map_err(|error| error.0)?;
+    match end.status {
+        0 => Ok(monotonic_raw_ns() - start_ns),
+        _ => Err(how(end.status)),
+    }
+}
+
+/// `exit status: 1`, `signal: 9 (SIGKILL)`.
+fn how(status: i32) -> String {
+    ExitStatus::from_raw(status).to_string()
+}
+
+/// Runs the command to its end, where this process may run. Its streams are /dev/null, but for
+/// standard error, and it ends with this process.
+fn end_of(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, TrialError> {
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| TrialError("the command has no words".to_string()))?;
+    let mut command = programs::Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors());
+    that_ends_with_us(&mut command);
+    let cannot = |error: io::Error| TrialError(format!("cannot run {program}: {error}"));
+    let child = command.spawn().map_err(cannot)?;
+    wait_for(child.id() as i32).map_err(TrialError::at("wait4"))
+}
+
+/// Asks all that a sample takes of a process, once.
+pub fn check_process(of: &Command) -> Result<(), String> {
+    let Subject::Process { pid, progress, .. } = &of.subject else { return Ok(()) };
+    process::check(*pid, progress)
+}

@@ -1,0 +1,79 @@
+//! `switchcost sensitivity`: what being preempted costs a command. Here is what may be typed.
+
+pub(crate) mod answer;
+pub(crate) mod figures;
+pub(crate) mod plan;
+pub(crate) mod table;
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::base::values::{List, byte_sizes, counts, pid};
+use crate::engine::effort::Effort;
+use crate::present::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct SensitivityArgs {
+    /// What the neighbour writes to whenever it wakes [default: nothing, and sizes about this
+    /// machine's caches]
+    ///
+    /// 0 is a neighbour that uses nothing.
+    #[arg(long, value_name = "BYTES,...", value_parser = byte_sizes)]
+    pub(crate) neighbour: Option<List<u64>>,
+
+    /// How often a neighbour wakes in a second, on average; this and half of it are measured
+    ///
+    /// Neighbours with much memory wake less often: one takes some 40 % of the CPU at most, beside
+    /// the process of --pid about 1 %.
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = rate)]
+    pub(crate) rate: u32,
+
+    /// The CPUs that the command may run on, with a neighbour on each [default: one away from CPU 0
+    /// and from this program]
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub(crate) cpus: Vec<u32>,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort<120>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+
+    /// A process that runs already, instead of a command: it is preempted in some windows of half a
+    /// second and left alone in others, in random order (needs --inject)
+    ///
+    /// It has to do the same all the time. Nothing of it is changed: neither its CPUs nor its
+    /// priority.
+    #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with = "command", requires = "inject")]
+    pub(crate) pid: Option<i32>,
+
+    /// Agree that the process of --pid is preempted on purpose; neighbours and what they cost it
+    /// take some 2 % of its CPU time
+    #[arg(long, requires = "pid")]
+    pub(crate) inject: bool,
+
+    /// What the process of --pid has done so far: a shell command that prints a whole number which
+    /// grows [default: its instructions, where the machine counts them]
+    #[arg(long, value_name = "CMD", requires = "pid")]
+    pub(crate) progress: Option<String>,
+
+    /// The same as the size of a file that grows
+    #[arg(long, value_name = "FILE", requires = "pid", conflicts_with = "progress")]
+    pub(crate) progress_file: Option<String>,
+
+    /// The command and its arguments; it has to do the same in every run, and its streams are
+    /// /dev/null
+    #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Wake-ups a second, of which half are measured, too.
+fn rate(text: &str) -> Result<u32, String> {
+    const LEAST: u32 = 2;
+    let most = model::trial::command::MOST_HZ;
+    match counts(text)?.as_slice() {
+        [rate] if (LEAST..=most).contains(rate) => Ok(*rate),
+        _ => Err(format!("accepted is one number from {LEAST} to {most}")),
+    }
+}

@@ -1,0 +1,244 @@
+//! `switchcost sensitivity`, from what was typed to a plan.
+
+use std::env;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use model::experiment::Experiment;
+use model::machine::Machine;
+use model::plan::Batching;
+use model::ring::Policy;
+use model::trial::command::{Command, Neighbour, Progress, Subject, TIMES_ALONE};
+use model::trial::{Case, Repeats, Trial};
+use probe::{executable, placement, policy, trial};
+
+use super::SensitivityArgs;
+use crate::base::failure::usage;
+use crate::base::values::nanoseconds;
+use crate::engine::setting::{self, Here, Planned};
+
+/// Where this machine's caches are not known.
+const USUAL_BYTES: [u64; 5] = [0, 32 << 10, 256 << 10, 1 << 20, 8 << 20];
+/// A larger neighbour would hardly preempt.
+const LARGEST_BYTES: u64 = 8 << 20;
+/// What a cache line is taken to need of the neighbour's time.
+const LINE_NS: u64 = 5;
+const LINE_BYTES: u64 = 64;
+/// How much of a second a neighbour may take of a command's CPU; of a process that others may rely
+/// on, where what it costs that one is taken to be as much, and some microseconds for each switch.
+const OF_COMMAND_NS: u64 = 400_000_000;
+const OF_PROCESS_NS: u64 = 10_000_000;
+const SWITCH_NS: u64 = 2_500;
+/// The lower rate is this part of the higher.
+const PART: u32 = 2;
+/// A sample lasts about so long: a command that takes less runs several times.
+const SAMPLE: Duration = Duration::from_millis(100);
+/// How long a process is looked at for a sample.
+const WINDOW: Duration = Duration::from_millis(500);
+/// Most runs of a sample.
+const MOST_RUNS: u128 = 1000;
+
+/// The plan, and notes on what is not available here.
+pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
+    let mut notices = Vec::new();
+    let cpus = cpus(args, here, &mut notices)?;
+    let policy = match policy::check(Policy::Fifo) {
+        Ok(()) => Policy::Fifo,
+        Err(errno) => {
+            let refused = setting::not_granted(Policy::Fifo, errno);
+            notices.push(format!(
+                "{refused}: the neighbour runs under SCHED_OTHER at the nice value that is granted, \
+                 and may preempt less often than it wakes"
+            ));
+            Policy::Other
+        }
+    };
+    let timer = trial::check_timer(cpus[0]);
+    if let Err(errno) = &timer {
+        notices.push(format!(
+            "the cost of a timer's interrupt is not taken off: perf_event_open: {errno} (it needs \
+             CAP_PERFMON, or kernel.perf_event_paranoid of -1)"
+        ));
+    }
+    let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
+    let (subject, executable) = subject(args)?;
+    let of = Command {
+        subject,
+        executable,
+        away: away.into_iter().find(|cpu| !cpus.contains(cpu)),
+        timer: timer.is_ok(),
+        neighbour: Neighbour::Nobody,
+        rate_hz: 0,
+        bytes: 0,
+        cpus,
+    };
+    trial::check_process(&of).map_err(|why| usage(lacks_progress(args, &why)))?;
+    let once = match &of.subject {
+        Subject::Command(words) => {
+            let ns = trial::try_command(words).map_err(|why| anyhow!("{}: {why}", words[0]))?;
+            Duration::from_nanos(ns)
+        }
+        Subject::Process { .. } => WINDOW,
+    };
+    let runs = SAMPLE.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
+    let runs = if args.pid.is_some() { 1 } else { runs };
+    let sizes = args.neighbour.clone().map(|list| list.to_vec());
+    let sizes = sizes.unwrap_or_else(|| default_sizes(&here.machine, of.cpus[0]));
+    let largest = sizes.iter().copied().max().unwrap_or_default();
+    here.check_memory(&format!("--neighbour {largest}"), largest.into(), "smaller sizes")?;
+    let sample = once * runs;
+    // Beside the sizes, in cases of 80 ms: alone, and elsewhere.
+    let others = sample * (TIMES_ALONE + 1);
+    let others = others.as_millis().div_ceil(80) as usize + 1;
+    let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| sample);
+    notices.extend(left_out);
+    let most_ns = if args.pid.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
+    let cases = cases(&of, (args.rate, most_ns), &sizes).into_iter();
+    let cases = cases.map(|of| Case { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
+    let batching = Batching::of_trials(Repeats { trials: runs });
+    Ok((args.effort.plan(Experiment::Sensitivity, cases, batching), notices))
+}
+
+/// The CPUs of the program: those of a process are its own.
+fn cpus(args: &SensitivityArgs, here: &Here, notices: &mut Vec<String>) -> Result<Vec<u32>> {
+    args.cpus.iter().try_for_each(|cpu| here.check_cpu("--cpus", *cpu))?;
+    if let Some(pid) = args.pid {
+        let own = placement::allowed_of(pid)
+            .map_err(|errno| usage(format!("--pid {pid}: sched_getaffinity: {errno}")))?;
+        let cpus = if args.cpus.is_empty() { own.clone() } else { args.cpus.clone() };
+        let missing: Vec<u32> = own.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
+        if !missing.is_empty() {
+            notices.push(format!(
+                "the process may run on CPU {}, too, where nobody preempts it",
+                model::words::list(&missing)
+            ));
+        }
+        return Ok(cpus);
+    }
+    if args.cpus.is_empty() {
+        let cpu =
+            placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
+        notices.push(setting::chosen_cpu(cpu, &here.machine));
+        return Ok(vec![cpu]);
+    }
+    Ok(args.cpus.clone())
+}
+
+fn subject(args: &SensitivityArgs) -> Result<(Subject, Option<model::trial::command::Executable>)> {
+    if let Some(pid) = args.pid {
+        let progress = match (&args.progress, &args.progress_file) {
+            (Some(command), _) => Progress::Printed(command.clone()),
+            (None, Some(file)) => Progress::File(file.clone()),
+            (None, None) => Progress::Instructions,
+        };
+        let window_ns = nanoseconds(WINDOW);
+        return Ok((Subject::Process { pid, window_ns, progress }, executable::of_process(pid)));
+    }
+    let words = args.command.iter().map(|word| word.to_str().map(str::to_string));
+    let words: Option<Vec<String>> = words.collect();
+    let words = words.ok_or_else(|| {
+        usage("the command has a word that is not UTF-8, and a run file cannot hold it: put it into a script")
+    })?;
+    let path = env::var("PATH").unwrap_or_default();
+    let executable = executable::of_command(&words[0], &path);
+    Ok((Subject::Command(words), executable))
+}
+
+fn lacks_progress(args: &SensitivityArgs, why: &str) -> String {
+    let pid = args.pid.unwrap_or_default();
+    match (&args.progress, &args.progress_file) {
+        (None, None) => format!(
+            "--pid {pid}: {why}; say what it has done by --progress 'CMD' or --progress-file FILE"
+        ),
+        _ => format!("--pid {pid}: {why}"),
+    }
+}
+
+/// The program alone, beside all of a preemption but the switch, and beside each neighbour at two
+/// rates.
+fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), sizes: &[u64]) -> Vec<Command> {
+    let highest = |bytes: u64| highest_rate(rate_hz, most_ns, bytes);
+    let neighbour = Neighbour::Elsewhere;
+    let elsewhere = Command { neighbour, rate_hz: highest(0), ..of.clone() };
+    let mut all = vec![of.clone()];
+    all.extend((of.timer || of.away.is_some()).then_some(elsewhere));
+    for bytes in sizes {
+        for rate_hz in [highest(*bytes).div_ceil(PART), highest(*bytes)] {
+            let neighbour = Neighbour::Preempts;
+            all.push(Command { neighbour, rate_hz, bytes: *bytes, ..of.clone() });
+        }
+    }
+    all
+}
+
+/// At which a neighbour takes no more than `most_ns` of a second.
+fn highest_rate(asked_hz: u32, most_ns: u64, bytes: u64) -> u32 {
+    let each_ns = bytes.div_ceil(LINE_BYTES).saturating_mul(LINE_NS).saturating_add(SWITCH_NS);
+    let most = u32::try_from(most_ns / each_ns).unwrap_or(u32::MAX);
+    asked_hz.min(most.max(PART))
+}
+
+/// Nothing, the first and last private cache and a quarter of that, and what all CPUs share, up to
+/// a bound.
+fn default_sizes(machine: &Machine, cpu: u32) -> Vec<u64> {
+    let bytes = |level: u32| machine.data_cache_bytes(cpu, level);
+    let (Some(first), Some(second)) = (bytes(1), bytes(2)) else { return USUAL_BYTES.to_vec() };
+    let last = bytes(3).unwrap_or(LARGEST_BYTES).min(LARGEST_BYTES);
+    let mut sizes = vec![0, first, second / 4, second, last];
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Command {
+        Command {
+            subject: Subject::Command(vec!["true".to_string()]),
+            executable: None,
+            cpus: vec![1],
+            neighbour: Neighbour::Nobody,
+            rate_hz: 0,
+            bytes: 0,
+            away: Some(0),
+            timer: true,
+        }
+    }
+
+    #[test]
+    fn each_neighbour_has_two_rates_beside_a_run_alone_and_one_elsewhere() {
+        let cases = cases(&command(), (4000, OF_COMMAND_NS), &[0, 1 << 20]);
+        let told: Vec<String> = cases.iter().map(Command::to_string).collect();
+        let expected = [
+            "alone",
+            "timer and neighbour elsewhere, 4000 a second",
+            "neighbour without memory, 2000 a second",
+            "neighbour without memory, 4000 a second",
+            "neighbour of 1 MiB, 2369 a second",
+            "neighbour of 1 MiB, 4000 a second",
+        ];
+        assert_eq!(told.len(), expected.len());
+        assert_eq!(told[..4], expected[..4]);
+    }
+
+    #[test]
+    fn without_a_timer_and_another_cpu_nothing_is_elsewhere() {
+        let of = Command { away: None, timer: false, ..command() };
+        let cases = cases(&of, (8, OF_COMMAND_NS), &[0]);
+        assert!(cases.iter().all(|of| of.neighbour != Neighbour::Elsewhere));
+    }
+
+    #[test]
+    fn a_neighbour_takes_no_more_of_the_cpu_than_it_may() {
+        assert_eq!(highest_rate(4000, OF_COMMAND_NS, 0), 4000);
+        for most_ns in [OF_COMMAND_NS, OF_PROCESS_NS] {
+            for bytes in [0, 64, 1 << 20, 8 << 20, 1 << 40] {
+                let rate = highest_rate(20_000, most_ns, bytes);
+                let spent = u128::from(rate) * (u128::from(bytes.div_ceil(64)) * 5 + 2500);
+                assert!(rate == PART || spent <= most_ns.into(), "{bytes}: {rate}");
+            }
+        }
+    }
+}

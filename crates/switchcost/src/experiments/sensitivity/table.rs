@@ -1,0 +1,123 @@
+//! What `sensitivity` prints.
+
+use model::findings::Summary;
+use model::findings::sensitivity::{Found, Point};
+use model::quote::cost;
+use model::record::TrialRecord;
+use model::trial::Trial;
+use model::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject};
+use model::words;
+
+use super::answer;
+use crate::base::secrets::masked;
+use crate::present::table::Table;
+use crate::present::terminal::{
+    Text, TimeUnit, difference, estimate_words, figure as digits, interval, table, told_words,
+    value,
+};
+
+pub(crate) fn text(record: &TrialRecord, found: &Found) -> Text {
+    Text {
+        headline: answer::headline(found),
+        table: costs(found).to_string() + "\n",
+        details: format!("{}\n{LEGEND}{}", rates(record, found), subject(found)),
+        findings: proportions(found).chain(timer(found)).chain(alone(record, found)).collect(),
+        ..Text::default()
+    }
+}
+
+/// How often the program ran alone, and for how long.
+fn alone(record: &TrialRecord, found: &Found) -> Option<String> {
+    let ns = found.alone_cpu_ns?.quote_cost().ok()?.value();
+    let Subject::Command(_) = &found.subject else { return None };
+    let is_alone = |of: &&Summary| match &of.case.trial {
+        Trial::Command(of) => of.neighbour == Neighbour::Nobody,
+        _ => false,
+    };
+    let runs = record.cases.iter().find(is_alone)?.counts.get(DONE)?;
+    Some(format!("alone: {} of CPU time a run, {runs} runs", TimeUnit::of(ns).words(ns)))
+}
+
+fn us(of: Option<model::estimate::Estimate>) -> Option<model::estimate::Estimate> {
+    of?.scaled(1e-3)
+}
+
+/// What a preemption costs by what the neighbour uses.
+fn costs(found: &Found) -> Table {
+    let columns =
+        ["neighbour KiB", "us a preemption", "interval", "per CPU second", "more CPU time %"];
+    let row = |of: &Point| {
+        let ns = us(of.ns_per_preemption);
+        let most = of.rates.last();
+        let more = most.and_then(|of| of.more_cpu_share?.scaled(100.0));
+        [
+            digits(of.bytes as f64 / 1024.0),
+            value(ns),
+            interval(ns),
+            digits(most.and_then(|of| of.preemptions_per_cpu_second)),
+            told_words(difference(more)),
+        ]
+    };
+    table(columns, found.points.iter().map(row)).first_to_go(&["per CPU second"])
+}
+
+/// The same at each rate.
+fn rates(record: &TrialRecord, found: &Found) -> Table {
+    let columns = ["neighbour KiB", "wakes/s", "us a preemption", "samples", "preemptions/sample"];
+    let rows = found.points.iter().flat_map(|point| {
+        point.rates.iter().map(|of| {
+            let summary = record.cases.get(of.case);
+            let all = summary.and_then(|of| of.counts.get(PREEMPTIONS));
+            let samples = summary.map_or(0, |of| of.rounds);
+            [
+                digits(point.bytes as f64 / 1024.0),
+                of.rate_hz.to_string(),
+                estimate_words(us(of.ns_per_preemption)),
+                samples.to_string(),
+                digits(all.map(|all| *all as f64 / f64::from(samples.max(1)))),
+            ]
+        })
+    });
+    table(columns, rows)
+}
+
+const LEGEND: &str = "us a preemption: CPU time above that of the program alone in the same round, over \
+     the preemptions that the kernel counted more, less a timer's interrupt\nper CPU second, more CPU \
+     time: at the highest rate, with the timer's interrupts\n";
+
+fn subject(found: &Found) -> String {
+    match &found.subject {
+        Subject::Command(words) => format!("command: {}\n", shell_words::join(masked(words))),
+        Subject::Process { pid, window_ns, .. } => {
+            format!("process: {pid}, in windows of {}\n", words::time(*window_ns as f64))
+        }
+    }
+}
+
+/// Where the loss does not grow with the count.
+fn proportions(found: &Found) -> impl Iterator<Item = String> {
+    let differs = |of: &Point| {
+        let apart = of.highest_above_lowest_ns?.quote().ok()?;
+        let how = if apart.value() > 0.0 { "more" } else { "less" };
+        let size = words::time(apart.value().abs());
+        Some(format!(
+            "not proportional: by a neighbour of {} a preemption costs {size} {how} at the highest \
+             rate than at the lowest",
+            words::bytes(of.bytes)
+        ))
+    };
+    found.points.iter().filter_map(differs)
+}
+
+fn timer(found: &Found) -> Option<String> {
+    Some(match found.timer_ns.map(|of| (of, of.quote_cost())) {
+        None => "timer: the cost of its interrupt is unknown, and is in all figures".to_string(),
+        Some((_, Ok(of))) => {
+            format!("timer: an interrupt without a switch costs {}, which is taken off", of.time())
+        }
+        Some((of, Err(_))) => format!(
+            "timer: the cost of its interrupt is {}; it is taken off, with that error",
+            cost(&of)
+        ),
+    })
+}

@@ -1,0 +1,141 @@
+//! What a preemption costs a program as it was measured on that program: a stored run of
+//! `switchcost sensitivity`, which counts more than costs of rings.
+
+use std::time::SystemTime;
+
+use model::experiment::Experiment;
+use model::findings::Findings;
+use model::findings::sensitivity::{Found, Point};
+use model::machine::Machine;
+use model::program::{Program, ProgramCost, Range, old};
+use model::record::TrialRecord;
+use model::trial::Trial;
+use model::trial::command::Executable;
+use model::words;
+use probe::executable;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::choice::{foreign, this_machine};
+use crate::engine::store::{Entry, Folder, header, read};
+
+/// What was measured on the program itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct OwnCost {
+    /// The stored run.
+    pub(crate) run: String,
+    /// Its age, where that is known.
+    pub(crate) age_s: Option<u64>,
+    /// Whose it is.
+    pub(crate) executable: Executable,
+    /// CPU time in nanoseconds that a preemption costs the program, by any of the neighbours.
+    pub(crate) each_ns: Range,
+    /// Bytes that the largest of these neighbours uses.
+    pub(crate) most_bytes: u64,
+}
+
+impl OwnCost {
+    /// The range over all neighbours whose cost is known; none where no cost is.
+    fn of(found: &Found, run: String, age_s: Option<u64>) -> Option<Self> {
+        let executable = found.executable.clone()?;
+        let known = |of: &&Point| of.ns_per_preemption.is_some_and(|of| of.quote_cost().is_ok());
+        let costs: Vec<&Point> = found.points.iter().filter(known).collect();
+        let most_bytes = costs.iter().map(|of| of.bytes).max()?;
+        // Of a neighbour that uses less, a cost that is not resolved is as low as it may be.
+        let all = found.points.iter().filter(|of| of.bytes <= most_bytes);
+        let intervals = all.filter_map(|of| of.ns_per_preemption?.interval());
+        let each_ns =
+            intervals.map(|of| Range { low: of.low.max(0.0), high: of.high.max(0.0) }).reduce(
+                |one, other| Range { low: one.low.min(other.low), high: one.high.max(other.high) },
+            )?;
+        Some(Self { run, age_s, executable, each_ns, most_bytes })
+    }
+
+    /// The newest of each program that was measured on this machine.
+    pub(crate) fn all() -> Vec<Self> {
+        let here = this_machine();
+        let entries = Folder::of_user().and_then(|folder| folder.entries()).unwrap_or_default();
+        let mut all: Vec<Self> = Vec::new();
+        for own in entries.iter().rev().filter_map(|entry| of_entry(entry, &here, |_| true)) {
+            if all.iter().all(|of| of.executable != own.executable) {
+                all.push(own);
+            }
+        }
+        all
+    }
+
+    /// Whether a process or thread runs it.
+    pub(crate) fn is_of(&self, id: i32) -> bool {
+        // The identity is read only where the path is the same.
+        executable::path_of(id).is_some_and(|path| path == self.executable.path)
+            && executable::of_process(id).as_ref() == Some(&self.executable)
+    }
+
+    /// `measured on gzip itself (run 2026-…, 2 hours old)`.
+    pub(crate) fn in_words(&self) -> String {
+        let name = self.executable.path.rsplit('/').next().unwrap_or_default();
+        let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
+        format!("as measured on {name} itself (run {}{age})", self.run)
+    }
+
+    /// The cost of a program that was watched, in place of what a profile says.
+    pub(super) fn cost(
+        &self,
+        program: &Program,
+        direct_share: Option<Range>,
+    ) -> Option<ProgramCost> {
+        let switches_per_s = program.switches_per_s()?;
+        let cpu = program.cpu_share.known().filter(|share| **share > 0.0)?;
+        let share = |ns: f64| switches_per_s * ns * 1e-9 / cpu;
+        let whole = self.each_ns.map(share);
+        let within = whole.map(|end| end.clamp(0.0, 1.0));
+        let largest = words::bytes(self.most_bytes);
+        Some(ProgramCost::Estimated {
+            share: within,
+            limited: within != whole,
+            direct_share: direct_share
+                .map(|of| Range { low: of.low.min(within.high), high: of.high.min(within.high) }),
+            cost_ns: self.each_ns,
+            switches_per_s,
+            assumptions: vec![
+                format!(
+                    "each switch costs it what a preemption by a neighbour of 0 to {largest} cost \
+                     it when it was measured"
+                ),
+                "it does now what it did then".to_string(),
+                "the watched time is typical".to_string(),
+            ],
+        })
+    }
+}
+
+/// The newest of one program.
+pub(super) fn of(executable: &Executable, here: &Machine) -> Option<OwnCost> {
+    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    entries.iter().rev().find_map(|entry| of_entry(entry, here, |of| of == executable))
+}
+
+/// None where the run is of something else, of another machine, or says no cost.
+fn of_entry(
+    entry: &Entry,
+    here: &Machine,
+    is_meant: impl Fn(&Executable) -> bool,
+) -> Option<OwnCost> {
+    // Most runs are something else: what their header says is enough to know that.
+    let header = header(&entry.path).ok()?;
+    let mut trials = header.plan.trials();
+    let is_one = header.plan.experiment == Experiment::Sensitivity
+        && foreign(&header.machine, here).is_empty()
+        && trials.any(|(_, case)| match &case.trial {
+            Trial::Command(of) => of.executable.as_ref().is_some_and(&is_meant),
+            _ => false,
+        });
+    if !is_one {
+        return None;
+    }
+    let record = TrialRecord::of(&read(&entry.path).ok()?);
+    let Some(Findings::Sensitivity(found)) = &record.found.findings else { return None };
+    let began = humantime::parse_rfc3339(&header.started).ok();
+    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
+    OwnCost::of(found, entry.name.clone(), age.map(|age| age.as_secs()))
+}

@@ -38,7 +38,7 @@ const BARE: Medium = Medium {
 };
 
 /// The same of the first: it is seen with the answer above it.
-const FIRST: Medium = Medium { plot: 205.0, ..BARE };
+const FIRST: Medium = Medium { plot: 205.0, longest: 330.0, ..BARE };
 
 /// The same of one of two that stand side by side.
 const PANEL: Medium = Medium { width: 480.0, plot: 205.0, longest: 140.0, rows: 2, ..BARE };
@@ -131,7 +131,7 @@ impl Page<'_> {
 
     fn controls(&self) -> String {
         let option = |(name, base, what): (String, Base, String)| {
-            let applies = self.figures.iter().any(|figure| figure.relative_to(base).is_some());
+            let applies = self.figures.iter().any(|figure| relative(figure, base).is_some());
             applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
         };
         let bases: String = self.bases().into_iter().filter_map(option).collect();
@@ -141,9 +141,17 @@ impl Page<'_> {
             escape(self.published)
         );
         let is_there = self.figures.iter().flat_map(Figure::series).any(is_published);
+        // The script asks for the base, however little there is to choose.
+        let values = match bases.as_str() {
+            "" => "<input type=\"hidden\" id=\"base\" value=\"absolute\">\n".to_string(),
+            _ => format!(
+                "<label>Values <select id=\"base\"><option value=\"absolute\">as \
+                 measured</option>{bases}</select></label>\n"
+            ),
+        };
         format!(
             "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
-             <label>Values <select id=\"base\"><option value=\"absolute\">as measured</option>{bases}</select></label>\n\
+             {values}\
              <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
              <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
              {published}\
@@ -261,9 +269,9 @@ impl Page<'_> {
         };
         let paths = of(whole, &|element| !is_drawn(element), false) + &of(chart, &|_| true, true);
         let as_measured = group("absolute", &mut rulers, figure, whole, paths);
-        let relative = |(name, base, what): (String, Base, String)| {
+        let divided = |(name, base, what): (String, Base, String)| {
             let y = Axis::new(&format!("{}, {what}", figure.y.label), Unit::Ratio, Scale::Linear);
-            let body = Body::Series(figure.relative_to(base)?);
+            let body = Body::Series(relative(figure, base)?);
             let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
             let whole = layout(&figure, names, "", medium);
             let paths = of(&whole, &|_| true, false);
@@ -271,7 +279,7 @@ impl Page<'_> {
         };
         let frame = elements(chart).into_iter().filter(is_frame);
         let frame: String = frame.map(|element| path(&element, chart)).collect();
-        let relative: String = self.bases().into_iter().filter_map(relative).collect();
+        let relative: String = self.bases().into_iter().filter_map(divided).collect();
         let columns = |axis: &Axis| escape(&micro(&with_unit(axis)));
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
@@ -294,6 +302,14 @@ impl Page<'_> {
             y = columns(&figure.y),
         )
     }
+}
+
+/// The series divided by a base. A run is one only beside another run: what was published stands in
+/// the chart itself.
+fn relative(figure: &Figure, base: Base) -> Option<Vec<Series>> {
+    let runs = || figure.series().iter().filter_map(|series| series.run.map(Base::Run));
+    let is_one = matches!(base, Base::Run(_)) && runs().all(|run| run == base);
+    if is_one { None } else { figure.relative_to(base) }
 }
 
 /// Marks what is hidden unless published series are shown.

@@ -53,6 +53,12 @@ pub(crate) fn layout<'a>(
     let names = widest(&mut up.iter().map(|tick| &tick.label), Kind::Tick, medium.longest);
     let most = 0.4 * medium.width;
     let beside = widest(&mut values.iter().map(|(_, words)| words), Kind::Value, most);
+    // A page has no legend of lines that are published: their names are at their ends.
+    let is_named = |entry: &&Entry| {
+        medium.bare && !turned && entry.series.role == Role::Published && entry.points.len() > 1
+    };
+    let named: Vec<&Entry> = entries.iter().filter(is_named).collect();
+    let beside = beside.max(widest(&mut named.iter().map(|of| &of.name), Kind::Tick, most));
     let left = medium.margin + names + medium.gap;
     let right = (medium.width - medium.margin - medium.gap - beside).max(left + 1.0);
     let ticks = that_do_not_touch(across, right - left, medium);
@@ -86,6 +92,7 @@ pub(crate) fn layout<'a>(
         let words = medium.fit(words, Kind::Value, beside);
         page.put(words, (right + medium.gap, axes.at((*x, *y)).1), Anchor::Left, Kind::Value);
     }
+    page.names(&named, &axes);
     let cells = grid.iter().flat_map(|grid| page.cells(&axes, grid)).collect();
     let (is_empty, left_out) =
         left_out(&figure.series().iter().collect::<Vec<_>>(), &axes.x, &axes.y);
@@ -284,6 +291,33 @@ impl Page<'_> {
                 label.at = (axes.left + start, self.y - row * (place as f64 + 0.5));
                 self.texts.push(label);
             }
+        }
+    }
+
+    /// The names of these lines at their right ends, none on another.
+    fn names(&mut self, lines: &[&Entry], axes: &Axes) {
+        let end = |of: &&Entry| {
+            let points = of.points.iter().rev();
+            let last = points.copied().find(|p| axes.x.draws(p.x) && axes.y.draws(p.y))?;
+            let (_, y) = axes.at((last.x, last.y));
+            Some((y.clamp(axes.top, axes.bottom), of.name.clone()))
+        };
+        let mut ends: Vec<(f64, String)> = lines.iter().filter_map(end).collect();
+        ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let height = axes.bottom - axes.top;
+        let step = (self.medium.row)(Kind::Tick).min(height / ends.len().max(1) as f64);
+        let mut least = f64::NEG_INFINITY;
+        for (y, _) in &mut ends {
+            *y = y.max(least);
+            least = *y + step;
+        }
+        let mut most = axes.bottom;
+        for (y, _) in ends.iter_mut().rev() {
+            *y = y.min(most);
+            most = *y - step;
+        }
+        for (y, name) in ends {
+            self.put(name, (axes.right + self.medium.gap, y), Anchor::Left, Kind::Name);
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Region,
     /// The value of a bar.
     Value,
+    /// The name of a line at its end.
+    Name,
     /// The value of a cell of a map, with its position on the colour scale.
     Cell(f64),
     Note,

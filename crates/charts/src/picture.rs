@@ -39,7 +39,7 @@ fn size(kind: Kind) -> (f64, f64) {
         Kind::Across => (17.0, 11.0),
         Kind::Key => (17.0, 10.0),
         Kind::Tick => (13.0, 10.0),
-        Kind::Mark | Kind::Region | Kind::Value => (13.0, 9.5),
+        Kind::Mark | Kind::Region | Kind::Value | Kind::Name => (13.0, 9.5),
         Kind::Note => (13.0, 9.0),
         Kind::Cell(_) => (11.0, 8.5),
     }

@@ -1,6 +1,6 @@
 //! Pages of charts.
 
-use crate::{Body, Figure, Page, Series, samples};
+use crate::{Body, Figure, Page, Role, Series, samples};
 
 fn page(figures: &[Figure], runs: &[String]) -> String {
     page_with(figures, runs, false)
@@ -43,6 +43,29 @@ fn each_chart_is_drawn_once_has_its_numbers_in_a_table_and_its_places_for_the_sc
     assert!(html.contains("<td>2</td><td>1.9 us</td><td>1.8 us to 2 us</td>"), "{html}");
     assert!(html.contains("<option value=\"own\">relative to a ring of two</option>"));
     assert!(html.contains("<title>a &lt;page&gt;</title>"));
+}
+
+/// Without a script, too, each line has its name at its end, and none is on another.
+#[test]
+fn lines_that_are_published_have_their_names_in_the_picture() {
+    let mut figure = samples::ring();
+    let Body::Series(all) = &mut figure.body else { panic!("series") };
+    let points = all[0].points.clone();
+    for name in ["sun & one", "sun two"] {
+        let role = Role::Published;
+        all.push(Series { name: name.into(), run: None, role, points: points.clone() });
+    }
+    let shown = page_with(&[figure.clone()], &["A".into()], true);
+    let places: Vec<f64> = ["sun &amp; one", "sun two"]
+        .iter()
+        .map(|name| {
+            let (before, _) = shown.split_once(&format!(">{name}</text>")).expect("its name");
+            let own = &before[before.rfind("<text class=\"name\"").expect("a name")..];
+            attributes(own, "y")[0].parse().expect("a place")
+        })
+        .collect();
+    assert!((places[0] - places[1]).abs() > 9.0, "{places:?}");
+    assert!(!page_with(&[figure], &["A".into()], false).contains("class=\"name\""));
 }
 
 /// The attributes of that name of all elements that have it.

@@ -3,6 +3,7 @@
 
 pub(crate) mod figures;
 pub(crate) mod output;
+pub(crate) mod page;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod tiles;

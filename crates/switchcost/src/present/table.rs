@@ -98,11 +98,15 @@ impl Table {
     fn left_out(&self, shown: &[usize]) -> Option<String> {
         let is_left = |(at, of): &(usize, &Column)| !shown.contains(at) && !of.head.is_empty();
         let left = self.columns.iter().enumerate().filter(is_left);
-        let names: Vec<&str> = left.map(|(_, of)| &*of.head).collect();
-        let columns = if names.len() == 1 { "column" } else { "columns" };
-        (!names.is_empty())
-            .then(|| format!("--wide shows {} more {columns}: {}", names.len(), names.join(", ")))
+        left_out(&left.map(|(_, of)| &*of.head).collect::<Vec<&str>>())
     }
+}
+
+/// What to type for columns of these names, which are not shown.
+pub(crate) fn left_out(names: &[&str]) -> Option<String> {
+    let columns = if names.len() == 1 { "column" } else { "columns" };
+    (!names.is_empty())
+        .then(|| format!("--wide shows {} more {columns}: {}", names.len(), names.join(", ")))
 }
 
 impl Display for Table {

@@ -16,9 +16,35 @@ pub(crate) struct Tile {
     pub(crate) unit: &'static str,
     /// What the figure is set against: itself, or of a ratio 1.
     pub(crate) middle: f64,
+    /// Whether it was counted and has no interval.
+    pub(crate) is_counted: bool,
 }
 
 impl Tile {
+    fn of(name: impl Into<String>, [value, low, high]: [f64; 3], unit: &'static str) -> Self {
+        Self { name: name.into(), value, low, high, unit, middle: value, is_counted: false }
+    }
+
+    /// What was counted.
+    pub(crate) fn counted(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Self { is_counted: true, ..Self::of(name, [value; 3], unit) }
+    }
+
+    /// A figure of which only the ends are known, by the upper one.
+    pub(crate) fn at_most(
+        name: impl Into<String>,
+        [low, high]: [f64; 2],
+        unit: &'static str,
+    ) -> Self {
+        Self::of(name, [high, low, high], unit)
+    }
+
+    /// The same of a time in nanoseconds.
+    pub(crate) fn time_at_most(name: impl Into<String>, ends_ns: [f64; 2]) -> Self {
+        let (scale, unit) = words::time_unit(ends_ns[1]);
+        Self::at_most(name, ends_ns.map(|ns| ns / scale), unit)
+    }
+
     /// A cost in nanoseconds, if it holds.
     pub(crate) fn cost(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
         Some(Self::time(name, &of?.quote_cost().ok()?))
@@ -28,19 +54,19 @@ impl Tile {
     fn time(name: impl Into<String>, of: &Quoted) -> Self {
         let (scale, unit) = words::time_unit(of.value());
         let [value, low, high] = [of.value(), of.low(), of.high()].map(|ns| ns / scale);
-        Self { name: name.into(), value, low, high, unit, middle: value }
+        Self::of(name, [value, low, high], unit)
     }
 
     /// A share in percent, if it holds.
     pub(crate) fn percent(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
         let of = of?.quote_count().ok()?;
         let (value, low, high) = (of.value(), of.low(), of.high());
-        Some(Self { name: name.into(), value, low, high, unit: "%", middle: value })
+        Some(Self::of(name, [value, low, high], "%"))
     }
 
     /// How many times as much.
-    pub(crate) fn times(name: impl Into<String>, [value, low, high]: [f64; 3]) -> Self {
-        Self { name: name.into(), value, low, high, unit: "x", middle: value }
+    pub(crate) fn times(name: impl Into<String>, ends: [f64; 3]) -> Self {
+        Self::of(name, ends, "x")
     }
 
     /// One cost over another, set against no change.
@@ -75,6 +101,7 @@ impl Tile {
     fn written(&self, value: f64) -> String {
         match self.unit {
             "x" if (0.1..10.0).contains(&value) => format!("{value:.3}"),
+            _ if self.is_counted => words::grouped(value),
             _ => words::three_digits(value),
         }
     }

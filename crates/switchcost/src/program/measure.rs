@@ -27,9 +27,9 @@ use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
 use crate::experiments::{self, Record};
 use crate::experiments::{clock, measures, ring};
-use crate::present::output::{check_place, print_text, say_text};
-use crate::present::terminal;
-use crate::present::terminal::{MOST_LINES, page};
+use crate::present::output::{print_text, say_text};
+use crate::present::page;
+use crate::present::terminal::{self, MOST_LINES};
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 
@@ -75,8 +75,7 @@ const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), (
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if let Some(report) = &args.report {
-        check_place("--report", report)?;
-        report::check(report)?;
+        page::check("--report", report)?;
     }
     let mut course = Course {
         here: Here::detect()?,
@@ -229,7 +228,7 @@ fn text(measured: &[Measured], is_verbose: bool) -> String {
     if !is_verbose {
         let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
         parts.push(machine.map(|(name, line)| format!("{name}: {line}\n")).collect());
-        return page(&parts);
+        return terminal::page(&parts);
     }
     if let Some(first) = measured.first() {
         let heading = terminal::heading(&first.run.header);
@@ -239,7 +238,7 @@ fn text(measured: &[Measured], is_verbose: bool) -> String {
     parts.push(lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect());
     let paths = measured.iter().filter_map(|of| of.path.as_ref());
     parts.push(paths.map(|path| format!("run file: {}\n", path.display())).collect());
-    page(&parts)
+    terminal::page(&parts)
 }
 
 /// What was measured, and what it costs or takes.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::common::stored::{
-    RUN, captured_on_one_machine, captured_run, full_speed_run, stored_run,
+    RUN, captured_on_one_machine, captured_run, full_speed_run, lengthen, stored_run,
 };
 use crate::common::{Home, Said};
 
@@ -150,6 +150,37 @@ fn the_difference_of_two_runs_stands_first_with_the_worst_case_on_top() {
         .map(|words| words.split(' ').next().expect("a ratio").parse().expect("a number"))
         .collect();
     assert!(values.len() > 1 && values.is_sorted_by(|one, other| one > other), "{values:?}");
+}
+
+/// What `compare --report` draws of two runs is what `report` does; of cases that pair across a
+/// setting only it has the difference.
+#[test]
+fn a_comparison_is_drawn_as_its_runs_are() {
+    let home = Home::new();
+    let base = full_speed_run(&home, "base.jsonl", |_| {});
+    let slow = full_speed_run(&home, "slow.jsonl", |line| lengthen(line, 130));
+    let batch = full_speed_run(&home, "batch.jsonl", |line| {
+        lengthen(line, 130);
+        let cases = line.pointer_mut("/header/plan/cases").and_then(|of| of.as_array_mut());
+        cases.into_iter().flatten().for_each(|case| case["policy"] = "batch".into());
+    });
+    let to = home.path().join("compared.html").display().to_string();
+    let compare = |args: &[&str]| home.run(&[&["compare"], args, &["--report", &to]].concat());
+    let said = compare(&[&base, &slow]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.ends_with(&format!("\nreport: {to}\n")), "{}", said.out);
+    let html = fs::read_to_string(&to).expect("a report");
+    assert_eq!(html, written(&home, &[&base, &slow]));
+    let said = compare(&[&base, &batch, "--across", "policy"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let across = fs::read_to_string(&to).expect("a report");
+    assert!(page(&across).contains("<figure id=\"difference\""));
+    assert!(!page(&written(&home, &[&base, &batch])).contains("<figure id=\"difference\""));
+    // On standard output it stands alone.
+    let said = home.run(&["compare", &base, &slow, "-o", "-"]);
+    assert!(said.out.starts_with("<!doctype html>") && said.err.contains("ring of 2"), "{said:?}");
+    let both = home.run(&["compare", &base, &slow, "-o", "-", "--json", "-"]);
+    assert_eq!((both.code, &*both.out), (Some(2), ""), "{}", both.err);
 }
 
 #[test]

@@ -134,3 +134,21 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
         [scripts().join("references"), screenshots()].into_iter().chain(reports).collect()
     });
 }
+
+/// A traced command with threads that wait for each other and preempt each other.
+#[test]
+fn a_trace_is_drawn_whole() {
+    if !crate::trace::can_trace() {
+        return;
+    }
+    passes("references.mjs", || {
+        let home = Home::new();
+        let file = screenshots().join("live-trace.html");
+        let to = file.display().to_string();
+        let script = "for i in 1 2 3; do (for k in 1 2 3 4; do /bin/true; done) & done; wait";
+        let said = home.run(&["trace", "--report", &to, "--", "sh", "-c", script]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(fs::metadata(&file).expect("a report").len() < MOST_BYTES_OF_FEW);
+        vec![scripts().join("references"), screenshots(), file]
+    });
+}

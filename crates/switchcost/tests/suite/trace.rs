@@ -183,6 +183,33 @@ fn what_is_missing_is_said_and_what_still_works() {
 }
 
 #[test]
+fn a_trace_is_drawn_and_says_where() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path().join("trace.html");
+    let to = file.to_str().expect("a path");
+    let script = "for i in 1 2 3; do sleep 0.01 & done; wait";
+    let said = home.run(&["trace", "-o", to, "--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.ends_with(&format!("report: {to}\n")), "{}", said.err);
+    let html = fs::read_to_string(&file).expect("a report");
+    let first = said.err.split([';', '(']).next().expect("a start");
+    assert!(html.contains(&format!("<p class=\"lead\">{first}")), "{first}");
+    assert!(html.contains(">How long does it wait for a CPU?</h2>"), "{html}");
+    // It replaces a report, and nothing else.
+    let again = ["trace", "--all", "--seconds", "0.1", "--report"];
+    assert_eq!(home.run(&[&again[..], &[to]].concat()).code, Some(0));
+    fs::write(&file, "mine").expect("a file");
+    let refused = home.run(&[&again[..], &[to]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.error().contains("--report FILE"), "{}", refused.err);
+    let out = home.run(&[&again[..], &["-"]].concat());
+    assert!(out.out.starts_with("<!doctype html>") && out.err.starts_with("machine: "), "{out:?}");
+}
+
+#[test]
 fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
     let own =
         thread::spawn(|| rustix::thread::gettid().as_raw_nonzero()).join().unwrap().to_string();
@@ -196,7 +223,10 @@ fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
         (&["trace", "--all", "--wakeups"], "--perfetto"),
         (&["trace", "--all", "--perfetto", "t", "--buffer", "1K"], "64K to 1G"),
         (&["trace", "--all", "--perfetto", "/no/such/folder/t"], "/no/such/folder"),
-        (&["trace", "--all", "--folded", "t", "--perfetto", "t"], "another output goes there"),
+        (
+            &["trace", "--all", "--folded", "t", "--perfetto", "t"],
+            "another output is written there",
+        ),
         (&["trace", "--json", "-", "--", "true"], "standard output is the command's"),
         (&["trace", "--all", "--profile", "none"], "none"),
     ] {

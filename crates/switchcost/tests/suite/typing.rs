@@ -231,7 +231,7 @@ fn what_differs_in_one_setting_is_compared_across_it() {
     assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
     let told = "differ in kind (process, thread): --across kind compares them";
     assert!(said.error().contains(told), "{}", said.err);
-    assert_eq!(said.err.matches("no case is in both").count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("no case in common").count(), 1, "{}", said.err);
     let across = home.run(&["compare", "one", "other", "--across", "kind"]);
     assert_eq!(across.code, Some(0), "{}", across.err);
 }

@@ -139,7 +139,7 @@ impl Over<'_> {
     /// Each place where a course breaks once: those whose intervals overlap are one.
     fn breaks(&self) -> Vec<Mark> {
         let found = |curve: &&Curve| {
-            let name = name(curve);
+            let name = walk_words(&curve.work) + &ring_words(curve.members);
             let found = curve.outcome.breaks().breaks.iter();
             found.map(|of| (of.at as f64, (of.low as f64, of.high as f64), name.clone())).collect()
         };
@@ -181,7 +181,7 @@ impl Over<'_> {
         let ends = places().reduce(f64::min).zip(places().reduce(f64::max));
         let line = |direct: &Direct| {
             let (low, high) = ends?;
-            let name = format!("without work (c1){}", ring_words(direct.members));
+            let name = format!("no working set (c1){}", ring_words(direct.members));
             let points =
                 points([(low, quotable(direct.cost_ns)), (high, quotable(direct.cost_ns))]);
             Some(Series::new(name, self.index, Role::Measured, points))
@@ -199,8 +199,8 @@ impl Over<'_> {
 
     fn indirect(&self) -> Option<Figure> {
         let in_words =
-            "Cost with work less cost without (c2 - c1), taken within rounds. Signed: below zero, \
-                        the solo ring lost more by its work than the ring did."
+            "Cost with a working set (c2) less the cost without (c1), taken within rounds. Below \
+             zero, the solo ring lost more by its work than the ring did."
                 .to_string();
         let title = "What the working set adds to a switch";
         let figure =

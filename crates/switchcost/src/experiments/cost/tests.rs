@@ -39,7 +39,7 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
     assert_eq!(measured.points.len(), 12);
     assert!(near(measured.points[0].y, 3000.0) && measured.points[0].x == 16.0 * 1024.0);
     assert!(near(measured.points[11].y, 182_200.0), "{:?}", measured.points[11]);
-    let c1 = series(cost, Role::Measured, "without work (c1)");
+    let c1 = series(cost, Role::Measured, "no working set (c1)");
     assert!(c1.points.len() == 2 && c1.points.iter().all(|point| near(point.y, 3000.0)));
     let cache = |label: &str| cost.marks.iter().find(|mark| mark.label == label).unwrap().x;
     assert_eq!((cache("L1 32 KiB"), cache("L2 512 KiB")), (32_768.0, 524_288.0));

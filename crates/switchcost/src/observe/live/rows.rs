@@ -190,9 +190,11 @@ fn called(by: By, (_, label): &Group, life: &Life) -> String {
     if matches!(by, By::Cgroup | By::User) { label.clone() } else { life.name.clone() }
 }
 
-/// A row for each, the one with the most switches first.
-pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
-    let mut sums: HashMap<Group, (String, Use, bool)> = HashMap::new();
+/// What those of each group did together: what the group is called, and whether it is the observer.
+type Sums = HashMap<Group, (String, Use, bool)>;
+
+fn sums(account: &Account, by: (By, &Labels)) -> Sums {
+    let mut sums = Sums::new();
     for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
         let Some(group) = group(account, who, by) else { continue };
         let called = called(by.0, &group, life);
@@ -205,6 +207,27 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
         }
         sum.add(&life.used);
     }
+    sums
+}
+
+/// How long each waited in the run queue: name, id, waits; the one with the most switches first.
+/// Those that never waited and the observer are left out.
+pub(crate) fn waits(account: &Account, by: (By, &Labels)) -> Vec<(String, Option<u32>, Histogram)> {
+    let all = sums(account, by).into_iter();
+    let mut all: Vec<_> =
+        all.filter(|(_, (_, used, own))| !own && used.waits.total() > 0).collect();
+    all.sort_by(|(one_group, (_, one, _)), (other_group, (_, other, _))| {
+        other.switches().cmp(&one.switches()).then_with(|| one_group.cmp(other_group))
+    });
+    let named = |((id, _), (name, used, _)): (Group, (String, Use, bool))| {
+        (name, (id != 0).then_some(id), used.waits)
+    };
+    all.into_iter().map(named).collect()
+}
+
+/// A row for each, the one with the most switches first.
+pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
+    let sums = sums(account, by);
     let mut preempters = preempters(account, by);
     let row = |(group, (name, used, own)): (Group, (String, Use, bool))| {
         let by = preempters.remove(&group);

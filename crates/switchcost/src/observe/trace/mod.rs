@@ -2,6 +2,8 @@
 //! may be typed.
 
 mod exports;
+mod figures;
+mod page;
 mod perfetto;
 mod pinning;
 mod recording;
@@ -31,10 +33,12 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
 use crate::observe::live::account::{Account, Scope};
+use crate::observe::live::labels::Labels;
 use crate::observe::live::session::{LOOK, Session, cpus};
 use crate::observe::watch::command::{Command, not_measured};
 use crate::observe::watch::findings::Report;
 use crate::observe::watch::{self, Chosen, WATCHED, Watcher, traced};
+use crate::present;
 use crate::present::output::{
     Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
 };
@@ -67,7 +71,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     by: Option<By>,
 
-    /// The stored run whose costs count, instead of the best one of this machine
+    /// The stored run whose costs are used, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]
@@ -94,6 +98,13 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE|-")]
     folded: Option<Destination>,
 
+    /// Write a report with charts in HTML to a file, or - for standard output: who preempts whom,
+    /// how long each waits
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
+    report: Option<Destination>,
+
     /// Trace a command and all that it starts; its exit code is this program's
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -112,13 +123,14 @@ fn buffer(text: &str) -> Result<u32, String> {
 
 impl TraceArgs {
     /// All that is to be written.
-    fn outputs(&self) -> [(&'static str, Option<&Destination>); 4] {
+    fn outputs(&self) -> [(&'static str, Option<&Destination>); 5] {
         let Files { json, csv, .. } = &self.output.files;
         [
             ("--json", json.as_ref()),
             ("--csv", csv.as_ref()),
             ("--folded", self.folded.as_ref()),
             ("--perfetto", self.perfetto.as_ref()),
+            ("--report", self.report.as_ref()),
         ]
     }
 
@@ -131,7 +143,7 @@ impl TraceArgs {
             let Some(to) = to else { continue };
             check_place(flag, to)?;
             if taken.contains(&to) {
-                return Err(usage(format!("{flag} {to}: another output goes there")));
+                return Err(usage(format!("{flag} {to}: another output is written there")));
             }
             if *to == Destination::Stdout && !self.command.is_empty() {
                 return Err(usage(format!(
@@ -140,7 +152,7 @@ impl TraceArgs {
             }
             taken.push(to);
         }
-        Ok(())
+        self.report.as_ref().map_or(Ok(()), |to| present::page::check("--report", to))
     }
 
     fn recorder(&self) -> Option<switchtrace::Recording> {
@@ -150,11 +162,25 @@ impl TraceArgs {
 
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
     /// written.
-    fn write(&self, trace: &Trace, account: &Account, recording: Option<Recording>) -> bool {
+    fn write(
+        &self,
+        trace: &Trace,
+        account: &Account,
+        by: (By, &Labels),
+        recording: Option<Recording>,
+    ) -> bool {
         let Unstored { files, verbose, tables } = &self.output;
+        let page = || page::html(trace, &figures::figures(account, by));
+        let report = self.report.as_ref().map(|to| put(page().as_bytes(), to));
+        let place = match (&self.report, &report) {
+            (Some(Destination::File(path)), Some(Ok(()))) => {
+                format!("report: {}\n", path.display())
+            }
+            _ => String::new(),
+        };
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         let print = || {
-            let text = tables.text(|| table::text(trace, *verbose));
+            let text = tables.text(|| table::text(trace, *verbose)) + &place;
             if is_taken || !self.command.is_empty() {
                 say_text(&text);
                 return Ok(());
@@ -164,6 +190,7 @@ impl TraceArgs {
         all_written([
             if files.quiet { Ok(()) } else { print() },
             recording.map_or(Ok(()), Recording::finish),
+            report.unwrap_or(Ok(())),
             put_json(trace, files.json.as_ref()),
             files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
             self.folded.as_ref().map_or(Ok(()), |to| put(&exports::folded(account), to)),
@@ -336,7 +363,7 @@ impl<'a> Tracing<'a> {
         trace.missed_switches = session.lost().switches;
         trace.notices = session.gaps();
         trace.notices.extend(notices);
-        args.write(&trace, account, recording)
+        args.write(&trace, account, by, recording)
     }
 }
 

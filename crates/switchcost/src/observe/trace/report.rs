@@ -140,7 +140,7 @@ pub(crate) struct Trace {
     /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and
     /// not this program.
     pub(crate) neighbours: Vec<Neighbour>,
-    /// The twenty dearest pairs.
+    /// The twenty most expensive pairs.
     pub(crate) pairs: Vec<PairRow>,
     /// Lengths of waits, bursts and times off the CPU.
     pub(crate) lengths: Vec<Lengths>,
@@ -323,7 +323,7 @@ fn lengths(used: &Use) -> Vec<Lengths> {
     all
 }
 
-fn cause_words(cause: Cause) -> &'static str {
+pub(super) fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Preempted => "preempted",
         Cause::Yielded => "yielded",

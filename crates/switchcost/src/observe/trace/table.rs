@@ -6,6 +6,7 @@ use model::words::{grouped, time, two_digits};
 use super::report::{Lengths, Neighbour, PairRow, Trace};
 use crate::base::lines::{command, table_width};
 use crate::observe::live::rows::{Between, LEGEND, Shown, below, percent_range};
+use crate::present::table::left_out;
 use crate::present::terminal::{MOST_LINES, TO_FIND_OUT, counted, figure, page, table};
 
 /// Rows that are printed, by default and with --verbose.
@@ -40,6 +41,8 @@ fn rows(trace: &Trace, is_verbose: bool) -> String {
     if more > 0 {
         lines.push(format!("and {} (--verbose, --json)", counted(more, "further row")));
     }
+    // As other tables say it.
+    lines.extend(left_out(&columns.left_out).map(|words| format!("\n{words}")));
     lines.join("\n")
 }
 
@@ -86,15 +89,15 @@ fn details(trace: &Trace) -> Vec<String> {
     let missed = trace.missed_switches;
     lines.extend((missed > 0).then(|| {
         format!(
-            "{missed} switches of the machine are counted, but without lengths and pairs, as the \
-                kernel did not run the program"
+            "{missed} switches of the machine are counted, but are missing in lengths and pairs, \
+             as the kernel did not run the program"
         )
     }));
     lines.push(LEGEND.to_string());
     lines
 }
 
-/// The dearest pairs: from whom, to whom, how often.
+/// The most expensive pairs: from whom, to whom, how often.
 fn pairs(pairs: &[PairRow]) -> String {
     if pairs.is_empty() {
         return String::new();

@@ -1,12 +1,13 @@
 //! The report of a captured state, to the letter.
 
+use charts::{Figure, Scale, Series, Unit};
 use model::program::{CostProfile, Direct, Price, Range};
 use model::reading::Reading;
 use switchtrace::{Thread, ThreadName};
 
 use super::pinning::Pinning;
 use super::report::{Costs, Point, Target, Timeline, Trace};
-use super::table;
+use super::{figures, page, table};
 use crate::base::lines::fitted;
 use crate::observe::live::By;
 use crate::observe::live::account::{Account, Scope, Use};
@@ -95,6 +96,8 @@ traced for 2.00 s; counts are per second, times are upper ends
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0
 postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
+
+--wide shows 2 more columns: cpu %, preempted by
 
 preempted by kworker/1:2 (57): 50 of 82,400 switches (0.061 %), 25 a second
 this tracer: 0.3 % of the machine, 165 ns a switch
@@ -202,6 +205,90 @@ fn details_are_the_pairs_and_the_lengths() {
     }
 }
 
+fn drawn(account: &Account) -> Vec<Figure> {
+    figures::figures(account, (By::Thread, &Labels::default()))
+}
+
+#[test]
+fn charts_have_who_preempts_whom_and_how_long_each_waits() {
+    let all = drawn(&account(Scope::Process(812)));
+    let ids: Vec<&str> = all.iter().map(|figure| &*figure.id).collect();
+    assert_eq!(ids, ["preempts", "waits", "lengths"]);
+    let [preempts, waits, _] = &all[..] else { panic!() };
+    assert_eq!(
+        preempts.x.names,
+        ["postgres:io (813) by postgres (812)", "postgres:io (813) by kworker/1:2 (57)"]
+    );
+    let counts: Vec<f64> = preempts.series()[0].points.iter().map(|point| point.y).collect();
+    assert_eq!(counts, [10_000.0, 50.0]);
+    assert!(preempts.in_words.starts_with("10,050 times the CPU was taken"), "{preempts:?}");
+    // The kernel's thread is not of the process.
+    let names: Vec<&str> = waits.series().iter().map(|series| &*series.name).collect();
+    assert_eq!(names[0], "postgres:io (813)");
+    assert_eq!(names[2], "postgres (812)");
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(waits.in_words.starts_with("99 % of the waits are below 1.02 us."), "{waits:?}");
+    assert_eq!(waits.x.scale, Scale::Log);
+    assert_eq!(waits.y.unit, Unit::Percent);
+}
+
+#[test]
+fn threads_that_come_and_go_are_taken_together_by_name() {
+    let mut account = Account::new(Scope::All);
+    let names: Vec<_> = (0..100).map(|number| name(1_000 + number, 1)).collect();
+    let threads = |of: u64| {
+        names.iter().map(|name| thread(*name, name.tid, "sh", 10 * of)).collect::<Vec<_>>()
+    };
+    let pairs =
+        |of: u64| names.windows(2).map(|two| pair(two[0], two[1], 0, of)).collect::<Vec<_>>();
+    account.see(2 * SECOND, threads(1), &pairs(1));
+    account.see(4 * SECOND, threads(2), &pairs(2));
+    let all = drawn(&account);
+    assert_eq!(all[0].x.names, ["sh by sh"]);
+    assert!(all[0].in_words.contains("Threads of one name are taken together."), "{:?}", all[0]);
+    let six = "Of 100 threads those 6 with the most switches are drawn.";
+    assert!(all[1].in_words.contains(six), "{:?}", all[1]);
+    assert_eq!(all[1].series().len(), 12);
+}
+
+/// Lengths are known by powers of two: a share only at their ends.
+#[test]
+fn a_distribution_is_drawn_where_it_is_known() {
+    let mut counts = [0; 32];
+    (counts[0], counts[2], counts[4]) = (40, 50, 10);
+    let [line, marked] = figures::distribution("x", &counts.into());
+    let points = |of: &Series| of.points.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
+    let ends = [(128.0, 40.0), (256.0, 40.0), (512.0, 90.0), (1024.0, 90.0), (2048.0, 100.0)];
+    assert_eq!(points(&line), ends);
+    assert_eq!(points(&marked), [(512.0, 90.0), (2048.0, 100.0)]);
+    // What is above zero begins with none; what is longer than all has no end.
+    let ends = |bucket, count| {
+        let mut counts = [0; 32];
+        (counts[3], counts[bucket]) = (1, count);
+        points(&figures::distribution("x", &counts.into())[0])
+    };
+    assert_eq!(ends(3, 1), [(1024.0 / 2.0, 0.0), (1024.0, 100.0)]);
+    assert_eq!(ends(31, 1).last().map(|(_, share)| *share), Some(50.0));
+    assert_eq!(figures::distribution("x", &[0; 32].into()).map(|of| of.points.len()), [0, 0]);
+}
+
+#[test]
+fn a_page_has_the_answer_the_charts_and_what_the_terminal_says() {
+    let trace = trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL });
+    let html = page::html(&trace, &drawn(&account(Scope::Process(812))));
+    for words in [
+        "<p class=\"lead\">postgres (pid 812): 41,200 switches a second",
+        "<span class=\"figure\">41,200 <span class=\"unit\">/s</span></span><span class=\"range\">counted",
+        "<span class=\"range\">7.80 to 11.0</span>",
+        ">Who preempts whom?</h2>",
+        ">How long does it wait for a CPU?</h2>",
+        "refilling caches: 4.8 to 9 %",
+    ] {
+        assert!(html.contains(words), "no {words}: {html}");
+    }
+    assert!(!html.contains("<select id=\"base\""), "there is nothing to divide by");
+}
+
 #[test]
 fn nothing_that_was_switched_is_no_division_by_zero() {
     let own = Own {
@@ -222,6 +309,8 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
         Vec::new(),
     );
     assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
+    assert_eq!(drawn(&account), []);
+    assert!(page::html(&trace, &[]).contains("was not switched once"));
     assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
     table::text(&trace, true);
 }

@@ -12,7 +12,7 @@ use stats::median;
 use super::lines;
 
 /// More points than this say nothing more; rounds are then left out evenly, and that is told.
-const MOST_POINTS: usize = 1000;
+const MOST_POINTS: usize = 250;
 
 /// Part of the distance between two rounds over which the samples of a round are spread.
 const SPREAD: f64 = 0.6;
@@ -154,7 +154,7 @@ mod tests {
     fn long_runs_are_thinned_by_rounds_and_say_so() {
         let all = (0..3000).flat_map(|round| [seen(0, round, 1.0), seen(1, round, 1.0)]).collect();
         let figure = figure(all, 0).unwrap();
-        assert_eq!(figure.series()[0].points.len(), 1000);
-        assert!(figure.in_words.contains("One round in 6"), "{}", figure.in_words);
+        assert_eq!(figure.series()[0].points.len(), 250);
+        assert!(figure.in_words.contains("One round in 24"), "{}", figure.in_words);
     }
 }

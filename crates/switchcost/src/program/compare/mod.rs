@@ -11,15 +11,18 @@ use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Want
 use model::subject::{Origin, PREFIX, Published, Side, Subject};
 
 use crate::base::failure::{UNDECIDED, or_trouble, usage};
-use crate::base::values::{each_once, share};
+use crate::base::values::{Destination, each_once, share};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
-use crate::engine::store::speed::subjects_of_files;
+use crate::engine::store::speed::{subjects_of, subjects_of_files};
 use crate::engine::store::{self, Entry, Folder, header};
+use crate::experiments::Record;
 use crate::experiments::ring::RingArgs;
 use crate::present::output::put_json;
+use crate::present::page;
 use crate::program::history::find_published;
-use crate::program::session;
+use crate::program::report::drawn::Drawn;
+use crate::program::{report, session};
 
 /// What of `ring` serves a comparison of stored runs too; all else that it takes is for --ab.
 const OF_RUNS_TOO: [&str; 4] = ["json", "csv", "quiet", "verbose"];
@@ -29,7 +32,7 @@ pub(crate) fn with_session(command: Command) -> Command {
     let ring = RingArgs::augment_args(Command::new("ring"));
     let is_of_ring = |arg: &Arg| ring.get_arguments().any(|of| of.get_id() == arg.get_id());
     command.mut_args(|arg| match arg.get_id().as_str() {
-        // A comparison has no charts.
+        // A comparison is no run: its charts are in the report.
         "plot" => arg.requires("ab").hide(true),
         name if is_of_ring(&arg) && !OF_RUNS_TOO.contains(&name) => arg.requires("ab"),
         _ => arg,
@@ -99,6 +102,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = Wanted::Switch)]
     pub(crate) cost: Wanted,
 
+    /// Write a report with charts in HTML to a file, or - for standard output: the difference
+    /// first, the worst case on top
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
+    pub(crate) report: Option<Destination>,
+
     #[command(flatten)]
     pub(crate) ring: RingArgs,
 }
@@ -114,6 +124,14 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
     }
     output.files.check()?;
+    if let Some(to) = &args.report {
+        page::check("--report", to)?;
+        if *to == Destination::Stdout && output.files.json == args.report {
+            return Err(usage(
+                "--json - and --report -: only one of them can have standard output",
+            ));
+        }
+    }
     let terms = Terms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
@@ -124,18 +142,38 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         return measured(args, prefixes, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
-    let subjects = find(&names)?;
+    let (named, subjects) = find(&names)?;
+    let drawn = || named.iter().enumerate().map(|(index, named)| named.drawn(index)).collect();
     if let [base, new] = &subjects[..] {
-        return of_two(base, new, args, terms);
+        let found = of_two(base, new, args, terms)?;
+        report(args, terms, &subjects, drawn)?;
+        return exit_code(&found, args);
     }
     let subjects: Vec<_> = names.into_iter().cloned().zip(subjects).collect();
     check_different(&subjects)?;
     let found = Several::of(&subjects, terms);
     table::write_several(&found, args)?;
+    let subjects: Vec<Subject> = subjects.into_iter().map(|(_, subject)| subject).collect();
+    report(args, terms, &subjects, drawn)?;
     if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
 }
 
-fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Result<ExitCode> {
+/// Writes the report if one was asked for, and says where it is.
+fn report(
+    args: &CompareArgs,
+    terms: Terms,
+    subjects: &[Subject],
+    drawn: impl FnOnce() -> Result<Vec<Drawn>>,
+) -> Result<()> {
+    let Some(to) = &args.report else { return Ok(()) };
+    report::compared(drawn()?, subjects, terms, to).context("the report is not written")?;
+    match to {
+        Destination::File(path) => table::say(&format!("report: {}\n", path.display()), args),
+        Destination::Stdout => Ok(()),
+    }
+}
+
+fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Result<Comparison> {
     let is_run = matches!(base.side.origin, Origin::Run { .. });
     if args.fail_above.is_some() && is_run && base.side == new.side {
         return Err(usage(format!(
@@ -151,10 +189,10 @@ fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Re
         bail!("{}", nothing_in_both(base, new, terms));
     }
     table::write(&found, &[], args)?;
-    exit_code(&found, args)
+    Ok(found)
 }
 
-/// That no case is in both, and by which setting they could be compared.
+/// That they have no case in common, and by which setting they could be compared.
 fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
     let pairs = |across: &&Across| {
         check_across(**across, base, new).is_ok()
@@ -163,7 +201,7 @@ fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
                 .is_empty()
     };
     let Some(across) = Across::ALL.iter().find(pairs) else {
-        return "no case is in both: nothing was compared".to_string();
+        return "the runs have no case in common: nothing was compared".to_string();
     };
     let value = |of: &Subject| {
         of.cases.iter().find_map(|case| case.label(across.name())).map(str::to_string)
@@ -171,7 +209,8 @@ fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
     let values = value(base).zip(value(new));
     let values = values.map_or(String::new(), |(one, other)| format!(" ({one}, {other})"));
     format!(
-        "no case is in both, as they differ in {across}{values}: --across {across} compares them"
+        "the runs have no case in common, as they differ in {across}{values}: --across {across} \
+         compares them"
     )
 }
 
@@ -200,6 +239,14 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<Exi
     if let Some(code) = interrupted {
         return Ok(ExitCode::from(code));
     }
+    let runs_of = runs.each_ref().map(|taken| &taken.run);
+    let drawn = || {
+        let run = |(index, taken): (usize, &Taken)| {
+            Drawn::of_run(&taken.run, &Record::of(&taken.run), taken.path().as_deref(), index)
+        };
+        Ok(runs.iter().enumerate().map(run).collect())
+    };
+    report(args, terms, &subjects_of(&runs_of), drawn)?;
     let code = exit_code(&found, args)?;
     // That something is slower is true whatever else failed.
     if !runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
@@ -215,22 +262,40 @@ enum Named {
     Runs(Vec<PathBuf>),
 }
 
+impl Named {
+    /// The `index`th of a report; of several launches the first.
+    fn drawn(&self, index: usize) -> Result<Drawn> {
+        match self {
+            Self::Published(machine) => Ok(Drawn::of_published(machine, index)),
+            Self::Runs(paths) => {
+                let first = paths.first().context("no run was named")?;
+                let mut drawn = Drawn::of_file(first, index)?.0;
+                if paths.len() > 1 {
+                    drawn.title += &format!(" (the first of {} launches)", paths.len());
+                }
+                Ok(drawn)
+            }
+        }
+    }
+}
+
 /// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
-fn find(names: &[&String]) -> Result<Vec<Subject>> {
-    let named = names.iter().map(|names| Ok((*names, named(names)?)));
+fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Subject>)> {
+    let named = names.iter().map(|names| named(names));
     let named = named.collect::<Result<Vec<_>>>()?;
-    let paths = named.iter().flat_map(|(_, named)| match named {
+    let paths = named.iter().flat_map(|named| match named {
         Named::Published(_) => &[][..],
         Named::Runs(paths) => paths,
     });
     let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
     let runs = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
     let mut runs = runs.into_iter();
-    let side = |(names, named): (&String, Named)| match named {
+    let side = |(names, named): (&&String, &Named)| match named {
         Named::Published(machine) => Ok(machine.subject()),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
-    named.into_iter().map(side).collect()
+    let subjects = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
+    Ok((named, subjects))
 }
 
 /// The published machine of that name, or the runs of these names, with a comma between each two:

@@ -15,7 +15,7 @@ use super::CompareArgs;
 use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::output::columns::Columns;
-use crate::present::output::{Files, print_text, put_json, say_text};
+use crate::present::output::{print_text, put_json, say_text};
 use crate::present::terminal::{self, counted};
 
 /// Differences that --verbose prints; the JSON form has all.
@@ -24,7 +24,8 @@ const MOST_DIFFERENCES: usize = 12;
 /// Warnings that are printed without --verbose.
 const MOST_WARNINGS: usize = 2;
 
-/// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
+/// Writes what was asked for: text, to standard error where something else has standard output, and
+/// JSON.
 pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     let text = match args.markdown {
         true => markdown(found, args),
@@ -33,26 +34,34 @@ pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -
             lines::with_tables(is_wide, || text(found, paths, args))
         }
     };
-    let files = &args.ring.output.files;
     match args.markdown {
-        true => lines::unbroken(|| put(&text, found, files)),
-        false => put(&text, found, files),
+        true => lines::unbroken(|| put(&text, found, args)),
+        false => put(&text, found, args),
     }
 }
 
 /// The same of several runs.
 pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
     let text = lines::with_tables(args.ring.output.view.wide, || several(found));
-    put(&text, found, &args.ring.output.files)
+    put(&text, found, args)
 }
 
-fn put(text: &str, found: &impl Serialize, files: &Files) -> Result<()> {
-    match &files.json {
+fn put(text: &str, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
+    say(text, args)?;
+    put_json(found, args.ring.output.files.json.as_ref())
+}
+
+/// Says something to who reads, unless nothing is wanted: on standard error where JSON or the
+/// report has standard output.
+pub(crate) fn say(text: &str, args: &CompareArgs) -> Result<()> {
+    let files = &args.ring.output.files;
+    let is_taken = [&files.json, &args.report].contains(&&Some(Destination::Stdout));
+    match is_taken {
         _ if files.quiet => {}
-        Some(Destination::Stdout) => say_text(text),
-        _ => print_text(text).context("cannot print the comparison")?,
+        true => say_text(text),
+        false => print_text(text).context("cannot print the comparison")?,
     }
-    put_json(found, files.json.as_ref())
+    Ok(())
 }
 
 fn several(found: &Several) -> String {

@@ -2,7 +2,7 @@
 //! case on top.
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
+use model::comparison::{Change, Comparison, Terms};
 use model::subject::{Quantity, Subject};
 
 use super::questions::DIFFERENCE;
@@ -91,17 +91,17 @@ impl LeftOut {
             0 => String::new(),
             many => format!(" {what}: {}.", counted(many, "case")),
         };
-        told(self.untold, "Without a ratio that holds") + &told(self.unpaired, "In one run only")
+        told(self.untold, "Without a reliable ratio") + &told(self.unpaired, "In one run only")
     }
 }
 
 /// Each run by its place and its letter, the first one being what the others are compared with.
 /// None where they have no case in common.
-pub(super) fn of(subjects: &[(usize, String, Subject)]) -> Option<Difference> {
+pub(super) fn of(subjects: &[(usize, String, &Subject)], terms: Terms) -> Option<Difference> {
     let ((_, base, first), others) = subjects.split_first()?;
     // The intervals of all runs hold together (Bonferroni), as those of one do.
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / others.len().max(1) as f64;
-    let terms = Terms { limit: LIMIT, confidence, wanted: Wanted::Switch, across: None };
+    let confidence = 1.0 - (1.0 - terms.confidence) / others.len().max(1) as f64;
+    let terms = Terms { confidence, ..terms };
     let found =
         others.iter().map(|(run, name, of)| (*run, &**name, Comparison::of(first, of, terms)));
     let found: Vec<(usize, &str, Comparison)> =

@@ -55,10 +55,15 @@ impl Drawn {
         if let Some(machine) = name.strip_prefix(PREFIX) {
             return Ok((Self::of_published(&find_published(machine)?, index), None));
         }
-        let path = find(name)?.path;
-        let run = read(&path)?;
+        let (drawn, record) = Self::of_file(&find(name)?.path, index)?;
+        Ok((drawn, Some(record)))
+    }
+
+    /// The run of that file with its record, the `index`th of the report.
+    pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Self, Record)> {
+        let run = read(path)?;
         let record = Record::of(&run);
-        Ok((Self::of_run(&run, &record, Some(&path), index), Some(record)))
+        Ok((Self::of_run(&run, &record, Some(path), index), record))
     }
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
@@ -89,7 +94,7 @@ impl Drawn {
         }
     }
 
-    fn of_published(machine: &Published, index: usize) -> Self {
+    pub(crate) fn of_published(machine: &Published, index: usize) -> Self {
         let Published { machine: name, system, year, source, notes, .. } = machine;
         let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
         facts.push(("source", format!("{source} ({year})")));

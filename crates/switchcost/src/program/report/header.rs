@@ -6,14 +6,9 @@ use model::noise::{NoiseLevel, NoiseVerdict};
 
 use super::Report;
 use super::drawn::Drawn;
+use crate::present::page::{self, MOST_TILES, paragraph, tile};
 use crate::present::terminal::sentence;
 use crate::present::tiles::Tile;
-
-/// The id of what is behind the charts.
-pub(super) const DETAILS: &str = "how";
-
-/// Tiles of figures; one more has the verdict on the machine.
-const MOST_TILES: usize = 7;
 
 /// By their `names` the charts tell runs apart.
 pub(super) fn header(report: &Report, names: &[String]) -> String {
@@ -27,7 +22,6 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         }
         (.., many) => format!("{} runs side by side.", many.len()),
     };
-    let lead: String = lead.lines().map(|line| paragraph("lead", line)).collect();
     let setting: String = match &runs[..] {
         [only] => paragraph("setting", &format!("Measured on {}.", only.setting())),
         many if report.lead.is_some() => {
@@ -63,30 +57,7 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         }
     };
     let tiles: String = tiles.iter().map(tile).chain(verdict(runs)).collect();
-    let tiles =
-        if tiles.is_empty() { tiles } else { format!("<ul class=\"tiles\">{tiles}</ul>\n") };
-    format!("<header>\n<h1>What a context switch costs</h1>\n{lead}{setting}{tiles}</header>\n")
-}
-
-fn paragraph(class: &str, words: &str) -> String {
-    format!("<p class=\"{class}\">{}</p>\n", escape(words))
-}
-
-/// A figure, its unit, and its interval as a bar.
-fn tile(tile: &Tile) -> String {
-    let [from, to, at] = tile.bar().map(|share| 100.0 * share);
-    format!(
-        "<li class=\"tile\"><span class=\"of\">{}</span><span class=\"figure\">{} <span \
-         class=\"unit\">{}</span></span>\
-         <svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-         <path class=\"whole\" d=\"M0,4H100\"/><path class=\"ends\" d=\"M{from:.2},4H{to:.2}\"/>\
-         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg>\
-         <span class=\"range\">{}</span></li>\n",
-        escape(&tile.name),
-        tile.figure(),
-        tile.unit.replace("us", "µs"),
-        escape(&tile.interval())
-    )
+    page::header("What a context switch costs", &lead, &setting, &tiles)
 }
 
 /// The worst of the verdicts on the machine.
@@ -113,34 +84,21 @@ pub(super) fn details(runs: &[Drawn], names: &[String]) -> String {
         let letter = format!("<b class=\"letter\">{}</b> ", escape(name));
         section(run, name, if is_one { "" } else { &letter })
     };
-    format!(
-        "<section id=\"{DETAILS}\" aria-labelledby=\"{DETAILS}-title\">\n\
-         <h2 id=\"{DETAILS}-title\">How it was measured</h2>\n<div class=\"runs\">\n{}</div>\n</section>\n",
-        names.iter().zip(runs).map(section).collect::<String>()
-    )
+    page::details(TITLE, &names.iter().zip(runs).map(section).collect::<String>())
 }
 
+/// The title of what is behind the charts.
+pub(super) const TITLE: &str = "How it was measured";
+
 fn section(run: &Drawn, name: &str, letter: &str) -> String {
-    let fact = |(what, is): (&str, &str)| {
-        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is))
-    };
     let noise = run.noise.as_ref().map(NoiseVerdict::in_words);
     let noise = noise.as_ref().map(|words| ("noise", words.as_str()));
     let facts = run.facts.iter().map(|(what, is)| (*what, is.as_str())).chain(noise);
-    let report = run.text.as_ref().map(|report| {
-        format!(
-            "<details><summary>All that the run says, as on the terminal</summary><pre \
-             tabindex=\"0\" role=\"region\" aria-label=\"All that the run says: {}\">{}</pre></details>\n",
-            escape(name),
-            escape(report)
-        )
-    });
-    format!(
-        "<section class=\"run\">\n<h3>{letter}{}</h3>\n\
-         <details><summary>Machine, setting and command</summary><dl>{}</dl></details>\n{}\
-         </section>\n",
-        escape(&run.title),
-        facts.map(fact).collect::<String>(),
-        report.unwrap_or_default()
+    let facts: Vec<(&str, &str)> = facts.collect();
+    page::section(
+        &format!("{letter}{}", escape(&run.title)),
+        ("Machine, setting and command", &facts),
+        ("All that the run says", name),
+        run.text.as_deref(),
     )
 }

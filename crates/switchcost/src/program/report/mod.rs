@@ -5,23 +5,24 @@ pub(crate) mod drawn;
 mod header;
 mod questions;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use charts::{Figure, Page, png, svg, together};
 use clap::Args;
+use model::comparison::{LIMIT, Terms, Wanted};
 use model::subject::{Subject, published};
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
+use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::speed::subjects_of_files;
 use crate::experiments::{self, Record};
 use crate::present::figures::published::with_published;
 use crate::present::figures::{COST_BY_ARRAY, RING_COST};
-use crate::present::output::{check_place, print_text, put};
+use crate::present::output::{print_text, put};
+use crate::present::page::{self, DETAILS};
 use difference::Difference;
 use drawn::Drawn;
 use questions::HISTORY;
@@ -59,7 +60,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     // Before runs are read and intervals computed: that takes seconds.
-    check(&args.output)?;
+    page::check("--output", &args.output)?;
     let names = args.runs.iter().enumerate();
     let found = names.map(|(index, name)| Drawn::find(name, index)).collect::<Result<Vec<_>>>()?;
     let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
@@ -91,38 +92,26 @@ fn each_once(drawn: &[Drawn], names: &[String]) -> Result<()> {
     drawn.iter().enumerate().find_map(again).map_or(Ok(()), Err)
 }
 
-/// By this a report is known for one.
-const GENERATOR: &str = "<meta name=\"generator\" content=\"switchcost";
-
-/// Bytes of a file within which the generator stands, if it is a report.
-const HEAD: u64 = 1024;
-
-/// Refuses to write over a file that is no report: a run file, most likely, that was to be drawn.
-pub(crate) fn check(to: &Destination) -> Result<()> {
-    check_place("--output", to)?;
-    let Destination::File(path) = to else { return Ok(()) };
-    if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
-        return Ok(());
-    }
-    let cannot = || format!("cannot read {}", path.display());
-    let mut head = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(HEAD).read_to_end(&mut head).with_context(cannot)?;
-    if String::from_utf8_lossy(&head).contains(GENERATOR) {
-        return Ok(());
-    }
-    Err(usage(format!(
-        "{}: a file that is no report of switchcost is there already: remove it, or name another \
-         (-o FILE)",
-        path.display()
-    )))
-}
-
 /// Writes the report of runs of several experiments, in this order; `lead` is what they say
 /// together.
 pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()> {
     let lead = Some(lead.to_string());
     Report { runs, lead, difference: None, has_published: false }.write(to)
+}
+
+/// Writes the report of what is compared with the first: what differs stands first. `subjects` are
+/// of these runs, in their order.
+pub(crate) fn compared(
+    runs: Vec<Drawn>,
+    subjects: &[Subject],
+    terms: Terms,
+    to: &Destination,
+) -> Result<()> {
+    let (names, _) = lettered(&runs);
+    let named = names.into_iter().zip(subjects).enumerate();
+    let named: Vec<_> = named.map(|(index, (name, of))| (index, name, of)).collect();
+    let difference = difference::of(&named, terms);
+    Report { runs, lead: None, difference, has_published: false }.write(to)
 }
 
 /// What a page is made of.
@@ -166,9 +155,11 @@ fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
     }
     let paths: Vec<&Path> = alike.iter().map(|(.., path)| *path).collect();
     let subjects = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
-    let named = alike.into_iter().zip(subjects);
+    let named = alike.into_iter().zip(&subjects);
     let named: Vec<_> = named.map(|((index, name, _), subject)| (index, name, subject)).collect();
-    Ok(difference::of(&named))
+    let terms =
+        Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
+    Ok(difference::of(&named, terms))
 }
 
 /// A name for each run, and the figures of all together: letters, A to Z and then numbers from 27
@@ -224,7 +215,6 @@ fn picture_file(folder: &Path, figure: &Figure, format: &str) -> PathBuf {
 
 impl Report {
     fn write(&self, to: &Destination) -> Result<()> {
-        check(to)?;
         put(self.page()?.as_bytes(), to)
     }
 
@@ -245,11 +235,11 @@ impl Report {
         figures.sort_by_key(questions::rank);
         let page = Page {
             title: &title,
-            generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
-            style: include_str!("report.css"),
+            generator: page::GENERATOR,
+            style: page::STYLE,
             header: &header::header(self, &names),
             behind: &header::details(&self.runs, &names),
-            contents: &[(header::DETAILS, "How it was measured")],
+            contents: &[(DETAILS, header::TITLE)],
             footer: FOOTER,
             runs: &names,
             first: first(&figures, are_parts(&self.runs)),

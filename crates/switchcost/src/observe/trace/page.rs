@@ -1,0 +1,101 @@
+//! A trace as a page of charts.
+
+use charts::{Figure, Page, escape};
+use model::program::Range;
+use model::reading::Reading;
+
+use super::figures::question;
+use super::report::Trace;
+use super::table;
+use crate::base::lines::{WIDTH, within};
+use crate::present::page::{self, MOST_TILES, paragraph};
+use crate::present::terminal::figure;
+use crate::present::tiles::Tile;
+
+/// The whole file.
+pub(super) fn html(trace: &Trace, figures: &[Figure]) -> String {
+    let name = &trace.target.name;
+    let title = format!("switchcost: trace of {name}");
+    let tiles: String = tiles(trace).iter().take(MOST_TILES).map(page::tile).collect();
+    let facts = facts(trace);
+    let facts: Vec<(&str, &str)> = facts.iter().map(|(what, is)| (*what, is.as_str())).collect();
+    let text = within(WIDTH, || table::text(trace, true));
+    let heading = format!("{}, {} s", escape(name), figure(trace.seconds));
+    let details = page::section(
+        &heading,
+        ("Program and costs", &facts),
+        ("All that the trace says", name),
+        Some(&text),
+    );
+    let setting = format!("Traced for {} s; {}.", figure(trace.seconds), trace.own.in_words());
+    Page {
+        title: &title,
+        generator: page::GENERATOR,
+        style: page::STYLE,
+        header: &page::header(
+            "Who is switched, and what it costs",
+            &trace.in_words,
+            &paragraph("setting", &setting),
+            &tiles,
+        ),
+        behind: &page::details(DETAILS, &details),
+        contents: &[(page::DETAILS, DETAILS)],
+        footer: FOOTER,
+        runs: std::slice::from_ref(name),
+        first: 1,
+        figures,
+        heading: &question,
+        has_published: false,
+        only_published: &[],
+        own: "",
+        published: "",
+        unlisted: "No percentile is known",
+    }
+    .html()
+}
+
+const DETAILS: &str = "What was traced";
+
+const FOOTER: &str = "<footer><p>Every switch is counted in the kernel, none is sampled. Times are \
+     counted by powers of two, so that a percentile is known to lie between two of them. What a \
+     switch costs is looked up in a stored run of switchcost cost.</p></footer>\n";
+
+/// Figures that stand for it, the first ones what the answer names.
+fn tiles(trace: &Trace) -> Vec<Tile> {
+    let total = &trace.total;
+    let per_s = total.switches_per_s();
+    let share = |name: &str, of: &Reading<Range>| {
+        let of = of.known().filter(|of| !of.is_wide())?;
+        Some(Tile::at_most(name, [100.0 * of.low, 100.0 * of.high], "%"))
+    };
+    let wait = |name: &str, of: Option<crate::observe::live::rows::Between>| {
+        let of = of.filter(|of| of.high_ns != u64::MAX)?;
+        Some(Tile::time_at_most(name, [of.low_ns as f64, of.high_ns as f64]))
+    };
+    let voluntary = (per_s > 0.0).then(|| 100.0 * total.voluntary_per_s / per_s);
+    let all = [
+        Some(Tile::counted("switches", per_s, "/s")),
+        share("cost of the switches, at most", &trace.share),
+        share("without refilling caches, at most", &trace.direct_share),
+        voluntary.map(|share| Tile::counted("because it slept", share, "%")),
+        Some(Tile::counted("preemptions", total.preempted_per_s, "/s")),
+        wait("half of the waits, at most", total.wait_median),
+        wait("99 % of the waits, at most", total.wait_99),
+        Some(Tile::counted("CPU time", 100.0 * total.cpu_share, "% of a CPU")),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn facts(trace: &Trace) -> Vec<(&'static str, String)> {
+    let target = &trace.target;
+    let pid = target.pid.map(|pid| pid.to_string());
+    let known = [
+        ("what", Some(target.name.clone())),
+        ("process", pid),
+        ("command", target.command.as_ref().map(|words| words.join(" "))),
+        ("costs by", trace.profile.known().cloned()),
+        ("costs", trace.profile.why().map(|why| format!("unknown: {why}"))),
+        ("by", Some(page::GENERATOR.to_string())),
+    ];
+    known.into_iter().filter_map(|(what, is)| Some((what, is?))).collect()
+}

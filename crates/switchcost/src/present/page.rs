@@ -1,0 +1,129 @@
+//! A page of charts: what the reports of runs and of traces share beside the charts themselves.
+
+use std::fs::File;
+use std::io::Read;
+
+use anyhow::{Context, Result};
+use charts::escape;
+
+use crate::base::failure::usage;
+use crate::base::values::Destination;
+use crate::present::output::check_place;
+use crate::present::tiles::Tile;
+
+/// CSS of all but the charts.
+pub(crate) const STYLE: &str = include_str!("page.css");
+
+/// The program that made it.
+pub(crate) const GENERATOR: &str = concat!("switchcost ", env!("CARGO_PKG_VERSION"));
+
+/// The id of what is behind the charts.
+pub(crate) const DETAILS: &str = "how";
+
+/// Tiles of figures.
+pub(crate) const MOST_TILES: usize = 7;
+
+/// By this a report is known for one.
+const KNOWN_BY: &str = "<meta name=\"generator\" content=\"switchcost";
+
+/// Bytes of a file within which the generator stands, if it is a report.
+const HEAD: u64 = 1024;
+
+/// Refuses a place that cannot be written to, and to write over a file that is no report: a run
+/// file, most likely, that was to be drawn.
+pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
+    check_place(flag, to)?;
+    let Destination::File(path) = to else { return Ok(()) };
+    if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+        return Ok(());
+    }
+    let cannot = || format!("cannot read {}", path.display());
+    let mut head = Vec::new();
+    let file = File::open(path).with_context(cannot)?;
+    file.take(HEAD).read_to_end(&mut head).with_context(cannot)?;
+    if String::from_utf8_lossy(&head).contains(KNOWN_BY) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: a file that is no report of switchcost is there already: remove it, or name another \
+         ({flag} FILE)",
+        path.display()
+    )))
+}
+
+/// What stands before the charts: a line for each of the answer, what it is of (HTML), tiles (HTML).
+pub(crate) fn header(title: &str, lead: &str, setting: &str, tiles: &str) -> String {
+    let lead: String = lead.lines().map(|line| paragraph("lead", line)).collect();
+    let tiles = match tiles {
+        "" => String::new(),
+        tiles => format!("<ul class=\"tiles\">{tiles}</ul>\n"),
+    };
+    format!("<header>\n<h1>{}</h1>\n{lead}{setting}{tiles}</header>\n", escape(title))
+}
+
+/// In it what may be typed stays on a line.
+pub(crate) fn paragraph(class: &str, words: &str) -> String {
+    let word = |word: &str| match word.trim_start_matches('(').starts_with("--") {
+        true => format!("<span class=\"typed\">{}</span>", escape(word)),
+        false => escape(word).to_string(),
+    };
+    let words: Vec<String> = words.split(' ').map(word).collect();
+    format!("<p class=\"{class}\">{}</p>\n", words.join(" "))
+}
+
+/// A figure, its unit, and its interval as a bar; what was counted has none.
+pub(crate) fn tile(tile: &Tile) -> String {
+    let [from, to, at] = tile.bar().map(|share| 100.0 * share);
+    let interval = format!(
+        "<svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <path class=\"whole\" d=\"M0,4H100\"/><path class=\"ends\" d=\"M{from:.2},4H{to:.2}\"/>\
+         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg>\
+         <span class=\"range\">{}</span>",
+        escape(&tile.interval())
+    );
+    let counted = "<span class=\"range\">counted</span>".to_string();
+    format!(
+        "<li class=\"tile\"><span class=\"of\">{}</span><span class=\"figure\">{} <span \
+         class=\"unit\">{}</span></span>{}</li>\n",
+        escape(&tile.name),
+        tile.figure(),
+        tile.unit.replace("us", "µs"),
+        if tile.is_counted { counted } else { interval }
+    )
+}
+
+/// What stands behind the charts: sections in HTML, below a heading.
+pub(crate) fn details(title: &str, sections: &str) -> String {
+    format!(
+        "<section id=\"{DETAILS}\" aria-labelledby=\"{DETAILS}-title\">\n\
+         <h2 id=\"{DETAILS}-title\">{}</h2>\n<div class=\"runs\">\n{sections}</div>\n</section>\n",
+        escape(title)
+    )
+}
+
+/// One of these: a heading (HTML), facts by name, and what the terminal says. `name` tells it from
+/// the others.
+pub(crate) fn section(
+    heading: &str,
+    (facts_of, facts): (&str, &[(&str, &str)]),
+    (text_of, name): (&str, &str),
+    text: Option<&str>,
+) -> String {
+    let fact = |(what, is): &(&str, &str)| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is))
+    };
+    let text = text.map(|text| {
+        format!(
+            "<details><summary>{text_of}, as on the terminal</summary><pre tabindex=\"0\" \
+             role=\"region\" aria-label=\"{text_of}: {}\">{}</pre></details>\n",
+            escape(name),
+            escape(text)
+        )
+    });
+    format!(
+        "<section class=\"run\">\n<h3>{heading}</h3>\n\
+         <details class=\"facts\"><summary>{facts_of}</summary><dl>{}</dl></details>\n{}</section>\n",
+        facts.iter().map(fact).collect::<String>(),
+        text.unwrap_or_default()
+    )
+}

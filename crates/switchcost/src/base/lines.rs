@@ -118,8 +118,34 @@ pub(crate) fn wrapped(line: &str) -> String {
 
 /// A command behind a label, to be copied: where it is broken a backslash goes on.
 pub(crate) fn command(label: &str, words: &str) -> String {
-    let line = filled(&format!("{label}{words}"), width().saturating_sub(2), "  ");
-    line.replace('\n', " \\\n")
+    continued(&format!("{label}{}", with_whole_words(words)), "  ")
+}
+
+fn continued(line: &str, indent: &str) -> String {
+    filled(line, width().saturating_sub(2), indent).replace('\n', " \\\n")
+}
+
+/// The same of the commands of a help's examples, which are indented.
+pub(crate) fn examples(text: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("  ") {
+        Some(words) => continued(&format!("  {}", with_whole_words(words)), "    "),
+        None => line.to_string(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A command whose words in quotation marks are not broken.
+fn with_whole_words(command: &str) -> String {
+    let mut within = None;
+    let blank = |c: char| {
+        within = match within {
+            None if c == '\'' || c == '"' => Some(c),
+            Some(quote) if quote == c => None,
+            other => other,
+        };
+        if c == ' ' && within.is_some() { FIXED.to_string() } else { c.to_string() }
+    };
+    command.chars().map(blank).collect()
 }
 
 /// Units that stay on the line of their figure.
@@ -179,6 +205,14 @@ mod tests {
         );
         let known = within(24, || command("to know: ", "switchcost cost --pid 4711"));
         assert_eq!(known, "to know: switchcost \\\n  cost --pid 4711");
+        // What stands in quotation marks is one word, in examples as in hints.
+        let text = "Examples:\n  switchcost run -p 'sync; sync' \"a b\" 'rg x'\n  switchcost top";
+        assert_eq!(
+            within(30, || examples(text)),
+            "Examples:\n  switchcost run -p \\\n    'sync; sync' \"a b\" \\\n    'rg x'\n  \
+             switchcost top"
+        );
+        assert_eq!(within(200, || examples(text)), text);
         assert_eq!(
             shown("the launches scatter by 7 % each"),
             "the launches scatter by\n  7 % each"

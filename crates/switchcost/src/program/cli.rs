@@ -59,7 +59,7 @@ impl Cli {
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         lines::choose();
-        let mut command = command.term_width(lines::width());
+        let mut command = with_examples(command).term_width(lines::width());
         let matches = command.try_get_matches_from_mut(std::env::args_os());
         let matches = matches.map_err(|error| hints::hinted(error, &command));
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
@@ -76,6 +76,16 @@ fn end_with(told: &clap::Error) -> ! {
         false => AutoStream::auto(io::stdout()).write_all(text.as_bytes()),
     };
     process::exit(told.exit_code())
+}
+
+/// The same with examples that fit: where one is broken, a backslash goes on.
+fn with_examples(command: clap::Command) -> clap::Command {
+    let text = command.get_after_long_help().map(|text| lines::examples(&text.to_string()));
+    let command = match text {
+        Some(text) => command.after_long_help(text),
+        None => command,
+    };
+    command.mut_subcommands(with_examples)
 }
 
 /// Values that are numbers.

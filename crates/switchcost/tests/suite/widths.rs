@@ -247,6 +247,29 @@ fn help_and_usage_errors_of_every_command() {
     found.assert_none();
 }
 
+/// The commands of a help's examples, each as a shell takes it: a backslash goes on.
+fn examples(help: &str) -> Vec<Vec<String>> {
+    let text = help.split_once("\nExample").map_or("", |(_, text)| text);
+    let text = text.split_once(":\n").map_or("", |(_, text)| text).replace("\\\n", "");
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| shell_words::split(line).expect("whole quotation marks")).collect()
+}
+
+#[test]
+fn examples_can_be_copied_from_a_narrow_terminal() {
+    let home = Home::new();
+    let mut broken = 0;
+    for command in commands(&home, &[]) {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let help = |columns| said_in(&home, &[&words[..], &["--help"]].concat(), columns).out;
+        let (whole, narrow) = (examples(&help(200)), examples(&help(60)));
+        assert_eq!(narrow, whole, "{words:?}");
+        assert!(whole.iter().all(|line| line[0] == "switchcost"), "{whole:?}");
+        broken += help(60).matches("\\\n").count();
+    }
+    assert!(broken > 3, "{broken} examples are wider than 60 columns");
+}
+
 #[test]
 fn what_is_refused() {
     let mut found = TooWide::default();
@@ -364,6 +387,10 @@ fn what_is_measured() {
     if crate::trace::can_trace() {
         measured(&["trace", "--verbose", "--", "sh", "-c", "sleep 0.01; sleep 0.01"]);
         measured(&["trace", "--all", "--seconds", "0.2"]);
+        let narrow = said_in(&home, &["trace", "--all", "--seconds", "0.2"], WIDTHS[0]);
+        assert!(narrow.out.contains("\n--wide shows "), "{}", narrow.out);
+        let wide = said_in(&home, &["trace", "--all", "--seconds", "0.2", "--wide"], WIDTHS[0]);
+        assert!(!wide.out.contains("--wide shows "), "{}", wide.out);
     }
     found.assert_none();
 }

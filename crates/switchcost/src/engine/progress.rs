@@ -61,21 +61,26 @@ impl Progress {
 
     /// Draws the state before a case.
     pub(crate) fn show(&self, state: &State) {
+        let before = self.of_whole.as_ref().map_or(Duration::ZERO, |of| of.before);
+        self.bar.set_message(printable(&self.message(state)));
+        self.bar.set_position(millis(before + state.spent));
+    }
+
+    /// What is told of the state before a case.
+    fn message(&self, state: &State) -> String {
         let title = self.titles.get(state.case).map_or("", String::as_str);
         let of = self.of_whole.as_ref();
         let spent = of.map_or(Duration::ZERO, |of| of.before) + state.spent;
         let (round, left) = (state.round + 1, self.budget.saturating_sub(spent).as_secs());
         let so_far = so_far(state.figure.as_ref(), state.precision, self.precision);
-        let message = match of {
+        match of {
             None => format!("{so_far}, {left} s left, round {round}, {title}"),
             Some(of) => {
                 let found = of.headline.clone().or_else(|| switch_so_far(state.figure.as_ref()?));
                 let found = found.map_or(String::new(), |found| format!("{found}; "));
                 format!("{found}{left} s left, {} round {round}", of.name)
             }
-        };
-        self.bar.set_message(printable(&message));
-        self.bar.set_position(millis(spent));
+        }
     }
 
     /// Draws what was found of a program so far.
@@ -189,9 +194,49 @@ fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+    use model::case::Sample;
     use model::estimate::Speed;
+    use model::run::Run;
 
     use super::*;
+    use crate::engine::schedule::Course;
+
+    /// A run of ring that was captured on a quiet machine.
+    fn captured() -> Run {
+        let packed = include_bytes!("../../tests/captured/ring.jsonl.gz");
+        let mut text = String::new();
+        GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        Run::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn what_a_switch_costs_is_told_from_the_first_round_of_several_runs_on() {
+        let run = captured();
+        let plan = &run.header.plan;
+        let whole = Progress::whole(Duration::from_secs(60), true);
+        let part = whole.part(plan, Duration::from_secs(3), None);
+        let state = |rounds: u32| {
+            let of_rounds = run.samples.iter().filter(|sample| sample.round() < rounds);
+            let samples: Vec<Sample> = of_rounds.cloned().collect();
+            let figure = (Course::of(plan).figure)(&samples);
+            let spent = Duration::from_secs(2);
+            State { case: 0, round: rounds, spent, precision: None, figure }
+        };
+        let line = |rounds| part.message(&state(rounds));
+        assert_eq!(line(0), "55 s left, ring round 1");
+        assert_eq!(line(1), "a switch costs about 2.00 us so far; 55 s left, ring round 2");
+        let last = run.rounds();
+        let told = format!("a switch costs 1.92 us; 55 s left, ring round {}", last + 1);
+        assert_eq!(line(last), told);
+        // The later runs say on what that came to.
+        let found = switch_so_far(&state(last).figure.unwrap());
+        let next = whole.part(plan, Duration::from_secs(30), found);
+        let told = "a switch costs 1.92 us; 28 s left, ring round 1";
+        assert_eq!(next.message(&State { figure: None, ..state(0) }), told);
+    }
 
     #[test]
     fn the_figure_so_far_stands_beside_what_is_asked() {

@@ -95,11 +95,21 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 /// Longest time that may be asked for: an end of it can be told on every clock.
 pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
+/// What is accepted where nothing extends a time.
+pub(crate) const WITHOUT: &str = "(accepted here: the time without the +)";
+
 /// A time that only a command's own end ends.
 pub(crate) const WITHOUT_END: &str = "366days";
 
 /// A duration above zero: a plain number of seconds, or `20s`, `1m 30s` or `500ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if text.len() > 1 && text.ends_with('+') {
+        return Err(format!("only the budget of a measurement may be extended {WITHOUT}"));
+    }
+    plain_duration(text)
+}
+
+fn plain_duration(text: &str) -> Result<Duration, String> {
     let accepted = "(accepted: above zero, as 20, 0.5, 90s, 2m or 500ms)";
     let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     match number.map_or_else(|| humantime::parse_duration(text), Ok) {
@@ -122,7 +132,7 @@ pub(crate) struct Budget {
 /// A budget: a duration, which is kept, or one with a `+` behind it, which may be extended.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
     let (time, extends) = text.strip_suffix('+').map_or((text, false), |time| (time, true));
-    Ok(Budget { time: duration(time)?, extends })
+    Ok(Budget { time: plain_duration(time)?, extends })
 }
 
 /// Each once, in the order of the first.

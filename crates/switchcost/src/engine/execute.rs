@@ -19,7 +19,7 @@ use probe::placement;
 
 use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::masked;
-use crate::base::values::{above_zero, duration, nanoseconds, share};
+use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::Progress;
@@ -210,9 +210,10 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
 /// What a resumed run may have beyond its own plan.
 #[derive(Debug, Args)]
 pub(crate) struct More {
-    /// More time than the run's own budget has left; a number is seconds
-    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
-    budget: Option<Duration>,
+    /// More time than the run's own budget has left; a number is seconds, and with a + behind it
+    /// that may be extended
+    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = budget)]
+    budget: Option<Budget>,
     /// Another precision than the run's own
     #[arg(long, value_name = "SHARE", value_parser = share)]
     precision: Option<f64>,
@@ -248,11 +249,11 @@ impl More {
     fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
         let done = run.rounds();
         let own = run.header.plan.stopping.clone();
-        let budget_ns = self.budget.map(|more| spent_ns.saturating_add(nanoseconds(more)));
+        let budget_ns = self.budget.map(|more| spent_ns.saturating_add(nanoseconds(more.time)));
         let stopping = Stopping {
             precision: self.precision.unwrap_or(own.precision),
             budget_ns: budget_ns.unwrap_or(own.budget_ns),
-            fixed_budget: own.fixed_budget || self.budget.is_some(),
+            fixed_budget: self.budget.map_or(own.fixed_budget, |more| !more.extends),
             rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
             ..own
         };

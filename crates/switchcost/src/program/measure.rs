@@ -18,7 +18,7 @@ use model::trial::loops;
 use model::{record, words};
 
 use crate::base::failure::say;
-use crate::base::values::{Destination, duration, each_once, run_name, whole};
+use crate::base::values::{Budget, Destination, budget, each_once, run_name, whole};
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::{Progress, switch_so_far};
@@ -35,9 +35,12 @@ use crate::program::report::drawn::Drawn;
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
-    /// Stop when this much time is spent (a number is seconds); of each experiment the first round is always finished
-    #[arg(long, aliases = ["seconds", "duration"], default_value = "60s", value_name = "TIME", value_parser = duration)]
-    pub(crate) budget: Duration,
+    /// Stop when this much time is spent; a number is seconds
+    ///
+    /// Of each experiment the first round is always finished. With a + behind it each may go on up
+    /// to three times as long with cases that have too few clean slices.
+    #[arg(long, aliases = ["seconds", "duration"], default_value = "60s", value_name = "TIME", value_parser = budget)]
+    pub(crate) budget: Budget,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
@@ -80,11 +83,11 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let mut course = Course {
         here: Here::detect()?,
         started: Instant::now(),
-        budget: args.budget.mul_f64(1.0 - FOR_THE_END),
+        budget: Budget { time: args.budget.time.mul_f64(1.0 - FOR_THE_END), ..args.budget },
         seed: args.seed,
         about: About { name: args.name.clone(), anonymous: args.anonymous },
         interrupt: Interrupt::watch()?,
-        bar: Progress::whole(args.budget, args.quiet),
+        bar: Progress::whole(args.budget.time, args.quiet),
         headline: None,
         measured: Vec::new(),
         drawn: args.report.is_some().then(Vec::new),
@@ -129,7 +132,7 @@ struct Measured {
 struct Course {
     here: Here,
     started: Instant,
-    budget: Duration,
+    budget: Budget,
     seed: u64,
     about: About,
     interrupt: Interrupt,
@@ -153,7 +156,7 @@ impl Course {
         }
         let (name, _) = PARTS[part];
         let before = self.started.elapsed();
-        let budget = share(part, self.budget.saturating_sub(before));
+        let budget = self.budget.of_part(part, before);
         let args = defaults(name, budget, self.seed);
         let planned = match args.and_then(|args| plan(&args, &self.here)) {
             // Links and policies are tried for a plan: that takes a moment, too.
@@ -189,6 +192,17 @@ fn headline(record: &Record) -> Option<String> {
     switch_so_far(&smallest.ns_per_switch_above_solo?)
 }
 
+impl Budget {
+    /// What an experiment has, where the earlier ones have taken so much.
+    fn of_part(self, part: usize, taken: Duration) -> Self {
+        // What one is extended by is not taken from the others.
+        let weight: u32 = PARTS[..part].iter().map(|(_, weight)| weight).sum();
+        let due = self.time * weight / PARTS.iter().map(|(_, weight)| weight).sum::<u32>();
+        let taken = if self.extends { taken.min(due) } else { taken };
+        Self { time: share(part, self.time.saturating_sub(taken)), ..self }
+    }
+}
+
 /// What an experiment has of the time that is left: what an earlier one has taken too much or left
 /// over is shared by the later ones.
 fn share(part: usize, left: Duration) -> Duration {
@@ -196,12 +210,9 @@ fn share(part: usize, left: Duration) -> Duration {
 }
 
 /// An experiment's own arguments as if only budget and seed had been typed.
-fn defaults<A: Args + FromArgMatches>(
-    name: &'static str,
-    budget: Duration,
-    seed: u64,
-) -> Result<A> {
-    let budget = format!("{}ms", budget.as_millis().max(1));
+fn defaults<A: Args + FromArgMatches>(name: &'static str, budget: Budget, seed: u64) -> Result<A> {
+    let extends = if budget.extends { "+" } else { "" };
+    let budget = format!("{}ms{extends}", budget.time.as_millis().max(1));
     let words = [name, "--budget", &budget, "--seed", &seed.to_string()].map(String::from);
     let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
     let matches = matches.with_context(|| format!("the defaults of {name}"))?;
@@ -342,6 +353,7 @@ fn costs(all: &[(String, Estimate)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::ring::RingArgs;
 
     #[test]
     fn what_is_left_goes_to_the_later_parts() {
@@ -353,5 +365,23 @@ mod tests {
         assert_eq!(share(response, seconds(7)), seconds(5));
         assert_eq!(share(clock, seconds(3)), seconds(3), "the last has all");
         assert_eq!(share(clock, Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_budget_that_may_be_extended_leaves_the_others_theirs_and_reaches_the_plans() {
+        let seconds = Duration::from_secs;
+        let [ring, cost, clock] = [0, 1, 3];
+        let whole = |extends| Budget { time: seconds(100), extends };
+        // The rings took three times their share.
+        assert_eq!(whole(true).of_part(cost, seconds(75)).time, seconds(40));
+        assert_eq!(whole(true).of_part(clock, seconds(300)).time, seconds(10));
+        assert_eq!(whole(false).of_part(clock, seconds(300)).time, Duration::ZERO);
+        // What is left over is shared.
+        assert_eq!(whole(true).of_part(cost, seconds(10)).time, seconds(48));
+        for extends in [false, true] {
+            let args =
+                defaults::<RingArgs>("ring", whole(extends).of_part(ring, Duration::ZERO), 1);
+            assert_eq!(args.unwrap().effort.budget, Budget { time: seconds(25), extends });
+        }
     }
 }

@@ -108,6 +108,21 @@ fn time_precision_and_counts() {
         assert_ring_refused(&["--budget", budget], &format!("'{budget}'"), accepted);
     }
     assert_ring_refused(&["--budget=-1s"], "'-1s'", "accepted: above zero");
+    // Only what is measured may take longer than its budget.
+    let home = Home::new();
+    for args in [
+        &["trace", "--all"][..],
+        &["trace", "--seconds", "1+", "--", "true"],
+        &["top", "--batch"],
+        &["cost", "--pid", "1"],
+        &["run", "-m", "5", "true"],
+    ] {
+        let budget: &[&str] = if args.contains(&"--") { &[] } else { &["--budget", "60s+"] };
+        let said = home.run(&[&args[..1], budget, &args[1..]].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
+        let words = "only the budget of a measurement may be extended (accepted here: the time";
+        assert!(said.error().contains(words), "{args:?}: {}", said.err);
+    }
     for precision in ["0", "0%", "100%", "1", "nan", "NaN%", "inf", "tight", ""] {
         let accepted = "accepted: above 0% and below 100%, as 1% or 0.01";
         assert_ring_refused(&["--precision", precision], &format!("'{precision}'"), accepted);

@@ -26,7 +26,7 @@ use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};
-use crate::base::values::{Budget, Destination, WITHOUT_END, pid};
+use crate::base::values::{Budget, Destination, WITHOUT, WITHOUT_END, pid};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
@@ -78,7 +78,7 @@ pub(crate) struct ProgramArgs {
     #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<i32>,
 
-    /// The stored run whose costs count, instead of the best one of this machine
+    /// The stored run whose costs are used, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]
@@ -108,9 +108,9 @@ pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result
         return Err(usage("--profile: of a program's cost (accepted with --pid PID or -- CMD)"));
     }
     if extends {
-        return Err(usage(
-            "--budget: a program is watched for no longer (accepted: without the +)",
-        ));
+        return Err(usage(format!(
+            "--budget: only the budget of a measurement may be extended {WITHOUT}"
+        )));
     }
     // What is wrong with it is told before anything is watched.
     let named = args.profile.as_deref().map(choice::named).transpose()?;

@@ -314,7 +314,7 @@ fn change(ratio: Option<f64>) -> String {
 /// All cases together.
 pub(super) fn summary(changes: &[Change], limit: f64) -> String {
     if changes.is_empty() {
-        return "no case is in both: nothing was compared".to_string();
+        return "the runs have no case in common: nothing was compared".to_string();
     }
     let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
     let beyond = match count(Change::is_worse_beyond_limit) {

@@ -54,7 +54,7 @@ impl Gate {
         let open: Vec<String> =
             lost.chain(open.iter().map(|of| format!("{} {}", of.title, still_open(of)))).collect();
         let (verdict, what, reasons) = match (all, slower.len(), open.len()) {
-            (0, ..) => (Verdict::Undecided, "no case is in both".to_string(), open),
+            (0, ..) => (Verdict::Undecided, "no case in common".to_string(), open),
             (1, 0, 0) => (Verdict::Pass, format!("not slower by more than {beyond}"), open),
             (_, 0, 0) => (
                 Verdict::Pass,

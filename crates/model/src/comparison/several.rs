@@ -206,7 +206,7 @@ impl Several {
             many => format!("; {many} of {} comparisons are inconclusive", self.pairs),
         };
         match (&self.odd[..], self.cases, differ) {
-            (_, 0, _) => format!("no case is in all of the {count} runs: nothing was compared"),
+            (_, 0, _) => format!("the {count} runs have no case in common: nothing was compared"),
             (&[run], ..) => {
                 let run = &self.runs[run];
                 format!("{} is the odd one out: {}", run.name, far(run))

@@ -325,7 +325,7 @@ fn the_gate_fails_passes_or_cannot_tell() {
 #[test]
 fn none_and_one_run_say_so() {
     let none = trend(&[]);
-    assert_eq!(none.in_words, "No stored run has a figure of a switch that holds");
+    assert_eq!(none.in_words, "No stored run has a reliable figure of a switch");
     assert!(none.points.is_empty() && none.levels.is_empty());
     let one = trend(&twenty(1.0)[..1]);
     let end = ": 1 run counts, and 6 are needed to see a change";

@@ -19,7 +19,7 @@ const LONGEST: usize = 48;
 pub(super) fn answer(of: &Trend) -> String {
     let what = what(of);
     let Some(level) = of.levels.last() else {
-        return format!("No stored run has a figure of {} that holds", lower(&what));
+        return format!("No stored run has a reliable figure of {}", lower(&what));
     };
     let cost = match level.cycles.zip(of.clock_ghz) {
         Some((cycles, ghz)) => {

@@ -70,7 +70,7 @@ impl fmt::Display for Wakeup {
     }
 }
 
-/// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
+/// Tally: nanoseconds from the moment asked for to the sleeper's first reading of the clock.
 pub const LATE_NS: &str = "late_ns";
 /// Count: the timer slack in force, in nanoseconds.
 pub const SLACK_NS: &str = "timer_slack_ns";

@@ -30,15 +30,15 @@ type ByOption = (&'static [&'static str], &'static [(&'static str, &'static str)
 const OF_ALL: [ByOption; 6] = [
     (
         &["--time", "--runtime", "--timeout", "--quick", "--duration", "--seconds"],
-        &[("budget", "--budget says how long: --budget 10s")],
+        &[("budget", "--budget sets how long: --budget 10s")],
     ),
     (
         &["--numjobs", "--nproc", "--processes", "--thread", "--threads"],
-        &[("members", "--members says how many")],
+        &[("members", "--members sets how many")],
     ),
     (
         &["--bs", "--size", "--block-size"],
-        &[("array", "--array says of which size"), ("work", "--work says of which size")],
+        &[("array", "--array sets the size"), ("work", "--work sets the size")],
     ),
     (
         &["--output-format", "--format"],
@@ -49,13 +49,13 @@ const OF_ALL: [ByOption; 6] = [
     ),
     (
         &["--repeat", "--loops", "--iterations"],
-        &[("rounds", "--rounds says how often"), ("runs", "--runs says how often")],
+        &[("rounds", "--rounds sets how often"), ("runs", "--runs sets how often")],
     ),
     (&["--all-cpus", "--system-wide"], &[("pid", "`trace --all` and `top` see the whole machine")]),
 ];
 
 /// One command with its own options: a whole command line has blanks.
-const STANDS: &str = "one command with its options stands behind --, or in quotation marks:";
+const STANDS: &str = "put one command with its options behind --, or in quotation marks:";
 
 /// Commands of other programs.
 const COMMANDS: [Instead; 5] = [
@@ -145,7 +145,7 @@ fn of_value(argument: &str, typed: &[String]) -> Option<String> {
         return None;
     }
     Some(match typed.iter().any(|word| word == "-n") {
-        true => "-n is how many runs; what a command is called says --command-name".to_string(),
+        true => "-n is the number of runs; --command-name sets a command's name".to_string(),
         false => format!("{STANDS} switchcost run [OPTIONS] -- COMMAND ARGUMENT..."),
     })
 }

@@ -338,7 +338,7 @@ fn orphans_are_counted_where_tracing_is_permitted() {
     let mut without = home.command("setpriv");
     without.args(["--bounding-set=-all", PROGRAM, "cost", "--", "sh", "-c", script]);
     let said = Said::of(&mut without);
-    assert!(unwrapped(&said.err).contains("involuntary a second, told by wait4"), "{}", said.err);
+    assert!(unwrapped(&said.err).contains("involuntary a second, from wait4"), "{}", said.err);
 }
 
 /// Tells this test binary, started again, to be the program that is watched.

@@ -103,7 +103,7 @@ fn path() -> Result<PathBuf> {
 
 fn read(path: &Path) -> Result<SpeedFile> {
     // A FIFO would be waited for.
-    ensure!(path.is_file(), "{} is no file", path.display());
+    ensure!(path.is_file(), "{} is not a file", path.display());
     Ok(serde_json::from_slice(&std::fs::read(path)?)?)
 }
 

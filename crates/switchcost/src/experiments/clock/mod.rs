@@ -135,7 +135,7 @@ pub(crate) fn available(
     of: &'static [Registered],
     is_asked: impl Fn(&str) -> bool,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let all = calls::available(of).context("cannot look which calls there are")?;
+    let all = calls::available(of).context("cannot find out which calls are available")?;
     let (mut names, mut notices) = (Vec::new(), Vec::new());
     for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
         match why_not {

@@ -34,7 +34,7 @@ pub(crate) struct PrimesArgs {
     #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
     pub(crate) primes: List<u32>,
 
-    /// TrialRecord of each way of timing in each round (the paper had 1000 in all)
+    /// Trials of each way of timing in each round (the paper had 1000 in all)
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=MOST_TRIALS))]
     pub(crate) trials: u32,
 

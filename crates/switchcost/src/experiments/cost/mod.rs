@@ -46,8 +46,7 @@ pub(crate) struct CostArgs {
     /// What is done to each element: read, write, rmw (load, add, store), or a list of them
     ///
     /// rmw needs the lines and leaves them to be written back, which is the paper's case; read only
-    /// needs them. One kind by default, so that the minute goes into rounds: a second would halve
-    /// them.
+    /// needs them. One kind by default: a second would halve the rounds.
     #[arg(
         long,
         value_name = "LIST",
@@ -59,10 +58,10 @@ pub(crate) struct CostArgs {
 
     /// How the array is walked: whole, chase, or both
     ///
-    /// whole: every element, by each --stride, as in the paper. chase: every cache line once in a
-    /// random order that each line tells of the next, so that nothing can be fetched ahead; what a
-    /// switch fetches again then stands out of the noise, and the regions are found where a machine
-    /// that prefetches well hides them from the paper's walk.
+    /// whole: every element, by each --stride, as in the paper. chase: every cache line once in
+    /// random order, each holding the place of the next, so that nothing can be fetched ahead; what
+    /// a switch fetches again then stands out of the noise, and the regions are found where a
+    /// machine that prefetches well hides them from the paper's walk.
     #[arg(
         long,
         value_name = "LIST",
@@ -83,9 +82,8 @@ pub(crate) struct CostArgs {
 
     /// Ask for transparent huge pages for the arrays (on), or refuse them (off)
     ///
-    /// A huge page is one piece of physical memory. Which lines meet in a cache is then the luck of
-    /// a few pages a worker; each worker is given others. The report says where they were not
-    /// given.
+    /// A huge page is one piece of physical memory. Which lines share a cache set then depends on a
+    /// few pages; each worker gets new ones. The report says where they were not given.
     #[arg(long, value_parser = on_or_off(), action = ArgAction::Set, default_value = "on", help_heading = "Working set")]
     pub(crate) huge_pages: bool,
 
@@ -114,7 +112,8 @@ pub(crate) struct CostArgs {
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps of the sample in which switches are counted, instead of as many as last 4 ms
+    /// Laps (each takes the token once round the ring) of the sample in which switches are counted,
+    /// instead of as many as last 4 ms
     ///
     /// The rings and solos of the costs themselves keep their own number of laps. With
     /// --interference:

@@ -15,7 +15,7 @@ use crate::base::values::each_once;
 use crate::present::table::Table;
 use crate::present::terminal::{self, GHZ, View, at_clock, figure};
 
-/// RingRecord beside each other in 80 columns.
+/// Rings beside each other in 80 columns.
 const MOST_COLUMNS: usize = 7;
 
 /// What rows have beside costs: with `wide` cycles, with `verbose` what was counted.

@@ -74,7 +74,7 @@ const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: estimated 
      loop of two: two signals and two switches; context switch: (loop - 2 signals) / 2\n\
      each from cases of the same round\n";
 
-const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel ResponseRecord Time), \
+const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Response Time), \
     and \
      how many times the figure here\n";
 
@@ -193,7 +193,7 @@ const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and 
      switched out: the kernel counted a switch, another task ran\n\
      uncharged: neither, as when the hypervisor steals time (and interrupts, where the \
      kernel accounts for them separately: CONFIG_IRQ_TIME_ACCOUNTING)\n\
-     Gaps below the threshold are not seen. Pauses that no kernel counts (system \
+     Gaps below the threshold are not seen. Pauses that the kernel does not count (system \
      management) look like interrupts.\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
@@ -305,14 +305,14 @@ fn counted(found: &gaps::Found) -> Vec<String> {
 }
 
 const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nanosleep, absolute) to the sleeper's \
-     first look at the clock\n\
+     first reading of the clock\n\
      busy: next to a SCHED_OTHER process that never waits; slack: requested by \
      prctl(PR_SET_TIMERSLACK), 1 ns where nothing is said\n\
      awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\n\
      p50: median of rounds with its interval\n\
      p99, p99.9: of all wake-ups with their interval by ranks; -: fewer than 368 and 3688 \
      wake-ups\n\
-     ranks assume independent wake-ups: disturbances in clumps make them less sure\n";
+     ranks assume independent wake-ups: with disturbances in bursts the intervals are too narrow\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn wakeup(record: &ResponseRecord) -> Option<String> {

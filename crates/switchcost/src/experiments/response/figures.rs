@@ -1,4 +1,4 @@
-//! ResponseRecord times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
+//! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};

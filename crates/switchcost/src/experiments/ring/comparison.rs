@@ -131,7 +131,7 @@ pub(crate) fn listed<'a>(
     (!all.is_empty()).then(|| format!("{what}: {}", all.join("; ")))
 }
 
-/// RingRecord in which the kernel counted hardly a switch: their hops are none.
+/// Rings in which the kernel counted hardly a switch: their hops are none.
 pub(crate) fn not_switching<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     name: impl Fn(&Case) -> String,

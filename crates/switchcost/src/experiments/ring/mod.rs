@@ -94,7 +94,8 @@ pub(crate) struct RingArgs {
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
+    /// Laps (each takes the token once round the ring) of every sample, instead of as many as last
+    /// 10 ms (Sloan used 1000000)
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 

@@ -110,7 +110,7 @@ fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
     terminal::table(columns, comparison.in_order(record).into_iter().map(row))
 }
 
-/// RingRecord that differ in more than their size, without the solo rings beside them: the cheapest hop
+/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
 /// first, as that is what waking another costs in all.
 fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     let mut rings: Vec<&CaseSummary> =

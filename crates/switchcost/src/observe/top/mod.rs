@@ -58,11 +58,11 @@ pub(crate) struct TopArgs {
     #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
 
-    /// End after so many updates
+    /// End after this many updates
     #[arg(long, value_name = "COUNT", value_parser = crate::base::values::above_zero::<u64>)]
     updates: Option<u64>,
 
-    /// The stored run whose costs count, instead of the best one of this machine
+    /// The stored run whose costs are used, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]

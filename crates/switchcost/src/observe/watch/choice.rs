@@ -202,7 +202,7 @@ pub(super) fn best(
         let Some(((profile, is_clean), run)) =
             read.filter(|((profile, _), _)| direct(&profile.points).is_some())
         else {
-            return Worth::None("no cost of it holds");
+            return Worth::None("none of its costs can be quoted");
         };
         let covers = set.map(|set| cost_at(set, between_ns, &profile.points).is_ok());
         let why = why(&candidates[number], covers == Some(true));

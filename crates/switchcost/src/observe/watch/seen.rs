@@ -26,7 +26,7 @@ impl Source {
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Proc => "read from /proc",
-            Self::Wait4 => "told by wait4",
+            Self::Wait4 => "from wait4",
             Self::Tracepoints => "counted by kernel tracepoints",
         }
     }

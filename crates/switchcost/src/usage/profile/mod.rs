@@ -40,7 +40,7 @@ pub(crate) struct ProfileArgs {
 
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
-    /// Of functions, not of variables. A call within one library, of a function that is linked
+    /// Functions only, not variables. A call within one library, of a function that is linked
     /// statically or inlined, is not seen. Up to 16 arguments on the stack are passed on. The time
     /// of a function includes the functions that it calls, and what timing them takes. x86-64 only.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
@@ -119,7 +119,7 @@ impl ProfileArgs {
                 return refuse("it cannot be called by somebody else".to_string());
             }
             if self.calls[..number].contains(name) {
-                return refuse("it is there twice".to_string());
+                return refuse("it is named twice".to_string());
             }
             if layout::SYMBOLS.iter().any(|of| of.to_bytes() == name.as_bytes()) {
                 return refuse("--malloc times it, by size".to_string());

@@ -51,9 +51,9 @@ const RUNS: u32 = 10;
 pub(crate) struct RunArgs {
     /// Commands to compare, each a whole command line, run by the shell; ratios are to the first
     ///
-    /// What is not one of this program's options stands in quotation marks or behind --: behind it
-    /// stands one command with its arguments, which no shell runs. What the shell itself takes, half
-    /// a millisecond or so, is part of a line's figures: -N runs without one.
+    /// A command with options of its own goes into quotation marks, or behind
+    /// --: there, one command with its arguments, run without a shell. The shell's own half
+    /// millisecond or so is part of a line's figures: -N runs without one.
     #[arg(value_name = "COMMAND")]
     lines: Vec<String>,
 
@@ -70,11 +70,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
 
-    /// With a budget: so many runs of each command at least [default: 10; with --budget 1]
+    /// With a budget: at least this many runs of each command [default: 10; with --budget 1]
     #[arg(long, short = 'm', value_name = "COUNT", value_parser = above_zero::<u32>)]
     min_runs: Option<u32>,
 
-    /// With a budget: so many runs of each command at most
+    /// With a budget: at most this many runs of each command
     #[arg(long, short = 'M', value_name = "COUNT", value_parser = above_zero::<u32>)]
     max_runs: Option<u32>,
 
@@ -85,7 +85,7 @@ pub(crate) struct RunArgs {
     /// Another command to compare with, in one word; may be given several times
     ///
     /// All run once in every round, each time in a shuffled order; ratios are taken within
-    /// rounds, to the first command. Beside a command behind -- it is split into words as a shell
+    /// rounds, to the first command. With a command behind -- it is split into words as a shell
     /// does (quotes, backslashes), but no shell runs it: for pipes and variables write "sh -c
     /// '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
@@ -134,9 +134,9 @@ pub(crate) struct RunArgs {
     /// Exit with 1 if a command takes more than the first by over this share; also the share within
     /// which a figure is called not changed [default for that: 3%]
     ///
-    /// The first is the first command line, the one behind --, or has the first values: the base. All intervals hold
-    /// together. The exit codes are those of `compare`: 0 PASS, 1 FAIL, 3 UNDECIDED, and 2 if a run
-    /// did not succeed.
+    /// The first is the first command line, the one behind --, or has the first values: the base.
+    /// All intervals hold together. The exit codes are those of `compare`: 0 PASS, 1 FAIL, 3
+    /// UNDECIDED, and 2 if a run did not succeed.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_above: Option<f64>,
 
@@ -171,7 +171,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     no_estimate: bool,
 
-    /// The stored run whose costs count, instead of the best one of this machine
+    /// The stored run whose costs are used, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN", conflicts_with = "no_estimate")]

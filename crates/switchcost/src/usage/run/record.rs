@@ -159,7 +159,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
             (1, Some(signal), Ending::Exited { .. }) => {
                 format!("signal {signal} arrived during the run, which continued to its end")
             }
-            (1, ..) => "interrupted: the figures are those until then".to_owned(),
+            (1, ..) => "interrupted: the figures cover the time until then".to_owned(),
             _ => format!(
                 "interrupted in round {} of {}, which is left out",
                 last.round + 1,

@@ -155,7 +155,7 @@ fn an_interrupted_run_is_left_out_where_there_are_others() {
     assert_eq!(several.notices, ["interrupted in round 3 of 9, which is left out"]);
     let alone = record(plan(1, 1), vec![Run { interrupted: true, ..run(0, 0, MS, MS) }]);
     assert_eq!(alone.commands[0].runs, 1);
-    assert_eq!(alone.notices, ["interrupted: the figures are those until then"]);
+    assert_eq!(alone.notices, ["interrupted: the figures cover the time until then"]);
     // One that is not ended by it has its whole figures.
     let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
     let notices = record(plan(1, 1), vec![whole]).notices;

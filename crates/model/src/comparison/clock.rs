@@ -30,7 +30,7 @@ impl Clocks {
         let percent = 100.0 * (new_ghz / base_ghz - 1.0);
         let way = if percent < 0.0 { "lower" } else { "higher" };
         let are_brought = changes.iter().any(|change| change.at_one_clock);
-        let how = if are_brought { "times are at one clock" } else { "that is in the ratios" };
+        let how = if are_brought { "times are at one clock" } else { "the ratios include that" };
         let in_words = format!(
             "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in \
              base): {how}",

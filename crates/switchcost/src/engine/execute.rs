@@ -437,3 +437,27 @@ pub(crate) fn build_info() -> Build {
         target: env!("SWITCHCOST_TARGET").to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_time_is_kept_unless_it_may_be_extended() {
+        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let mut run = Run::parse(text).unwrap();
+        for own in [false, true] {
+            run.header.plan.stopping.fixed_budget = own;
+            for (text, is_fixed) in [("5s", true), ("5s+", false)] {
+                let more = More { budget: budget(text).ok(), ..none() };
+                let stopping = more.stopping(&run, 0).unwrap();
+                assert_eq!((stopping.fixed_budget, stopping.budget_ns), (is_fixed, 5_000_000_000));
+            }
+            assert_eq!(none().stopping(&run, 0).unwrap().fixed_budget, own);
+        }
+    }
+
+    fn none() -> More {
+        More { budget: None, precision: None, rounds: Some(1), preload: Vec::new() }
+    }
+}

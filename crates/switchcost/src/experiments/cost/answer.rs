@@ -12,6 +12,7 @@ use model::run::unfinished;
 use model::words;
 
 use super::walk_words;
+use crate::base::values::each_once;
 
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
 /// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there:
@@ -24,6 +25,9 @@ pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> String {
     let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
         return "What a switch costs was not measured.".to_string();
     };
+    if let Some(words) = series.unknown() {
+        return format!("What a switch{} costs{words}{}.", series.ring, policy(record));
+    }
     // On a run that did not end nothing is built.
     if unfinished(record.end.as_ref()).is_some() {
         return format!("A switch{} costs {}{}.", series.ring, series.ends(), policy(record));
@@ -167,6 +171,17 @@ impl Series {
             }
         }
         all.join(", ")
+    }
+
+    /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.
+    fn unknown(&self) -> Option<String> {
+        let why = |(cost, _): &(Estimate, String)| cost.quote_cost().err().map(|why| why.of_time());
+        let whys: Vec<String> = self.costs.iter().map(why).collect::<Option<_>>()?;
+        let ends = each_once([self.costs.first()?, self.costs.last()?].map(|(_, size)| size));
+        let sizes: Vec<String> = ends.into_iter().cloned().collect();
+        let whys = each_once([whys.first()?, whys.last()?]).into_iter().cloned();
+        let whys = whys.collect::<Vec<_>>().join("; ");
+        Some(format!("{} is not known ({whys})", sizes.join(" and")))
     }
 
     fn jump_words(&self) -> String {

@@ -189,8 +189,7 @@ fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
     let text = super::table::text(&record, cost, View::default());
     assert_eq!(
         text.headline,
-        "A switch costs an unknown amount without a working set (2 rounds only), an unknown \
-         amount with 2 MiB (2 rounds only)."
+        "What a switch costs without a working set and with 2 MiB is not known (2 rounds only)."
     );
     assert!(text.table.lines().skip(3).all(|row| row.contains("2 rounds only")), "{}", text.table);
     assert!(cost.curves[0].jump.is_none() && cost.curves[0].outcome.breaks().pieces.is_empty());

@@ -89,8 +89,8 @@ fn preempts(account: &Account) -> Option<Figure> {
         false => String::new(),
     };
     let in_words = format!(
-        "{total} times the CPU was taken from a thread that could have run on, sched_yield(2) \
-         included; most often from {worst}: {count} times ({share} %).{together}{drawn}"
+        "{total} preemptions of threads that could have run on, sched_yield(2) included; most \
+         often of {worst}: {count} ({share} %).{together}{drawn}"
     );
     all.truncate(MOST_PAIRS);
     let (names, counts): (Vec<String>, Vec<u64>) = all.into_iter().unzip();

@@ -133,6 +133,10 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
         account.see(2 * SECOND, look(1), &pairs(1));
         account.see(4 * SECOND, look(2), &pairs(2));
         assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
+        // Nor is it in a chart.
+        let charts = format!("{:?}", drawn(&account));
+        assert!(charts.contains("postgres (812) by kworker/1:2 (57)"), "{charts}");
+        assert!(!charts.contains("switchcost"), "{charts}");
         let preemptions = Preemptions::of(21, &account.total(), 2.0);
         let own = Own { preemptions, ..trace(scope, Price::default()).own };
         let target = Target { name: "postgres".into(), pid: Some(812), command: None };
@@ -221,7 +225,7 @@ fn charts_have_who_preempts_whom_and_how_long_each_waits() {
     );
     let counts: Vec<f64> = preempts.series()[0].points.iter().map(|point| point.y).collect();
     assert_eq!(counts, [10_000.0, 50.0]);
-    assert!(preempts.in_words.starts_with("10,050 times the CPU was taken"), "{preempts:?}");
+    assert!(preempts.in_words.starts_with("10,050 preemptions of threads"), "{preempts:?}");
     // The kernel's thread is not of the process.
     let names: Vec<&str> = waits.series().iter().map(|series| &*series.name).collect();
     assert_eq!(names[0], "postgres:io (813)");

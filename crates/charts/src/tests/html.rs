@@ -1,6 +1,6 @@
 //! Pages of charts.
 
-use crate::{Body, Figure, Page, Role, Series, samples};
+use crate::{Body, Figure, Page, Point, Role, Series, samples};
 
 fn page(figures: &[Figure], runs: &[String]) -> String {
     page_with(figures, runs, false)
@@ -45,26 +45,32 @@ fn each_chart_is_drawn_once_has_its_numbers_in_a_table_and_its_places_for_the_sc
     assert!(html.contains("<title>a &lt;page&gt;</title>"));
 }
 
-/// Without a script, too, each line has its name at its end, and none is on another.
+/// Without a script, too, each line has its name beside its end: none on another, none beyond the
+/// plot.
 #[test]
 fn lines_that_are_published_have_their_names_in_the_picture() {
     let mut figure = samples::ring();
     let Body::Series(all) = &mut figure.body else { panic!("series") };
-    let points = all[0].points.clone();
-    for name in ["sun & one", "sun two"] {
+    let names = ["up & one", "up two", "up three", "down one", "down two"];
+    for (number, name) in names.iter().enumerate() {
+        let y = if number < 3 { 9_000.0 } else { 0.0 };
+        let points = all[0].points.iter().map(|point| Point::bare(point.x, y)).collect();
         let role = Role::Published;
-        all.push(Series { name: name.into(), run: None, role, points: points.clone() });
+        all.push(Series { name: name.to_string(), run: None, role, points });
     }
     let shown = page_with(&[figure.clone()], &["A".into()], true);
-    let places: Vec<f64> = ["sun &amp; one", "sun two"]
-        .iter()
-        .map(|name| {
-            let (before, _) = shown.split_once(&format!(">{name}</text>")).expect("its name");
-            let own = &before[before.rfind("<text class=\"name\"").expect("a name")..];
-            attributes(own, "y")[0].parse().expect("a place")
-        })
-        .collect();
-    assert!((places[0] - places[1]).abs() > 9.0, "{places:?}");
+    let place = |name: &str| -> f64 {
+        let (before, _) = shown.split_once(&format!(">{name}</text>")).expect("its name");
+        let own = &before[before.rfind("<text class=\"name\"").expect("a name")..];
+        attributes(own, "y")[0].parse().expect("a place")
+    };
+    let mut places = names.map(|name| place(&name.replace('&', "&amp;")));
+    places.sort_by(f64::total_cmp);
+    assert!(places.windows(2).all(|two| two[1] - two[0] > 9.0), "{places:?}");
+    let plot: Vec<f64> =
+        attributes(&shown, "data-plot")[0].split(' ').map(|of| of.parse().unwrap()).collect();
+    // As far as half a letter.
+    assert!(places[0] > plot[1] && places[4] < plot[3] + 5.0, "{places:?} in {plot:?}");
     assert!(!page_with(&[figure], &["A".into()], false).contains("class=\"name\""));
 }
 

@@ -91,7 +91,7 @@ fn ctrl_c_reaches_the_command_once() {
         let words = if code == 9 {
             "signal 2 arrived during the run"
         } else {
-            "interrupted: the figures are"
+            "interrupted: the figures cover the time"
         };
         assert!(said.out.contains(words), "{said:?}");
     }

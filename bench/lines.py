@@ -33,8 +33,6 @@ CAPS = {
     "switchcost/observe": (4340, "programs that run: live, watch, trace with its charts and page, top; those that were measured themselves"),
     "switchcost/present": (1970, "outputs, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
     "switchcost/program": (3050, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
-    "switchcost/present": (1970, "outputs, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
-    "switchcost/program": (3050, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
     "switchcost/usage": (2770, "run, with command lines as hyperfine has them, and profile"),
     "switchtrace": (2350, "eBPF programs and their tables"),
     "testing": (130, "what tests share; no program depends on it"),

@@ -11,6 +11,13 @@ pub fn path_of(id: i32) -> Option<String> {
     Some(fs::read_link(format!("/proc/{id}/exe")).ok()?.to_string_lossy().into_owned())
 }
 
+/// The words that a running process was started with, as far as they are UTF-8.
+pub fn words_of(pid: i32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.strip_suffix(&[0])?.split(|byte| *byte == 0);
+    words.map(|word| String::from_utf8(word.to_vec()).ok()).collect()
+}
+
 /// Of a running process.
 pub fn of_process(pid: i32) -> Option<Executable> {
     let link = PathBuf::from(format!("/proc/{pid}/exe"));

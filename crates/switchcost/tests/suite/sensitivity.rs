@@ -160,8 +160,14 @@ fn the_answer_is_what_a_preemption_costs_by_the_least_and_the_most() {
 fn a_program_that_was_measured_itself_is_priced_by_that() {
     let home = Home::new();
     with_stored(&home);
+    // A shell with other words does other work; the stored run is made one of this one's.
     let worker = Worker::start(&home);
     let pid = worker.0.id().to_string();
+    let other = home.run(&["cost", "--pid", &pid, "--budget", "1s", "--json", "-", "--quiet"]);
+    assert_eq!(other.json()["own"], Value::Null);
+    let file = home.run_file();
+    let text = fs::read_to_string(&file).expect("a run file");
+    fs::write(&file, text.replace(WORK[2], LINES)).expect("a run file");
     let out = home.path().join("cost.json");
     let said =
         home.run(&["cost", "--pid", &pid, "--budget", "1s", "--json", &out.to_string_lossy()]);

@@ -35,6 +35,8 @@ const PART: u32 = 2;
 const SAMPLE: Duration = Duration::from_millis(100);
 /// How long a process is looked at for a sample.
 const WINDOW: Duration = Duration::from_millis(500);
+/// A worker has ten minutes, in which a command runs three times alone.
+const LONGEST_RUN: Duration = Duration::from_secs(180);
 /// Most runs of a sample.
 const MOST_RUNS: u128 = 1000;
 
@@ -80,6 +82,14 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         }
         Subject::Process { .. } => WINDOW,
     };
+    if once > LONGEST_RUN {
+        return Err(usage(format!(
+            "the command takes {:.0} s: it runs many times (accepted: up to {} s; a process that runs on is \
+             measured by --pid)",
+            once.as_secs_f64(),
+            LONGEST_RUN.as_secs()
+        )));
+    }
     let runs = SAMPLE.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
     let runs = if args.pid.is_some() { 1 } else { runs };
     let sizes = args.neighbour.clone().map(|list| list.to_vec());

@@ -215,6 +215,7 @@ impl Ended {
             // Looked at before its exec was through, it may still have this program's name.
             name: self.words.first().cloned().unwrap_or_default(),
             command: Some(self.words.clone()),
+            words: Some(self.words.clone()),
             executable: self.words.first().and_then(|program| {
                 executable::of_command(program, &env::var("PATH").unwrap_or_default())
             }),

@@ -88,7 +88,7 @@ impl Report {
         };
         // What was measured on it counts more than rings do, unless others are asked for.
         let own = seen.executable.as_ref().filter(|_| named.is_none());
-        let own = own.and_then(|executable| own::of(executable, &here));
+        let own = own.and_then(|executable| own::of(executable, seen.words.as_deref(), &here));
         let measured = own.as_ref().and_then(|own| own.cost(&cached, cost.direct_share()));
         let own = own.filter(|_| measured.is_some());
         let not_read = not_read.filter(|_| measured.is_none());

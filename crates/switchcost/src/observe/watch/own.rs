@@ -10,7 +10,7 @@ use model::machine::Machine;
 use model::program::{Program, ProgramCost, Range, old};
 use model::record::TrialRecord;
 use model::trial::Trial;
-use model::trial::command::Executable;
+use model::trial::command::{Executable, Subject};
 use model::words;
 use probe::executable;
 use schemars::JsonSchema;
@@ -28,6 +28,8 @@ pub(crate) struct OwnCost {
     pub(crate) age_s: Option<u64>,
     /// Whose it is.
     pub(crate) executable: Executable,
+    /// The words that it was started with, where they are known.
+    pub(crate) words: Option<Vec<String>>,
     /// CPU time in nanoseconds that a preemption costs the program, by any of the neighbours.
     pub(crate) each_ns: Range,
     /// Bytes that the largest of these neighbours uses.
@@ -48,7 +50,11 @@ impl OwnCost {
             intervals.map(|of| Range { low: of.low.max(0.0), high: of.high.max(0.0) }).reduce(
                 |one, other| Range { low: one.low.min(other.low), high: one.high.max(other.high) },
             )?;
-        Some(Self { run, age_s, executable, each_ns, most_bytes })
+        let words = match &found.subject {
+            Subject::Command(words) => Some(words.clone()),
+            Subject::Process { .. } => None,
+        };
+        Some(Self { run, age_s, executable, words, each_ns, most_bytes })
     }
 
     /// The newest of each program that was measured on this machine.
@@ -68,7 +74,17 @@ impl OwnCost {
     pub(crate) fn is_of(&self, id: i32) -> bool {
         // The identity is read only where the path is the same.
         executable::path_of(id).is_some_and(|path| path == self.executable.path)
-            && executable::of_process(id).as_ref() == Some(&self.executable)
+            && executable::of_process(id)
+                .is_some_and(|executable| self.is(&executable, executable::words_of(id).as_deref()))
+    }
+
+    /// What an interpreter runs is told by its words only.
+    fn is(&self, executable: &Executable, words: Option<&[String]>) -> bool {
+        let rest = |words: &[String]| words.get(1..).map(<[String]>::to_vec);
+        self.executable == *executable
+            && (!is_interpreter(&executable.path)
+                || self.words.as_deref().and_then(rest) == words.and_then(rest)
+                    && self.words.is_some())
     }
 
     /// `measured on gzip itself (run 2026-…, 2 hours old)`.
@@ -109,10 +125,26 @@ impl OwnCost {
     }
 }
 
-/// The newest of one program.
-pub(super) fn of(executable: &Executable, here: &Machine) -> Option<OwnCost> {
+/// The newest of one program, with the words that it was started with.
+pub(super) fn of(
+    executable: &Executable,
+    words: Option<&[String]>,
+    here: &Machine,
+) -> Option<OwnCost> {
     let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
-    entries.iter().rev().find_map(|entry| of_entry(entry, here, |of| of == executable))
+    let found =
+        entries.iter().rev().filter_map(|entry| of_entry(entry, here, |of| of == executable));
+    { found }.find(|own| own.is(executable, words))
+}
+
+/// Programs whose work is that of a script or a class: `python3.11`, `java`.
+fn is_interpreter(path: &str) -> bool {
+    const ALL: [&str; 14] = [
+        "bash", "bun", "dash", "deno", "java", "lua", "node", "perl", "php", "pypy", "python", "R",
+        "ruby", "sh",
+    ];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ALL.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-'))
 }
 
 /// None where the run is of something else, of another machine, or says no cost.

@@ -41,6 +41,7 @@ pub(crate) struct Watcher {
     program: Watched,
     /// The file that it runs.
     executable: Option<Executable>,
+    words: Option<Vec<String>>,
     started: Instant,
     count: Count,
     lost_threads: usize,
@@ -67,6 +68,7 @@ impl Watcher {
         Self {
             sampler,
             executable: executable::of_process(program.pid()),
+            words: executable::words_of(program.pid()),
             program,
             started: Instant::now(),
             count: Count::default(),
@@ -281,6 +283,7 @@ impl Watcher {
             pid: self.program.pid().unsigned_abs(),
             name: self.program.name.clone(),
             executable: self.executable.clone(),
+            words: self.words.clone(),
             resident_bytes: self.resident_bytes.clone(),
             notices,
             ..counts

@@ -42,6 +42,9 @@ pub(crate) struct Seen {
     /// The file that it runs, as far as that was found.
     #[serde(default)]
     pub(crate) executable: Option<Executable>,
+    /// The words that it was started with.
+    #[serde(skip)]
+    pub(crate) words: Option<Vec<String>>,
     /// The command, where it was started here.
     pub(crate) command: Option<Vec<String>>,
     /// For how long it was watched, in nanoseconds.

@@ -22,7 +22,7 @@ CAPS = {
     "charts": (2470, "a figure as SVG, PNG, HTML and text; all that a page of it says when it is zoomed or published figures are shown"),
     "classic": (700, "nine programs of the documents"),
     "launcher": (1010, "a command started and accounted, and what runs around it"),
-    "model": (13820, "the nouns and all arithmetic, that of programs and commands too; what a preemption costs one"),
+    "model": (13840, "the nouns and all arithmetic, that of programs and commands too; what a preemption costs one"),
     "preload": (1100, "what `profile` puts into a command"),
     "probe": (9180, "all that touches the kernel: rings by 25 links, trials, machine; a program beside a neighbour"),
     "stats": (1650, "resampling, change points, ratios, scatters"),

@@ -216,6 +216,13 @@ impl CompetingTasks {
         shares.iter().take(MOST_IN_A_SENTENCE).map(|(share, task)| task.in_words(*share)).collect()
     }
 
+    /// Share of the time of the measured CPUs that tasks had which were seen.
+    pub fn seen_share(&self) -> f64 {
+        let seen = self.tasks.iter().filter(|task| task.on == On::Measured);
+        let ns = seen.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
+        self.share(ns) / self.cpus.len().max(1) as f64
+    }
+
     /// Share of the time of one CPU.
     fn share(&self, ns: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { ns as f64 / self.elapsed_ns as f64 }

@@ -142,7 +142,8 @@ impl TrialRecord {
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
-        let found = TrialFindings { findings: Findings::of(table), ns_per_tick };
+        let findings = Findings::of(table, run.company.as_ref());
+        let found = TrialFindings { findings, ns_per_tick };
         let precision = widest(findings::widths(table, &run.failures));
         Self::new(run, table, findings::summaries(run, table), precision, found)
     }

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{self, trials};
+use crate::competing::CompetingTasks;
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
 use crate::run::Run;
@@ -79,13 +80,15 @@ pub enum Findings {
 
 impl Findings {
     /// None of an experiment whose measures say it all.
-    pub(crate) fn of(table: &Table) -> Option<Self> {
+    pub(crate) fn of(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
         Some(match table.plan.experiment {
             Experiment::ClockPrimes => Self::Primes(primes::find(table)),
             Experiment::ClockMalloc => Self::Malloc(malloc::find(table)),
             Experiment::ClockSampling => Self::Sampling(sampling::find(table)),
             Experiment::Interference => Self::Interference(Box::new(interference::find(table))),
-            Experiment::Sensitivity => Self::Sensitivity(Box::new(sensitivity::find(table)?)),
+            Experiment::Sensitivity => {
+                Self::Sensitivity(Box::new(sensitivity::find(table, company)?))
+            }
             Experiment::ClockOverhead => Self::Overhead(overhead::find(table)),
             _ => return None,
         })

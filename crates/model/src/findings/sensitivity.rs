@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::competing::CompetingTasks;
 use crate::estimate::Estimate;
 use crate::table::Table;
 use crate::trial::command::*;
@@ -175,8 +176,29 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// None of a plan without a run alone.
-pub(super) fn find(table: &Table) -> Option<Found> {
+/// Share of the CPU up to which others do not keep a cost from being told: they preempt the program,
+/// too, and are preempted by the neighbour in its place.
+const MOST_OTHERS: f64 = 0.05;
+
+/// None of a plan without a run alone. Where others had more than a little of the CPU no figure may
+/// be quoted.
+pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<Found> {
+    let mut found = found(table)?;
+    if company.is_some_and(|of| of.seen_share() > MOST_OTHERS) {
+        for of in &mut found.points {
+            of.ns_per_preemption = of.ns_per_preemption.map(Estimate::not_alone);
+            of.highest_above_lowest_ns = of.highest_above_lowest_ns.map(Estimate::not_alone);
+            for of in &mut of.rates {
+                of.ns_per_preemption = of.ns_per_preemption.map(Estimate::not_alone);
+                of.more_cpu_share = of.more_cpu_share.map(Estimate::not_alone);
+            }
+        }
+        found.timer_ns = found.timer_ns.map(Estimate::not_alone);
+    }
+    Some(found)
+}
+
+fn found(table: &Table) -> Option<Found> {
     let cases = Cases::of(table)?;
     let timer = cases.timer(table);
     let point = |(bytes, rates): (&u64, &BTreeMap<u32, usize>)| {
@@ -293,7 +315,28 @@ mod tests {
     }
 
     fn found(plan: &Plan, samples: &[Sample]) -> Found {
-        find(&Table::of(plan, [], samples)).expect("a run alone")
+        find(&Table::of(plan, [], samples), None).expect("a run alone")
+    }
+
+    #[test]
+    fn beside_others_on_the_cpu_no_cost_is_quoted() {
+        let plan = plan(&[0]);
+        let samples: Vec<Sample> = (0..6)
+            .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
+            .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
+            .collect();
+        let quoted = |others_ns: u64| {
+            let cpus = vec![1];
+            let company = CompetingTasks {
+                cpus,
+                elapsed_ns: 1_000_000_000,
+                other_tasks_ns: others_ns,
+                ..CompetingTasks::default()
+            };
+            let found = find(&Table::of(&plan, [], &samples), Some(&company)).expect("a run alone");
+            found.points[0].ns_per_preemption.expect("a cost").quote_cost().is_ok()
+        };
+        assert_eq!([20_000_000, 100_000_000].map(quoted), [true, false]);
     }
 
     fn cost(of: &Command) -> f64 {

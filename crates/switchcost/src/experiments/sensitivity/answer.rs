@@ -1,5 +1,6 @@
 //! What `sensitivity` answers, in a sentence or two.
 
+use model::estimate::Speed;
 use model::findings::sensitivity::{Found, Point};
 use model::quote::{Quoted, cost};
 use model::trial::command::Subject;
@@ -49,7 +50,14 @@ pub(crate) fn name(found: &Found) -> String {
 }
 
 fn not_known(found: &Found, name: &str) -> String {
-    let why = found.points.iter().find_map(|of| Some(cost(&of.ns_per_preemption?)));
+    let known = found.points.iter().find_map(|of| of.ns_per_preemption);
+    if known.is_some_and(|of| of.speed == Speed::NotAlone) {
+        return format!(
+            "What a preemption costs {name} is unknown: other tasks ran on its CPU. Stop them, or choose \
+             another (--cpus)."
+        );
+    }
+    let why = known.map(|of| cost(&of));
     let why =
         why.unwrap_or_else(|| "it was preempted too seldom, or no round is whole".to_string());
     format!("What a preemption costs {name}: {why}.")

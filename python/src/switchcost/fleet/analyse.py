@@ -10,8 +10,9 @@ from datetime import date
 from pathlib import Path
 
 from .._program import printable
-from . import rollout
+from . import acknowledged, rollout
 from .dataset import Dataset
+from .days import day_for
 from .findings import Analysis
 from .judge import analyse
 from .measured import GROUP
@@ -36,24 +37,30 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The same with the options that analyse, report and metrics have in common."""
-    option, day, group = parser.add_argument, date.fromisoformat, ",".join(GROUP)
+    option, group = parser.add_argument, ",".join(GROUP)
     option("--dataset", type=Path, required=True, metavar="DIR", help="folder of the dataset")
     said = "labels of hosts as CSV: host,rack,... [default: DATASET/hosts.csv]"
     option("--labels", type=Path, metavar="FILE", help=said)
     option("--group-by", metavar="COLUMNS", help=f"columns of `machines` that make a group [default: {group}]")
-    option("--since", type=day, default=date.min, metavar="DATE", help="no runs before this day (UTC)")
-    option("--until", type=day, default=date.max, metavar="DATE", help="no runs after this day")
+    said = "no runs before this day (UTC), such as 2026-11-01, yesterday or 14d"
+    option("--since", type=day_for("--since"), default=date.min, metavar="DATE", help=said)
+    option("--until", type=day_for("--until"), default=date.max, metavar="DATE", help="no runs after this day")
     said = "below this nothing is called slow [default: 3%%]"
     option("--limit", type=share, default=0.03, metavar="SHARE", help=said)
     said = "share of sound fleets where a host is called slow [default: 5%%]"
     option("--false-alarms", type=share, default=0.05, metavar="SHARE", help=said)
+    said = "share of hosts by chance among all that are called slow or probably slow [default: 5%%]"
+    option("--fdr", type=share, default=0.05, metavar="SHARE", help=said)
     return parser
 
 
 def share(text: str) -> float:
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: a share between 0 and 1, such as 0.03 or 3%")
+        raise argparse.ArgumentTypeError(f"{text}: a share between 0 and 1, such as 0.03 or 3%%")
     return value
 
 
@@ -79,6 +86,8 @@ def analysed(arguments: argparse.Namespace) -> Analysis:
         until=arguments.until,
         limit=arguments.limit,
         false_alarms=arguments.false_alarms,
+        fdr=arguments.fdr,
+        acknowledged=acknowledged.holding(dataset.path),
     )
 
 

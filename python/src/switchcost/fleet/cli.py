@@ -10,7 +10,8 @@ from types import ModuleType
 from .._program import ProgramError
 from .submission import FleetError
 
-SUBCOMMANDS = ("submit", "status", "collect", "analyse", "report", "metrics")
+SUBCOMMANDS = ("submit", "status", "collect", "analyse", "report", "metrics", "acknowledge")
+MODULES = {"acknowledge": "acknowledged"}
 
 
 def main(words: list[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(words: list[str] | None = None) -> int:
     modules: dict[str, ModuleType] = {}
     for name in SUBCOMMANDS:
         try:
-            modules[name] = importlib.import_module(f".{name}", __package__)
+            modules[name] = importlib.import_module(f".{MODULES.get(name, name)}", __package__)
             modules[name].add(subparsers)
         except ModuleNotFoundError as error:
             if words[:1] == [name]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from math import exp, log
 from typing import Any
 
@@ -19,15 +20,23 @@ COMMON = 0.1
 Facts = dict[str, Any]
 
 
-def effects(fleet: Fleet, level: Level, limit: float, false_alarms: float, clock: bool) -> tuple[list[Effect], Floats]:
+def effects(fleet: Fleet, level: Level, limit: float, false_alarms: float) -> tuple[list[Effect], Floats]:
     """Values of facts whose hosts are slower as a whole; and all values with these, and the groups, taken out."""
-    passes: list[tuple[int, Mask, Facts]] = [(g, fleet.group == g, fleet.facts_of) for g in range(len(fleet.keys))]
+    groups = [fleet.group == g for g in range(len(fleet.keys))]
+    everywhere: Facts = {}
+    if len(groups) > 1:
+        # Several groups together see what none sees alone; what is slow in one of them is left to it.
+        here = [{fact: {*v[of]} - {None} for fact, v in fleet.facts_of.items()} for of in groups]
+        shared = {fact for one, other in combinations(here, 2) for fact in one if one[fact] & other[fact]}
+        everywhere = {fact: of_hosts for fact, of_hosts in fleet.facts_of.items() if fact in shared}
+    passes: list[tuple[int, Mask, Facts]] = [(ALL, fleet.group >= 0, everywhere)]
+    passes += [(g, of, fleet.facts_of) for g, of in enumerate(groups)]
     passes.append((ALL, fleet.group >= 0, fleet.labels_of))
     tests = max(1, sum(len(set(v[of])) for _, of, facts in passes for v in facts.values()))
-    search = _Search(fleet, level, limit, false_alarms / tests / (1 + bool(fleet.clocks)))
+    search = _Search(fleet, level, limit, false_alarms / tests)
+    for of in groups:
+        search.centre(of)
     found = [effect for one in passes for effect in search.effects(*one)]
-    for effect in found:
-        effect.clock = clock
     return sorted(found, key=lambda e: -e.ratio), search.rest
 
 
@@ -36,12 +45,17 @@ class _Search:
         self.names, self.open, self.limit, self.chance = fleet.names, level.open, limit, chance
         self.rest = level.value.copy()
 
+    def centre(self, of: Mask) -> None:
+        inside = of & ~np.isnan(self.rest)
+        if inside.any():
+            self.rest[inside] -= np.median(self.rest[inside])
+
     def effects(self, group: int, inside: Mask, facts: Facts) -> Iterator[Effect]:
         """The fact that explains most goes first: what merely goes with it has nothing left to explain."""
         inside = inside & ~np.isnan(self.rest)
         if not inside.any():
             return
-        self.rest[inside] -= np.median(self.rest[inside])
+        self.centre(inside)
         left = dict(facts)
         while left:
             explained = {fact: self._slow_values(inside, group, fact, of_hosts) for fact, of_hosts in left.items()}

@@ -10,7 +10,9 @@ import numpy as np
 
 from .statistics import FEWEST_HOSTS, Floats
 
+# Below so many runs no host is called slow.
 FEWEST_DAYS = 3
+SLOW = ("slow", "probably slow")
 # Labels such as racks go across the groups.
 ALL = -1
 ANSWERED_BY_NAME = 3
@@ -20,7 +22,9 @@ ANSWERED_BY_NAME = 3
 class Host:
     """A host's place in its group. Ratios are to the group's median: 1.38 is 38 % slower, at one clock of the core.
 
-    `clock` is that clock to the group's: 0.93 is 7 % lower. `by_clock`: the verdict is of the clock.
+    `ratio` is that of `experiment`, the host's worst; `ratios` has all. `days` are the times that it was measured on,
+    of fewer than seven dates runs. `clock` is that clock to the group's: 0.93 is 7 % lower. `by_clock`: the verdict is
+    of the clock.
     """
 
     name: str
@@ -37,6 +41,11 @@ class Host:
     clock: float | None = None
     clock_change: float | None = None
     by_clock: bool = False
+    ratios: dict[str, float] = field(default_factory=dict)
+    acknowledged: str = ""
+
+    def is_slow(self) -> bool:
+        return self.verdict in SLOW
 
     def slowness(self) -> float:
         """The ratio that the verdict is of."""
@@ -48,7 +57,7 @@ class Host:
     def __str__(self) -> str:
         """By how much, and what goes with it."""
         how_much = [] if self.by_clock else [percent(self.slowness())]
-        return f"{self.name}: {', '.join([*how_much, *filter(None, [self.reason])])}"
+        return f"{self.name}: {', '.join([*how_much, *filter(None, [self.acknowledged or self.reason])])}"
 
 
 @dataclass
@@ -69,6 +78,7 @@ class Effect:
     members: list[str] = field(default_factory=list, repr=False)
     clock: bool = False
     per_cycle_as_others: bool = False
+    experiment: str = ""
 
     def __str__(self) -> str:
         return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {self.by()}"
@@ -88,27 +98,34 @@ class Analysis:
     days: int
     limit: float
     false_alarms: float
+    fdr: float
     varied: list[dict[str, Any]]
+    period: tuple[str, str] = ("", "")
     labels: list[str] = field(default_factory=list)
     heat: Floats = field(default_factory=lambda: np.empty((0, 0)))
     daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Odd hosts by verdict, those that are furthest from the others first.
-        self.odd = {verdict: self._having(verdict) for verdict in ("slow", "looks slow", "becomes slower", "faster")}
+        self.odd = {verdict: self._having(verdict) for verdict in (*SLOW, "measure again", "becomes slower", "faster")}
         self.odd["faster"].reverse()
-        self.slow, self.suspects, self.drifting, self.faster = self.odd.values()
+        self.slow, self.candidates, self.suspects, self.drifting, self.faster = self.odd.values()
+        self.acknowledged = sorted((h for h in self.hosts if h.acknowledged), key=lambda h: -h.slowness())
         self.noisy = self._having("too noisy to say")
 
     def _having(self, verdict: str) -> list[Host]:
-        return sorted((h for h in self.hosts if h.verdict == verdict), key=lambda h: -h.slowness())
+        found = (h for h in self.hosts if h.verdict == verdict and not h.acknowledged)
+        return sorted(found, key=lambda h: -h.slowness())
 
     def answer(self) -> str:
         """The first line."""
         parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
+        if self.candidates:
+            probably = f"{number(len(self.candidates), 'is', 'are')} probably slow{brackets(self.candidates)}"
+            parts.append(f"{probably}, at most {self.fdr:.0%} of these by chance")
         if self.suspects:
-            looks = number(len(self.suspects), "looks", "look")
-            parts.append(f"{looks} slow on fewer than {FEWEST_DAYS} days{brackets(self.suspects)}")
+            few = f"on fewer than {FEWEST_DAYS} runs"
+            parts.append(f"{len(self.suspects)} to measure again (slow {few}: {listed(self.suspects)})")
         for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
             if effects:
                 parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
@@ -116,6 +133,8 @@ class Analysis:
             parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(self.drifting)}")
         if self.faster:
             parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(self.faster)}")
+        if self.acknowledged:
+            parts.append(f"{len(self.acknowledged)} known to be slow{brackets(self.acknowledged)}")
         parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
         parts.append(f"{len(self.noisy)} too noisy to say")
         small = sum(g["hosts"] for g in self.groups if not g["judged"])
@@ -129,22 +148,23 @@ class Analysis:
             lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
         for title, hosts in self.odd.items():
             for h in hosts[:rows]:
-                lines.append(f"{title}: {h} ({number(h.days, 'day')}, group {h.group + 1})")
+                lines.append(f"{title}: {h} ({number(h.days, 'run')}, group {h.group + 1})")
             if len(hosts) > rows:
                 lines.append(f"{title}: {len(hosts) - rows} more (--json has all)")
         for title, effects in (("slow as a whole", self.effects), ("becoming slower", self.drifts)):
             for e in effects:
                 within = "" if e.group == ALL else f" of group {e.group + 1}"
                 with_it = f"; the same hosts: {', '.join(e.together_with)}" if e.together_with else ""
-                lines.append(f"{title}: {e}, against {e.others}{within}{with_it}")
+                lines.append(f"{title}: {e}{alone(e, self.effects + self.drifts)}, against {e.others}{within}{with_it}")
         lines += [f"never answered: {', '.join(self.never_answered[:rows])}"] if self.never_answered else []
         lines += [f"too noisy to say: {', '.join(h.name for h in self.noisy[:rows])}"] if self.noisy else []
         lines += ["", self.terms()]
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        said = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
-        said += f"; below {self.limit:.0%} none is."
+        said = f"Slow: in at most {self.false_alarms:.0%} of sound fleets one host is; below {self.limit:.0%} none."
+        said += f" Probably slow: of all that are named at most {self.fdr:.0%} are by chance. Both rates are of fleets"
+        said += " simulated with the tails that this one's sound hosts have."
         if told := sum(h.clock is not None for h in self.hosts):
             said += f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}."
         return said
@@ -154,17 +174,30 @@ class Analysis:
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
         for effect in [*lists["effects"], *lists["drifts"]]:
             effect["members"] = effect["members"][:1000]
-        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days, "groups": self.groups}
-        return {"schema": 2, "in_words": self.answer(), **terms, **lists, "never_answered": self.never_answered}
+        rates = {"false_alarms": self.false_alarms, "fdr": self.fdr}
+        period = {"days": self.days, "first_day": self.period[0], "last_day": self.period[1]}
+        terms = {"limit": self.limit, **rates, **period, "groups": self.groups}
+        return {"schema": 3, "in_words": self.answer(), **terms, **lists, "never_answered": self.never_answered}
 
 
 def merged(effects: list[Effect]) -> list[Effect]:
-    """The same value in several groups as one, the slowest first: its ratio is that of the group with most hosts."""
+    """The same value in several groups and experiments as one, the slowest first.
+
+    Its ratio is that of the group with most hosts, in the experiment that is slowest there.
+    """
     of: dict[tuple[str, str, bool], Effect] = {}
-    for effect in sorted(effects, key=lambda e: -e.hosts):
-        first = of.setdefault((effect.fact, effect.value, effect.clock), replace(effect, hosts=0))
-        first.hosts += effect.hosts
+    members: dict[tuple[str, str, bool], set[str]] = {}
+    for effect in sorted(effects, key=lambda e: (-e.hosts, -e.ratio)):
+        key = (effect.fact, effect.value, effect.clock)
+        first = of.setdefault(key, replace(effect))
+        members[key] = members.get(key, set()) | set(effect.members)
+        first.hosts = len(members[key])
     return sorted(of.values(), key=lambda e: -e.ratio)
+
+
+def alone(effect: Effect, all_of: list[Effect]) -> str:
+    """The experiment, where there are several."""
+    return f" in {effect.experiment}" if effect.experiment and len({e.experiment for e in all_of} - {""}) > 1 else ""
 
 
 def power(group: dict[str, Any]) -> str:
@@ -186,9 +219,12 @@ def number(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def listed(items: Sequence[object]) -> str:
+    return "; ".join(map(str, items[:ANSWERED_BY_NAME])) + ("; ..." if len(items) > ANSWERED_BY_NAME else "")
+
+
 def brackets(items: Sequence[object]) -> str:
-    named = "; ".join(map(str, items[:ANSWERED_BY_NAME]))
-    return f" ({named}{'; ...' if len(items) > ANSWERED_BY_NAME else ''})" if items else ""
+    return f" ({listed(items)})" if items else ""
 
 
 def more(items: list[Any]) -> str:

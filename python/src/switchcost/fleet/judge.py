@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from math import exp, log
-from typing import Any
+from math import exp, log, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .acknowledged import Acknowledged
 from .dataset import Dataset
 from .effects import effects
 from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
 from .measured import GROUP, Fleet, Level
-from .statistics import FEWEST_HOSTS, Excess, Floats, excess
+from .statistics import FEWEST_HOSTS, Floats, Mask, spread
+from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
 
 TOO_NOISY = log(1.2)
-SLOW = ("slow", "looks slow")
+# A host of too few runs to be judged is measured again from here on, in deviations of its group.
+MEASURED_AGAIN = 5
+# As if a group knew its own width from so many hosts less.
+WIDTH_OF = 50
 
 
 def analyse(
@@ -29,124 +34,230 @@ def analyse(
     until: date = date.max,
     limit: float = 0.03,
     false_alarms: float = 0.05,
+    fdr: float = 0.05,
+    acknowledged: dict[str, Acknowledged] | None = None,
 ) -> Analysis:
     """Judge every host within its group. Raises FleetError, with code 2 where the days asked for have no runs.
 
     `limit`: no host is called slow below this share. `false_alarms`: the probability that one or more sound hosts
-    of the whole fleet are called slow or becoming slower.
+    of the whole fleet are called slow for certain. `fdr`: the share of sound hosts among all that are called slow or
+    probably slow.
     """
     with dataset.connect() as connection:
         fleet = Fleet(dataset, connection, labels or {}, group_by or GROUP, (since, until))
-        return _Judge(fleet, log(1 + limit), false_alarms).analysis()
+        return _Judge(fleet, log(1 + limit), false_alarms, fdr).analysis(acknowledged or {})
+
+
+class _Seen(NamedTuple):
+    """Of one experiment, the clock or a trend: hosts by number, how far each is above its group, and how improbable."""
+
+    hosts: NDArray[np.int64]
+    above: Floats
+    #: Of a sound host to be as far above; `safe` where nothing is taken for known about its tail.
+    chance: Floats
+    safe: Floats
+    certain_below: float
+    #: By how much each would have to be above to be as improbable as this.
+    tail: Tail
+    noise: Noise
+    widths: Floats
 
 
 class _Judge:
-    def __init__(self, fleet: Fleet, limit: float, false_alarms: float) -> None:
-        self.fleet, self.limit, self.false_alarms = fleet, limit, false_alarms
-        self.level, self.clock = fleet.levels(fleet.series[""]), fleet.levels(fleet.clocks)
-        self.change, self.clock_change = fleet.trends(fleet.series[""]), fleet.trends(fleet.clocks)
-        several = fleet.experiments if len(fleet.experiments) > 1 else []
-        self.by_experiment = {e: fleet.levels(fleet.series[e]) for e in several}
-        # All experiments together and each, the trend and faster hosts; of clocks the first, the trend and faster ones.
-        self.tests = len(fleet.names) * (1 + len(several) + 2 + 3 * bool(fleet.clocks))
-        self.hosts = [Host(n, int(fleet.group[i]), int(self.level.days[i])) for i, n in enumerate(fleet.names)]
+    def __init__(self, fleet: Fleet, limit: float, false_alarms: float, fdr: float) -> None:
+        self.fleet, self.limit, self.false_alarms, self.fdr = fleet, limit, false_alarms, fdr
+        self.levels = {e: fleet.level(course) for e, course in fleet.courses.items()}
+        self.clock = fleet.level(fleet.clocks)
+        self.changes = {e: fleet.trend(course) for e, course in fleet.courses.items()}
+        self.clock_change = fleet.trend(fleet.clocks)
+        has_clock = not np.isnan(self.clock.value).all()
+        # Each experiment, the clock, and the trends of both.
+        self.tests = 2 * max(1, len(self.levels) + has_clock)
+        days = self._worst(self.levels, "days")
+        self.hosts = [Host(n, int(fleet.group[i]), int(days[i])) for i, n in enumerate(fleet.names)]
+        ratio, change = self._worst(self.levels, "value"), self._worst(self.changes, "value")
         for i, host in enumerate(self.hosts):
-            host.noise = fleet.noise[i]
-            host.ratio, host.change = _ratio(self.level.value[i]), _ratio(self.change.value[i])
+            host.noise = fleet.noises[i]
+            host.ratios = {e: exp(v) for e, level in self.levels.items() if not np.isnan(v := level.value[i])}
+            host.ratio, host.change = _ratio(ratio[i]), _ratio(change[i])
             host.clock, host.clock_change = _ratio(-self.clock.value[i]), _ratio(-self.clock_change.value[i])
+        #: Values with what parts have in common taken out, and the days above the limit, by experiment.
+        self.rest: dict[str, Floats] = {}
+        self.certain_of = 0
 
-    def analysis(self) -> Analysis:
-        parts, drifts = self._judge(self.level, self.change, False)
-        of_clocks, clock_drifts = self._judge(self.clock, self.clock_change, True)
-        found = Analysis(
+    def _worst(self, levels: dict[str, Level], field: str) -> Floats:
+        """Of each host the largest over experiments."""
+        with np.errstate(all="ignore"):
+            columns = [np.where(np.isnan(one), -np.inf, one) for one in (getattr(v, field) for v in levels.values())]
+        found = np.max(columns, axis=0) if columns else np.full(len(self.fleet.names), -np.inf)
+        return np.where(np.isfinite(found), found, 0.0 if field == "days" else np.nan)
+
+    def analysis(self, acknowledged: dict[str, Acknowledged]) -> Analysis:
+        parts, drifts = [], list[Effect]()
+        in_drift: set[str] = set()
+        for experiment, level in [*self.levels.items(), ("", self.clock)]:
+            change = self.changes.get(experiment, self.clock_change)
+            found, self.rest[experiment] = self._effects(level, experiment)
+            becoming, steady = self._effects(change, experiment)
+            known = {(e.fact, e.value) for e in becoming}
+            parts += [e for e in found if (e.fact, e.value) not in known]
+            drifts += becoming
+            in_drift |= {m for e in becoming for m in e.members}
+            self.rest[f"trend {experiment}"] = steady
+        for effect in parts:
+            effect.per_cycle_as_others = effect.clock and self._is_alike(effect)
+        self._judge_levels(in_drift)
+        self._judge_clocks(in_drift)
+        self._judge_trends(drifts)
+        for host in self.hosts:
+            if host.name in acknowledged and host.is_slow():
+                host.acknowledged = acknowledged[host.name].in_words()
+        courses = self.fleet.courses.values()
+        analysis = Analysis(
             groups=self._groups(),
             hosts=self.hosts,
-            effects=sorted(parts + of_clocks, key=lambda e: -e.ratio),
-            drifts=drifts + clock_drifts,
+            effects=sorted(parts, key=lambda e: -e.ratio),
+            drifts=sorted(drifts, key=lambda e: -e.ratio),
             never_answered=self.fleet.dataset.never_answered(),
-            days=len({d for course in self.fleet.series[""].values() for d in course.days}),
+            days=len({int(d) for course in courses for d in course.days}),
             limit=exp(self.limit) - 1,
             false_alarms=self.false_alarms,
-            varied=self.fleet.varied(self.level, self.clock),
+            fdr=self.fdr,
+            varied=self.fleet.varied(self.levels, self.clock),
+            period=self.fleet.period(),
         )
-        found.labels, found.heat = self.fleet.by_case()
-        of_what = {False: "", True: ", period of the clock"}
-        courses = [("all hosts (median)", self.fleet.names, False)]
-        for e in found.drifts[:6]:
-            courses.append((f"{words(e.fact, e.value)}{of_what[e.clock]} (median)", e.members, e.clock))
-        courses += [(h.name + of_what[h.by_clock], [h.name], h.by_clock) for h in found.drifting[:6]]
-        found.daily = {name: self.fleet.daily(members, clock) for name, members, clock in courses}
-        return found
+        analysis.labels, analysis.heat = self.fleet.by_case()
+        self._draw_courses(analysis)
+        return analysis
 
-    def _judge(self, level: Level, change: Level, clock: bool) -> tuple[list[Effect], list[Effect]]:
-        """Of costs, or of clocks by their period, what is slow as a whole, and what becomes slower as a whole."""
-        # A group's slow part is told of as a whole; its hosts are held against each other.
-        found, adjusted = effects(self.fleet, level, self.limit, self.false_alarms, clock)
-        drifts, steady = effects(self.fleet, change, self.limit, self.false_alarms, clock)
-        in_drift = {m for e in drifts for m in e.members}
-        judges = self._judge_clocks if clock else self._judge_levels
-        judges(adjusted, in_drift)
-        self._judge_trends(change, steady, drifts, clock)
+    def _draw_courses(self, analysis: Analysis) -> None:
+        of = dict(self.fleet.courses, **{"": self.fleet.clocks})
+        named = [(words(e.fact, e.value), e.members, e.experiment) for e in analysis.drifts[:6]]
+        named += [(h.name, [h.name], "" if h.by_clock else h.experiment or "") for h in analysis.drifting[:6]]
+        first = next(iter(self.fleet.courses), "")
+        for name, members, experiment in [("all hosts", self.fleet.names, named[0][2] if named else first), *named]:
+            said = "" if len(self.levels) < 2 and experiment else f", {experiment or 'period of the clock'}"
+            median = " (median)" if len(members) > 1 else ""
+            analysis.daily[f"{name}{said}{median}"] = self.fleet.daily(members, of[experiment])
+
+    def _effects(self, level: Level, experiment: str) -> tuple[list[Effect], Floats]:
+        """A group's slow part is told of as a whole; its hosts are held against each other."""
+        found, rest = effects(self.fleet, level, self.limit, self.false_alarms / (self.tests / 2))
         for effect in found:
-            effect.per_cycle_as_others = clock and self._is_alike(effect)
-        known = {(e.fact, e.value) for e in drifts}
-        return [e for e in found if (e.fact, e.value) not in known], drifts
+            effect.experiment, effect.clock = experiment, not experiment
+        return found, rest
 
-    def _judge_levels(self, adjusted: Floats, in_drift: set[str]) -> None:
-        """The verdict of each host: over all experiments together, and in each alone where there are several."""
-        self.adjusted = adjusted
-        for experiment, level in {"": self.level, **self.by_experiment}.items():
-            value = level.value - (self.level.value - adjusted)
-            if not experiment:
-                self._judge_together(value, level.error)
-            for i, above, chance in self._found(value, level.error):
-                host = self.hosts[i]
-                if host.name not in in_drift and host.verdict not in SLOW:
-                    host.verdict = "slow" if self.level.days[i] >= FEWEST_DAYS else "looks slow"
-                    host.chance, host.ratio = chance, exp(above)
-                    host.experiment, host.reason = experiment or None, self._reason(i)
+    def _seen(self, values: Floats, level: Level, sign: int = 1, simulated: bool = True) -> _Seen | None:
+        """Hosts of groups that are large enough, by one distribution of all sound hosts."""
+        fleet, widths = self.fleet, np.full(len(values), np.nan)
+        above = np.full(len(values), np.nan)
+        judged: list[Mask] = []
+        for group in range(len(fleet.keys)):
+            of = (fleet.group == group) & ~np.isnan(values)
+            if of.sum() >= FEWEST_HOSTS:
+                apart, open_ = (v[of] - np.median(v[of]) for v in (values, level.open))
+                # What bringing it to one clock leaves open is taken off: the host has the benefit of the doubt.
+                above[of] = sign * np.sign(apart) * np.maximum(np.abs(apart) - np.abs(open_), 0)
+                judged.append(of)
+        if not judged:
+            return None
+        usual = max(spread(above[~np.isnan(above)]), 1e-4)
+        for of in judged:
+            widths[of] = sqrt((of.sum() * spread(above[of]) ** 2 + WIDTH_OF * usual**2) / (of.sum() + WIDTH_OF)) / usual
+        hosts = np.flatnonzero(~np.isnan(above))
+        width = widths[hosts]
+        limit = self.limit / float(width.max())
+        noise = fleet.noise(level, hosts, width, self.limit)
+        scaled = above[hosts] / width
+        tail = tail_of(scaled, noise, limit)
+        chance, safe = (tail.probability(scaled, noise.kind, known) for known in (True, False))
+        alarms = self.false_alarms / self.tests
+        below = certainty(tail, noise, limit, alarms) if simulated else alarms / len(hosts)
+        return _Seen(hosts, above[hosts], chance, safe, below, tail, noise, width)
+
+    def _judge_levels(self, in_drift: set[str]) -> None:
+        """Each experiment apart; the host's worst is told."""
+        count = len(self.fleet.names)
+        chance, named_by = np.ones(count), np.full(count, "", dtype=object)
+        above, certain, needed = np.zeros(count), np.zeros(count, bool), np.full(count, np.inf)
+        seen_of = {e: seen for e, level in self.levels.items() if (seen := self._seen(self.rest[e], level))}
+        for experiment, seen in seen_of.items():
+            level, course = self.levels[experiment], self.fleet.courses[experiment]
+            days = self.fleet.days_above(course, level.value - self.rest[experiment], self.limit)[seen.hosts]
+            # A run in so many is slow by chance, and some hosts have several of these.
+            share = (float((level.rest > self.limit).sum()) + 1) / (len(level.rest) + 2)
+            far = seen.above >= self.limit
+            likely = discoveries(seen.chance[far] * len(seen_of), count, self.fdr) if far.any() else 0
+            for i, at in zip(seen.hosts, range(len(seen.hosts))):
+                needed[i] = min(needed[i], self._needed(seen, at, likely))
+                if not far[at]:
+                    continue
+                measured = int(level.days[i])
+                if measured < FEWEST_DAYS:
+                    self._measured_again(i, seen, at, experiment)
+                    continue
+                allowed = [self.fdr / 2 * max(1, likely), self.false_alarms / self.tests]
+                enough = [days[at] >= days_needed(measured, share, count, by) for by in allowed]
+                if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
+                    chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
+                certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below
+        order = np.argsort(chance, kind="stable")
+        found = order[: discoveries(chance[chance < 1], count, self.fdr)]
+        judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
+        for i in sorted(judged):
+            self.hosts[i].would_be_found = exp(max(needed[i], self.limit))
+            if self.hosts[i].verdict == "not judged":
+                self.hosts[i].verdict = "too noisy to say" if needed[i] > TOO_NOISY else "as the others"
+        for i in {*np.flatnonzero(certain).tolist(), *found.tolist()}:
+            host = self.hosts[i]
+            if host.name not in in_drift and named_by[i]:
+                host.verdict = "slow" if certain[i] else "probably slow"
+                host.chance, host.ratio = float(chance[i]), exp(above[i])
+                host.experiment = str(named_by[i])
+                host.reason = self._reason(i, host.experiment)
+        self._judge_faster(seen_of)
         for host in self.hosts:
             if host.verdict == "not judged" and (self.fleet.group == host.group).sum() >= FEWEST_HOSTS:
                 host.verdict, host.reason = "too noisy to say", "no figure at full speed"
             elif host.verdict == "as the others" and host.noise == "unusable":
                 host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
 
-    def _judge_together(self, values: Floats, errors: Floats) -> None:
-        """Over all experiments: which hosts could not be found if they were slow, and which are faster."""
-        for of, seen in self._seen(values, errors):
-            needed = seen.tail.threshold(self.false_alarms / self.tests) * seen.scale
-            for i, by in zip(of, needed):
-                self.hosts[i].would_be_found = exp(max(by, self.limit))
-                self.hosts[i].verdict = "too noisy to say" if by > TOO_NOISY else "as the others"
-        for i, under, chance in self._found(-values, errors):
-            host = self.hosts[i]
-            host.verdict, host.chance = "faster", chance
-            host.ratio, host.reason = exp(-under), self._reason(i, -1)
+    def _needed(self, seen: _Seen, at: int, likely: int) -> float:
+        """By how much a host would have to be above its group to be named."""
+        chance = self.fdr * max(1, likely) / len(self.fleet.names) / len(self.levels)
+        return seen.tail.value(chance, int(seen.noise.kind[at])) * float(seen.widths[at])
 
-    def _seen(self, values: Floats, errors: Floats) -> Iterator[tuple[NDArray[np.int64], Excess]]:
-        """Of each group that is large enough the hosts that have a value, and how far above the group they are."""
-        for group in range(len(self.fleet.keys)):
-            of = np.flatnonzero((self.fleet.group == group) & ~np.isnan(values))
-            if seen := excess(values[of], errors[of]):
-                yield of, seen
+    def _measured_again(self, i: int, seen: _Seen, at: int, experiment: str) -> None:
+        host = self.hosts[i]
+        if seen.above[at] > MEASURED_AGAIN * spread(seen.above):
+            host.verdict, host.experiment, host.ratio = "measure again", experiment, exp(seen.above[at])
 
-    def _found(self, values: Floats, errors: Floats) -> Iterator[tuple[int, float, float]]:
-        """Hosts that are above their group beyond chance and the limit: which, by how much, how probable that is."""
-        for of, seen in self._seen(values, errors):
-            odd = (seen.value >= self.limit) & (seen.probability * self.tests <= self.false_alarms)
-            for at in np.flatnonzero(odd):
-                yield int(of[at]), float(seen.value[at]), float(seen.probability[at])
+    def _judge_faster(self, seen_of: dict[str, _Seen]) -> None:
+        for experiment in seen_of:
+            seen = self._seen(self.rest[experiment], self.levels[experiment], -1, simulated=False)
+            for i, above, chance in self._certain(seen):
+                host = self.hosts[i]
+                if host.verdict == "as the others" and self.levels[experiment].days[i] >= FEWEST_DAYS:
+                    host.verdict, host.chance, host.experiment = "faster", chance, experiment
+                    host.ratio, host.reason = exp(-above), self._reason(i, experiment, -1)
 
-    def _reason(self, i: int, sign: int = 1) -> str:
+    def _certain(self, seen: _Seen | None) -> Iterator[tuple[int, float, float]]:
+        """Hosts that are above their group for certain: which, by how much, how probable that is."""
+        if seen:
+            for at in np.flatnonzero((seen.above >= self.limit) & (seen.safe <= seen.certain_below)):
+                yield int(seen.hosts[at]), float(seen.above[at]), float(seen.safe[at])
+
+    def _reason(self, i: int, experiment: str, sign: int = 1) -> str:
         """In what alone the host is slow, and what it has that others have not; `sign` is -1 of faster."""
-        slow = [e for e, level in self.by_experiment.items() if sign * level.value[i] >= self.limit]
-        found = [f"in {slow[0]} alone"] if len(slow) == 1 else []
+        slow = [e for e, level in self.levels.items() if sign * level.value[i] >= self.limit]
+        found = [f"in {experiment} alone"] if len(self.levels) > 1 and slow == [experiment] else []
+        found += [f"most in {experiment}"] if len(slow) > 1 else []
         return "; ".join([*found, *self.fleet.unlike(i)][:3])
 
-    def _judge_clocks(self, adjusted: Floats, in_drift: set[str]) -> None:
-        """As costs are judged; a host that is slow per cycle remains so."""
+    def _judge_clocks(self, in_drift: set[str]) -> None:
+        """The clock's period in place of a cost; a host that is slow per cycle remains so."""
         for sign, verdict in ((1, "slow"), (-1, "faster")):
-            for i, above, chance in self._found(sign * adjusted, self.clock.error):
+            for i, above, chance in self._certain(self._seen(self.rest[""], self.clock, sign, simulated=False)):
                 if self.hosts[i].name not in in_drift:
                     self._judge_clock(i, sign * above, verdict, chance)
 
@@ -154,40 +265,56 @@ class _Judge:
         host = self.hosts[i]
         host.clock = exp(-period)
         said = f"its clock is {apart(host.clock)}"
-        if host.verdict in SLOW or (verdict == "faster" and host.verdict == "faster"):
+        if host.is_slow() or (verdict == "faster" and host.verdict == "faster"):
             host.reason = "; ".join(filter(None, [said, host.reason]))
         elif not host.verdict.startswith("becomes slower"):
             parts = [said, self._per_cycle(i), *self.fleet.unlike(i)]
-            host.verdict = "looks slow" if verdict == "slow" and self.clock.days[i] < FEWEST_DAYS else verdict
+            host.verdict = "measure again" if verdict == "slow" and self.clock.days[i] < FEWEST_DAYS else verdict
             host.by_clock, host.chance, host.reason = True, chance, "; ".join(parts[:4])
 
     def _is_alike(self, effect: Effect) -> bool:
         """Whether costs at one clock are those of the others, whatever bringing them there leaves open."""
         of, group = np.isin(self.fleet.names, effect.members), self.fleet.group
         others = ~of & (group == effect.group if effect.group != ALL else group >= 0)
-        shift, left = (np.nanmedian(v[of]) - np.nanmedian(v[others]) for v in (self.level.value, self.level.open))
-        return bool(abs(shift) + abs(left) < self.limit)
+        apart = [
+            sum(abs(np.nanmedian(v[of]) - np.nanmedian(v[others])) for v in (level.value, level.open))
+            for level in self.levels.values()
+        ]
+        return bool(max(apart) < self.limit)
 
     def _per_cycle(self, i: int) -> str:
-        """What the host's costs are at one clock."""
-        value, error = self.adjusted[i], 1.96 * self.level.error[i]
+        """What the host's costs are at one clock: of the experiment that is furthest from the others."""
+        there = [e for e in self.levels if not np.isnan(self.rest[e][i])]
+        if not there:
+            return "per cycle not known"
+        furthest = max(there, key=lambda e: abs(self.rest[e][i]))
+        level = self.levels[furthest]
+        value, error = self.rest[furthest][i], float(np.hypot(1.96 * level.error[i], level.open[i]))
         alike = self.hosts[i].verdict == "as the others" and abs(value) + error < self.limit
         how = "as the others" if alike else "faster" if self.hosts[i].verdict == "faster" else "inconclusive"
         of = f"{percent(exp(value))}, {percent(exp(value - error))} to {percent(exp(value + error))}"
         return f"per cycle {how} ({of})"
 
-    def _judge_trends(self, change: Level, steady: Floats, drifts: list[Effect], clock: bool) -> None:
+    def _judge_trends(self, drifts: list[Effect]) -> None:
         for effect in drifts:
             for name in effect.members:
                 host = self.hosts[self.fleet.index[name]]
-                if host.verdict not in SLOW:
-                    host.verdict, host.by_clock = f"becomes slower with {words(effect.fact, effect.value)}", clock
-        for i, _, chance in self._found(steady, change.error):
-            host = self.hosts[i]
-            if host.verdict in ("as the others", "faster", "too noisy to say"):
-                host.verdict, host.chance, host.by_clock = "becomes slower", chance, clock
-                if clock:
-                    host.reason = f"its clock becomes {apart(host.clock_change)}"
+                if not host.is_slow():
+                    host.verdict, host.by_clock = (
+                        f"becomes slower with {words(effect.fact, effect.value)}",
+                        effect.clock,
+                    )
+        for experiment, change in [*self.changes.items(), ("", self.clock_change)]:
+            for i, above, chance in self._certain(
+                self._seen(self.rest[f"trend {experiment}"], change, simulated=False)
+            ):
+                host = self.hosts[i]
+                if host.verdict in ("as the others", "faster", "too noisy to say"):
+                    host.verdict, host.chance, host.by_clock = "becomes slower", chance, not experiment
+                    if experiment:
+                        host.experiment, host.change, host.reason = experiment, exp(above), ""
+                    else:
+                        host.reason = f"its clock becomes {apart(host.clock_change)}"
 
     def _groups(self) -> list[dict[str, Any]]:
         groups = []

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from .dataset import Dataset
 from .findings import words
-from .statistics import FEWEST_HOSTS, Floats, Mask, median_errors, slope, spread
+from .statistics import FEWEST_HOSTS, Floats, location, scatters, slopes, spreads
 from .submission import FleetError
+from .tails import Noise
 
 # What a host is: hosts that have all of these in common are a group.
 GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
@@ -27,39 +29,58 @@ _FACTS = """kernel_release microcode mitigations frequency_governor boost smt_co
     memory_bytes"""
 FACTS = _FACTS.split()
 FEWEST_DAYS_OF_A_TREND = 7
+# In a fleet of fewer days each of a host's runs of a day counts by itself, so many of them.
+RUNS_A_DAY = 8
 # A launch reads its clock no better than this.
 CLOCK_ERROR = 0.001
+# Simulated hosts of a kind, of which the rest of the scatter from day to day is learned.
+DRAWN = 20_000
+# The error of `location` is that of a mean times this.
+LOCATION_ERROR = 1.1
 
-# To the group's median of the same day, where enough hosts were measured on it: what all hosts have that day is out.
+# To the group's median of the same time, where enough hosts were measured then: what all hosts have that day is out.
 # What bringing figures to one clock leaves open does not get smaller by days, and is no part of their `error`.
+# `day` is a date, or of few dates the number of the host's run on it: in days since 1970, a thousandth for each run.
 RATIOS = """
 CREATE TEMP TABLE ratios AS
-WITH daily AS (
-    SELECT host, hash(grp) AS grp, date, experiment, label,
+WITH numbered AS (
+    SELECT *, least(row_number() OVER (PARTITION BY host, experiment, date ORDER BY started), $most) - 1 AS again
+    FROM current
+), times AS (
+    SELECT host, run, number, grp, epoch(date) / 86400
+           + CASE WHEN (SELECT count(DISTINCT date) FROM current) < $trend THEN again / 1000 ELSE 0 END AS day
+    FROM numbered
+), daily AS (
+    SELECT number, hash(grp) AS grp, day, figures.experiment, label,
            avg(ln(estimate)) AS y, avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate) AS error,
            avg(open) AS open, avg(-ln(clock_ghz)) AS period
-    FROM figures JOIN current USING (host, run) GROUP BY ALL
+    FROM figures JOIN times USING (host, run) GROUP BY ALL
 ), days AS (
-    SELECT grp, label, date, median(y) AS y, median(open) AS open, median(period) AS period
+    SELECT grp, label, day, median(y) AS y, median(open) AS open, median(period) AS period
     FROM daily GROUP BY ALL HAVING count(*) >= $fewest
 ), all_days AS (
     SELECT grp, label, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
 )
-SELECT host, date, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
+SELECT number, day, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
        daily.open - coalesce(days.open, all_days.open) AS open,
        daily.period - coalesce(days.period, all_days.period) AS period
-FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, date)
+FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, day)
 """
-# Over the cases of all experiments (''), and of each.
+# Over the cases of an experiment: unlike things have no median.
 BY_DAY = """
-SELECT host, coalesce(experiment, '') AS experiment, epoch(date) / 86400 AS days, median(ratio) AS ratio,
-       coalesce(median(error), 0) AS error, median(open) AS open, coalesce(median(period), 'nan') AS period
-FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date
+SELECT number, experiment, day, median(ratio) AS ratio, coalesce(median(error), 0) AS error, median(open) AS open
+FROM ratios GROUP BY number, experiment, day
+"""
+CLOCKS = """
+SELECT number, day, median(period) AS ratio FROM ratios WHERE period IS NOT NULL GROUP BY number, day
 """
 
 
 class Course(NamedTuple):
-    """A host's ratios by day: `error` is that of a day's figure, `open` what bringing it to one clock leaves open."""
+    """Of an experiment or the clock: a row a host, a column a day; nan where it was not measured.
+
+    `error` is that of a day's figure, `open` what bringing it to one clock leaves open.
+    """
 
     days: Floats
     ratio: Floats
@@ -68,15 +89,18 @@ class Course(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Of each host the median over days (or the change over all), its standard error, what is open, and its days."""
+    """Of each host its middle over days (or the change over all), its standard error, what is open, and its days.
+
+    What is open is the same on all days of one clock: it is no part of the error. `scatter` is that of a day; `rest`
+    are all hosts' distances from their own middle.
+    """
 
     value: Floats
     error: Floats
     open: Floats
     days: Floats
-
-
-Courses = dict[int, Course]
+    scatter: Floats
+    rest: Floats
 
 
 class Fleet:
@@ -105,7 +129,8 @@ class Fleet:
             raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
         execute(
-            f"""CREATE TEMP TABLE current AS SELECT host, run, started, noise, {", ".join(FACTS)}, {key} AS grp
+            f"""CREATE TEMP TABLE current AS
+            SELECT host, run, started, date, experiment, noise, {", ".join(FACTS)}, {key} AS grp
             FROM machines WHERE date BETWEEN ? AND ? QUALIFY grp = arg_max(grp, started) OVER (PARTITION BY host)""",
             days,
         )
@@ -115,73 +140,123 @@ class Fleet:
         if not rows:
             said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
             raise FleetError(said, 2)
-        self.names, groups, self.noise, *facts = (list(column) for column in zip(*rows))
+        self.names, groups, self.noises, *facts = (list(column) for column in zip(*rows))
+        execute("""CREATE OR REPLACE TEMP TABLE current AS SELECT current.*, number FROM current JOIN
+            (SELECT host, row_number() OVER (ORDER BY host) - 1 AS number FROM (SELECT DISTINCT host FROM current))
+            USING (host)""")
         self.index = {name: i for i, name in enumerate(self.names)}
         self.keys, self.group = np.unique(groups, return_inverse=True)
         self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(FACTS, facts) if f not in self.group_by}
 
     def _read_figures(self) -> None:
-        self.connection.execute(RATIOS, {"fewest": FEWEST_HOSTS})
-        rows = self.connection.execute(BY_DAY).fetchnumpy()
-        experiment = rows.pop("experiment").astype(str)
-        self.experiments = [e for e in np.unique(experiment).tolist() if e]
-        self.series = {e: self._courses(rows, experiment == e) for e in ["", *self.experiments]}
-        period = rows["period"]
-        of_clock = {"ratio": period, "error": np.full(len(period), CLOCK_ERROR), "open": np.zeros(len(period))}
-        self.clocks = self._courses({**rows, **of_clock}, (experiment == "") & ~np.isnan(period))
+        execute = self.connection.execute
+        execute(RATIOS, {"fewest": FEWEST_HOSTS, "trend": FEWEST_DAYS_OF_A_TREND, "most": RUNS_A_DAY})
+        rows = execute("SELECT DISTINCT experiment FROM ratios ORDER BY ALL").fetchall()
+        self.experiments = [str(experiment) for (experiment,) in rows]
+        of_days = execute(BY_DAY).fetchnumpy()
+        experiment = of_days.pop("experiment").astype(str)
+        self.courses = {
+            e: self._course({name: column[experiment == e] for name, column in of_days.items()})
+            for e in self.experiments
+        }
+        clocks = execute(CLOCKS).fetchnumpy()
+        same = {"error": np.full(len(clocks["day"]), CLOCK_ERROR), "open": np.zeros(len(clocks["day"]))}
+        self.clocks = self._course({**clocks, **same})
 
-    def _courses(self, rows: Mapping[str, Any], of: Mask) -> Courses:
-        """The rows `of` by host; they are in the order of hosts and days."""
-        host = rows["host"][of].astype(str)
-        first = np.flatnonzero(np.append(True, host[1:] != host[:-1])[: len(host)])
-        columns = (np.split(rows[name][of], first[1:]) for name in Course._fields)
-        return {self.index[host[at]]: Course(*course) for at, *course in zip(first, *columns)}
+    def _course(self, rows: Mapping[str, Any]) -> Course:
+        days, column = np.unique(np.asarray(rows["day"], float), return_inverse=True)
+        tables = np.full((3, len(self.names), len(days)), np.nan)
+        for table, name in zip(tables, ("ratio", "error", "open")):
+            table[np.asarray(rows["number"], int), column] = rows[name]
+        return Course(days, *tables)
 
-    def levels(self, courses: Courses) -> Level:
-        value, own, reading, errors, left = np.full((5, len(self.names)), np.nan)
-        count = np.zeros(len(self.names))
-        for i, (days, ratio, error, open_) in courses.items():
-            value[i], own[i], reading[i], count[i] = np.median(ratio), spread(ratio), np.median(error), len(days)
-            left[i] = np.median(open_)
+    def level(self, course: Course) -> Level:
+        value, error, left, scatter = np.full((4, len(self.names)), np.nan)
+        count = (~np.isnan(course.ratio)).sum(axis=1)
         there = count > 0
-        # What is open is the same on all days of one clock.
-        errors[there] = np.hypot(median_errors(own[there], count[there], reading[there]), left[there] / 1.96)
-        return Level(value, errors, left, count)
+        if not there.any():
+            return Level(value, error, left, count.astype(float), scatter, np.zeros(1))
+        rows = course.ratio[there]
+        scatter[there] = scatters(spreads(rows), count[there], np.nanmedian(course.error[there], axis=1))
+        value[there] = location(rows, np.maximum(scatter[there], 1e-6))
+        left[there] = np.nanmedian(course.open[there], axis=1)
+        error[there] = LOCATION_ERROR * scatter[there] / np.sqrt(count[there])
+        enough = count >= 3
+        rest = (course.ratio[enough] - value[enough, None]) * np.sqrt(count / np.maximum(count - 1, 1))[enough, None]
+        rest = rest[~np.isnan(rest)]
+        return Level(value, error, left, count.astype(float), scatter, rest if len(rest) else np.zeros(1))
 
-    def trends(self, courses: Courses) -> Level:
+    def noise(self, level: Level, of: NDArray[np.int64], widths: Floats, limit: float) -> Noise:
+        """What is left of the scatter in the values of these hosts, in units of their groups' widths.
+
+        Hosts of as many days as others have what others' days give at random, times their own scatter.
+        """
+        usual = float(np.median(level.scatter[of]))
+        if not level.rest.any():
+            return Noise.normal(level.error[of] / widths)
+        by_days = np.array([*range(1, 8), 10, 14, 20, 30, 60, 120, 240])
+        days = by_days[np.searchsorted(by_days, level.days[of], side="right") - 1]
+        expected = LOCATION_ERROR * usual / np.sqrt(level.days[of])
+        factor = np.maximum(np.round(np.log(level.error[of] / widths / expected) / np.log(1.5)), 0)
+        keys, kind, counts = np.unique([days, factor], axis=1, return_inverse=True, return_counts=True)
+        random, drawn = np.random.default_rng(1), dict[float, Floats]()
+        for n in np.unique(days):
+            sample = random.choice(level.rest, (DRAWN, n))
+            # Hosts that are slow by chance on half of their days and more are counted by `days_needed`.
+            sample = sample[(sample > limit).sum(axis=1) < n / 2]
+            drawn[n] = location(sample, np.full(len(sample), usual)) if len(sample) else np.zeros(1)
+        first = np.argsort(-counts)
+        place = np.argsort(first)
+        return Noise([drawn[keys[0, k]] * 1.5 ** keys[1, k] for k in first], place[kind.ravel()])
+
+    def trend(self, course: Course) -> Level:
         """Of each host the change over all days by its trend."""
         change, error, left = np.full((3, len(self.names)), np.nan)
-        all_days = {d for course in courses.values() for d in course.days}
-        span = max(all_days) - min(all_days) if all_days else 0.0
-        for i, (days, ratio, _, open_) in courses.items():
-            if len(days) >= FEWEST_DAYS_OF_A_TREND and days[-1] - days[0] >= span / 2:
-                trend, deviation = slope(days, ratio)
-                change[i], left[i] = trend * span, slope(days, open_)[0] * span if open_.any() else 0.0
-                error[i] = np.hypot(deviation * span, left[i] / 1.96)
-        return Level(change, error, left, np.full(len(self.names), float(len(all_days))))
+        first, last = (course.days[0], course.days[-1]) if len(course.days) else (0.0, 0.0)
+        there = ~np.isnan(course.ratio)
+        count = there.sum(axis=1).astype(float)
+        if count.max(initial=0) >= FEWEST_DAYS_OF_A_TREND:
+            of_days = np.where(there, course.days, np.nan)
+            long = np.nanmax(of_days, axis=1, initial=first) - np.nanmin(of_days, axis=1, initial=last)
+            of = (count >= FEWEST_DAYS_OF_A_TREND) & (long >= (last - first) / 2)
+            trend, deviation = slopes(course.days, course.ratio[of])
+            change[of], left[of] = trend * (last - first), 0.0
+            if np.nan_to_num(course.open).any():
+                left[of] = slopes(course.days, course.open[of])[0] * (last - first)
+            error[of] = deviation * (last - first)
+        return Level(change, error, left, count, error, np.zeros(1))
 
-    def daily(self, members: list[str], clock: bool) -> tuple[list[str], Floats]:
-        """The days, and of each the median ratio of these hosts, of costs or of the clock's period."""
-        series = self.clocks if clock else self.series[""]
-        courses = [series[i] for name in members if (i := self.index[name]) in series]
-        if not courses:
-            return [], np.array([])
-        days, ratios = (np.concatenate([course[at] for course in courses]) for at in (0, 1))
-        there = np.unique(days)
-        medians = np.array([np.median(ratios[days == day]) for day in there])
-        return [str(day) for day in there.astype("datetime64[D]")], medians
+    def days_above(self, course: Course, taken_out: Floats, limit: float) -> Floats:
+        """On how many days each host was above the limit, without what is taken out of it."""
+        with np.errstate(invalid="ignore"):
+            found: Floats = (course.ratio - taken_out[:, None] > limit).sum(axis=1).astype(float)
+        return found
+
+    def daily(self, members: list[str], course: Course) -> tuple[list[str], Floats]:
+        """The days, and of each the median ratio of these hosts."""
+        rows = course.ratio[[self.index[name] for name in members]]
+        there = ~np.isnan(rows).all(axis=0)
+        dates = np.floor(course.days[there]).astype(int)
+        medians = np.nanmedian(rows[:, there], axis=0) if there.any() else np.array([])
+        found = {str(np.datetime64(int(day), "D")): value for day, value in zip(dates, medians)}
+        return list(found), np.array(list(found.values()))
 
     def by_case(self) -> tuple[list[str], Floats]:
         """Labels of cases, and of each host (row) and case the ratio."""
-        query = "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
+        query = "SELECT number, label, median(ratio) AS ratio FROM ratios GROUP BY number, label ORDER BY label"
         rows = self.connection.execute(query).fetchnumpy()
         labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
         found = np.full((len(self.names), len(labels)), np.nan)
-        found[[self.index[h] for h in rows["host"].astype(str)], column] = rows["ratio"]
+        found[np.asarray(rows["number"], int), column] = rows["ratio"]
         return list(labels), found
 
-    def varied(self, level: Level, clock: Level) -> list[dict[str, Any]]:
-        """Facts that have several values in a group, each with its hosts and their middle."""
+    def period(self) -> tuple[str, str]:
+        """The first and the last day that has runs."""
+        (days,) = self.connection.execute("SELECT min(date)::VARCHAR, max(date)::VARCHAR FROM current").fetchall()
+        return str(days[0]), str(days[1])
+
+    def varied(self, levels: Mapping[str, Level], clock: Level) -> list[dict[str, Any]]:
+        """Facts that have several values in a group, each with its hosts and their middle by experiment."""
         found = []
         for fact, of_hosts in self.facts_of.items():
             for g in range(len(self.keys)):
@@ -189,7 +264,8 @@ class Fleet:
                 values = Counter(of_hosts[inside]).most_common(7)
                 for value, hosts in values[:6] if 1 < len(values) < 0.5 * inside.sum() else []:
                     of = inside & (of_hosts == value)
-                    middles = {"ratio": _middle(level.value[of]), "clock": _middle(-clock.value[of])}
+                    ratios = {e: _middle(level.value[of]) for e, level in levels.items()}
+                    middles = {"ratios": ratios, "clock": _middle(-clock.value[of])}
                     found.append({"group": g, "fact": fact, "value": value, "hosts": hosts, **middles})
         return found
 

@@ -15,7 +15,16 @@ HOST = "fleet_host"
 
 def text(analysis: Analysis, last: dict[str, float]) -> str:
     """Gauges without time stamps, which the collector refuses; `last` has the start of each host's last run (Unix)."""
-    states = ["as the others", "slow", "looks slow", "becomes slower", "faster", "too noisy to say", "not judged"]
+    states = [
+        "as the others",
+        "slow",
+        "probably slow",
+        "measure again",
+        "becomes slower",
+        "faster",
+        "too noisy to say",
+        "not judged",
+    ]
     counts = dict.fromkeys(states, 0)
     for host in analysis.hosts:
         counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1
@@ -28,7 +37,7 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
         ("host_ratio", "Cost of a switch, at one clock, to that of the host's group", lambda h: h.ratio),
         ("host_clock_ratio", "Clock of its core to that of the host's group", lambda h: h.clock),
         ("host_change_ratio", "Change of it over all days, by its trend", lambda h: h.change),
-        ("host_slow", "1 where the host is called slow", lambda h: h.verdict == "slow"),
+        ("host_slow", "1 where the host is called slow", lambda h: h.verdict == "slow" and not h.acknowledged),
         ("host_drifts", "1 where it becomes slower", lambda h: h.verdict.startswith("becomes")),
         ("host_last_run_timestamp_seconds", "Start of its last run", lambda h: last.get(h.name)),
     )

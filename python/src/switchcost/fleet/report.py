@@ -53,6 +53,7 @@ def page(analysis: Analysis, title: str) -> str:
         f"<p>{escape(title)}; {analysis.days} days. A ratio is to the median of the host's group. "
         f"{analysis.terms()}</p>",
         table("Odd hosts", ODD, [host for hosts in analysis.odd.values() for host in hosts]),
+        table("Known to be slow", KNOWN, analysis.acknowledged),
         table("Slow as a whole", WHOLE, whole),
         distributions(analysis),
         heat_map(analysis),
@@ -78,18 +79,21 @@ class Column(NamedTuple):
 ODD = (
     Column("host", False, lambda h: h.name),
     Column("by", True, lambda h: percent(h.change if h.verdict == "becomes slower" else h.ratio)),
+    Column("in", False, lambda h: h.experiment or ""),
     Column("clock", True, lambda h: percent(h.clock) if h.clock else ""),
     Column("verdict", False, lambda h: h.verdict),
     Column("what goes with it", False, lambda h: h.reason),
     Column("group", True, lambda h: f"{h.group + 1}"),
-    Column("days", True, lambda h: f"{h.days}"),
+    Column("runs", True, lambda h: f"{h.days}"),
     Column("noise", False, lambda h: h.noise or ""),
 )
+KNOWN = (*ODD[:3], Column("why", False, lambda h: h.acknowledged))
 # Of an effect with its verdict.
 WHOLE = (
     Column("what the hosts have in common", False, lambda e: words(e[0].fact, e[0].value)),
     Column("verdict", False, lambda e: e[1]),
     Column("by", True, lambda e: e[0].by()),
+    Column("in", False, lambda e: e[0].experiment),
     Column("hosts", True, lambda e: f"{e[0].hosts:,}"),
     Column("the same hosts have", False, lambda e: "; ".join(e[0].together_with)),
 )
@@ -98,7 +102,7 @@ VARIED = (
     Column("group", True, lambda v: f"{v['group'] + 1}"),
     Column("value", False, lambda v: words(v["fact"], v["value"] or "unknown")),
     Column("hosts", True, lambda v: f"{v['hosts']:,}"),
-    Column("ratio", True, lambda v: percent(v["ratio"])),
+    Column("ratio", True, lambda v: ", ".join(f"{e} {percent(r)}" for e, r in v["ratios"].items())),
     Column("clock", True, lambda v: percent(v["clock"]) if v["clock"] else ""),
 )
 
@@ -148,7 +152,7 @@ def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
     for i in np.flatnonzero(counts):
         title = f"{percent(exp(edges[i]))}: {counts[i]:,} hosts"
         drawn.append(_rect(i * step, height - tall[i], step - 1, tall[i], "var(--bar)", title))
-    for h in [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio and not h.by_clock][:ROWS]:
+    for h in [h for h in hosts if h.is_slow() and h.ratio and not h.by_clock][:ROWS]:
         mark = f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
         drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
     drawn.append(_line(0, WIDTH, height, height, "var(--line)"))
@@ -210,7 +214,10 @@ def heat_map(analysis: Analysis) -> str:
 
 def _rows_of_the_map(analysis: Analysis) -> list[tuple[str, Floats]]:
     # What is slow goes first; what has no figure goes last.
-    first = {h.name: rank for rank, h in enumerate([*analysis.slow, *analysis.suspects, *analysis.drifting])}
+    first = {
+        h.name: rank
+        for rank, h in enumerate([*analysis.slow, *analysis.candidates, *analysis.suspects, *analysis.drifting])
+    }
     score = [(first.get(h.name, len(first)), -(h.ratio or 0)) for h in analysis.hosts]
     order = sorted(range(len(score)), key=lambda i: score[i])
     single = len(order) if len(order) <= ROWS_OF_THE_MAP else min(len(first), NAMED_IN_THE_MAP)

@@ -12,8 +12,9 @@ import duckdb
 import numpy as np
 
 from .dataset import Dataset
-from .statistics import FEWEST_HOSTS, MAD_TO_SD, Floats, excess, median_errors, median_interval
+from .statistics import FEWEST_HOSTS, MAD_TO_SD, Floats, median_errors, median_interval
 from .submission import FleetError
+from .tails import Noise, tail_of
 
 CONFIDENCE = 0.95
 LIMIT = 0.03
@@ -170,7 +171,7 @@ def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[s
         )
         SELECT host, {MAD_TO_SD} * mad(day) AS spread, count(*) AS days FROM days WHERE day IS NOT NULL GROUP BY host"""
     ).fetchnumpy()
-    return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"], np.zeros(len(rows["host"])))))
+    return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"])))
 
 
 def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]], limit: float) -> Ratios:
@@ -179,9 +180,10 @@ def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]]
         return []
     names, (values, left) = list(by_host), np.array([*by_host.values()]).T
     before, after = (np.array([side[name] for name in names]) for side in errors)
-    seen = excess(values, np.sqrt(before**2 + after**2 + ((left - np.median(left)) / 1.96) ** 2))
-    assert seen is not None
-    found = (seen.probability * len(values) <= 1 - CONFIDENCE) & (values >= log(1 + limit))
+    noise = Noise.normal(np.sqrt(before**2 + after**2 + ((left - np.median(left)) / 1.96) ** 2))
+    above = values - np.median(values)
+    chance = tail_of(above, noise, log(1 + limit)).probability(above, noise.kind, known=False)
+    found = (chance * len(values) <= 1 - CONFIDENCE) & (values >= log(1 + limit))
     return sorted(((names[i], exp(values[i])) for i in np.flatnonzero(found)), key=lambda h: -h[1])
 
 

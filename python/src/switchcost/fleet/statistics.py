@@ -5,8 +5,7 @@ All values are natural logarithms of ratios: 0.05 is 5 % slower. Arrays are one-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import comb, log, sqrt
+from math import comb, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -19,8 +18,6 @@ NORMAL = NormalDist()
 MAD_TO_SD = 1.4826
 # The error of a median is that of a mean times this, for normal values: sqrt(pi / 2).
 MEDIAN_ERROR = 1.2533
-# Of an exponential's excesses the median has this share of the mean's information: ln(2)^2.
-MEDIAN_INFORMATION = 0.48
 FEWEST_HOSTS = 8
 FEWEST_OF_A_VALUE = 5
 
@@ -30,84 +27,59 @@ def spread(values: Floats) -> float:
     return float(MAD_TO_SD * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
 
 
-def median_errors(spreads: Floats, counts: Floats, reading: Floats) -> Floats:
-    """The standard error of each host's median over its days.
+def scatters(spreads: Floats, counts: Floats, reading: Floats) -> Floats:
+    """The standard deviation of each host's figures from day to day.
 
-    `spreads` are the hosts' own scatters from day to day, `counts` their days, `reading` the error of one day's
-    figure by the program's interval. A host of few days has little to tell its own scatter from: it is drawn
-    towards that of the fleet, as if it had five more days of that.
+    `spreads` are the hosts' own scatters, `counts` their days, `reading` the error of one day's figure by the
+    program's interval. A host of few days has little to tell its own scatter from: it is drawn towards that of the
+    fleet, as if it had five more days of that.
     """
     enough = counts >= 3
     common = float(np.median(spreads[enough] ** 2)) if enough.any() else 0.0
     own = np.where(enough, spreads**2, common)
     variance = (5 * common + np.maximum(counts - 1, 0) * own) / (5 + np.maximum(counts - 1, 0))
-    errors: Floats = MEDIAN_ERROR * np.sqrt(np.maximum(variance, reading**2) / counts)
-    return errors
+    found: Floats = np.sqrt(np.maximum(variance, reading**2))
+    return found
 
 
-@dataclass(frozen=True)
-class Tail:
-    """How likely a standardised value of one sound host is above x: P(x) = share (1 + (x - start) / (n scale))^-n.
-
-    Above its `start` the tail is taken for exponential, as heavy as a power law of the ratios themselves: lighter
-    tails only lose some power. `n` is what is known of `scale`; a small group has a heavier tail for it.
-    """
-
-    share: float
-    start: float
-    scale: float
-    n: float
-
-    def probability(self, x: Floats) -> Floats:
-        above = 1 + np.maximum(x - self.start, 0) / (self.n * self.scale)
-        chance: Floats = self.share * above**-self.n
-        return np.where(x < self.start, 1.0, chance)
-
-    def threshold(self, probability: float) -> float:
-        """The x that a sound host exceeds with this probability."""
-        ratio: float = max(self.share / probability, 1.0) ** (1 / self.n)
-        return self.start + self.n * self.scale * (ratio - 1)
+def median_errors(spreads: Floats, counts: Floats) -> Floats:
+    """The standard error of each host's median over its days."""
+    return MEDIAN_ERROR * scatters(spreads, counts, np.zeros(len(counts))) / np.sqrt(counts)
 
 
-@dataclass(frozen=True)
-class Excess:
-    """Of each host: `value` above the group's median, the scale it is seen against, and the probability of as much."""
-
-    value: Floats
-    scale: Floats
-    probability: Floats
-    tail: Tail
-
-
-def tail_of(standardised: Floats) -> Tail:
-    """The upper tail of a group, by its largest tenth; half of these may be faulty. Small groups have more in it."""
-    count = len(standardised)
-    top = max(count // 10, min(count // 4, 40), min(count // 2, 10))
-    ordered = np.sort(standardised)
-    start, share = float(ordered[count - top - 1]), top / count
-    scale = float(np.median(ordered[count - top :] - start)) / log(2)
-    # Never below a normal tail's: a gap among the largest values is chance, not knowledge.
-    normal = (NORMAL.inv_cdf(1 - share / 2) - NORMAL.inv_cdf(1 - share)) / log(2)
-    return Tail(share, max(start, NORMAL.inv_cdf(1 - share)), max(scale, normal), MEDIAN_INFORMATION * top)
+def location(values: Floats, scales: Floats) -> Floats:
+    """The middle of each row with what lies far out weighted down (Tukey's biweight, c = 4.685); nan is not there."""
+    middle: Floats = np.nanmedian(values, axis=1)
+    for _ in range(6):
+        apart = (values - middle[:, None]) / (4.685 * scales[:, None])
+        weights = np.where(np.abs(apart) < 1, (1 - apart**2) ** 2, 0.0)
+        all_weights = weights.sum(axis=1)
+        sums = np.nansum(weights * np.where(weights > 0, values, 0.0), axis=1)
+        middle = np.where(all_weights > 0, sums / np.maximum(all_weights, 1e-12), middle)
+    return middle
 
 
-def excess(values: Floats, errors: Floats) -> Excess | None:
-    """How far each host of a group is above it; None below FEWEST_HOSTS hosts, which cannot tell who is odd."""
-    if len(values) < FEWEST_HOSTS:
-        return None
-    between = sqrt(max(spread(values) ** 2 - float(np.median(errors**2)), 0.0))
-    scale = np.maximum(np.sqrt(between**2 + errors**2), 1e-4)
-    above = values - np.median(values)
-    tail = tail_of(above / scale)
-    return Excess(above, scale, tail.probability(above / scale), tail)
-
-
-def slope(days: Floats, values: Floats) -> tuple[float, float]:
-    """The trend a day (Theil and Sen: the median of all pairs' slopes) and its standard error; at least 3 days."""
+def slopes(days: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """The trend a day of each row (Theil and Sen: the median of all pairs' slopes) and its standard error."""
     i, j = np.triu_indices(len(days), 1)
-    trend = float(np.median((values[j] - values[i]) / (days[j] - days[i])))
-    rest = spread(values - trend * days)
-    return trend, MEDIAN_ERROR * rest / sqrt(float(np.sum((days - days.mean()) ** 2)))
+    trend = np.concatenate(
+        [np.nanmedian((part[:, j] - part[:, i]) / (days[j] - days[i]), axis=1) for part in parts(values, len(i))]
+    )
+    rest = values - trend[:, None] * days
+    there = np.where(np.isnan(values), np.nan, days)
+    width = np.nansum((there - np.nanmean(there, axis=1, keepdims=True)) ** 2, axis=1)
+    return trend, MEDIAN_ERROR * spreads(rest) / np.sqrt(width)
+
+
+def parts(values: Floats, columns: int) -> list[Floats]:
+    """Rows in parts, so that as many columns of them fit the memory."""
+    return np.array_split(values, max(1, len(values) * columns // 4_000_000))
+
+
+def spreads(values: Floats) -> Floats:
+    """`spread` of each row; nan is not there."""
+    found: Floats = MAD_TO_SD * np.nanmedian(np.abs(values - np.nanmedian(values, axis=1, keepdims=True)), axis=1)
+    return found
 
 
 def slower(values: Floats, of: Mask) -> tuple[float, float]:

@@ -1,0 +1,190 @@
+"""How far a sound host may be from its group, learned from the fleet itself (docs/fleet.md, "How hosts are judged").
+
+A host's value is its own level and what is left of the scatter from day to day. Levels have Tukey's g-and-h
+distribution, with g for skewness and h for tails: (exp(gZ) - 1) / g * exp(h Z^2 / 2) of a normal Z (Tukey 1977;
+Hoaglin 1985). It is fitted to hosts below the limit alone, so that slow hosts have no say. All values are logarithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import comb, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .statistics import NORMAL, Floats, spread
+
+# Of Z; beyond it a normal value is less probable than one in 10^15.
+_Z = np.linspace(-8, 8, 801)
+_ABOVE_Z = np.array([NORMAL.cdf(-z) for z in _Z])
+# What is tried, and how probable it was before: small fleets know little of their tails. t of 4 degrees has h = 0.15.
+SKEWS, TAILS = np.linspace(-0.2, 0.8, 6), np.linspace(0, 0.3, 7)
+SKEW, TAIL = (0.1, 0.25), (0.12, 0.08)
+_SCALES = np.linspace(0.7, 1.12, 8)
+_IQR = 1.349  # of a normal distribution, in its standard deviations
+# A value is told of by hosts up to this many of the fleet's deviations, or up to the limit.
+_REACH = 3.5
+# Beyond what this many hosts (or an eighth of few) should exceed, nobody knows the tail: it is taken for a power law.
+_KNOWN_BY, _POWER = 5, 3
+FLEETS = 40
+
+
+class Noise(NamedTuple):
+    """What is left of the scatter from day to day in a host's value: a sample of it for each kind of host."""
+
+    samples: list[Floats]
+    #: Which of the samples each host has.
+    kind: NDArray[np.int64]
+
+    @staticmethod
+    def normal(errors: Floats) -> Noise:
+        """Of given standard errors, in steps of a half."""
+        steps, kind = np.unique(np.round(np.log(np.maximum(errors, 1e-5)) / np.log(1.5)), return_inverse=True)
+        z = np.array([NORMAL.inv_cdf((i + 0.5) / 4000) for i in range(4000)])
+        return Noise([z * 1.5**step for step in steps], kind)
+
+    def of(self, hosts: NDArray[np.int64]) -> Noise:
+        return Noise(self.samples, self.kind[hosts])
+
+
+@dataclass
+class Tail:
+    """The distribution of sound hosts. `start` is the grid's first value, `above[k]` the share of kind k above each."""
+
+    start: float
+    step: float
+    above: list[Floats]
+    hosts: int
+    levels: tuple[float, float, float]
+
+    def probability(self, values: Floats, kind: NDArray[np.int64], known: bool = True) -> Floats:
+        """Of a sound host to be as far above. Not `known`: as far as its tail can be known, beyond that a power law."""
+        found = np.empty(len(values))
+        at = (values - self.start) / self.step
+        for k, above in enumerate(self.above):
+            of = kind == k
+            found[of] = np.interp(at[of], np.arange(len(above)), above if known else self._unknown(above))
+        return found
+
+    def _unknown(self, above: Floats) -> Floats:
+        first = int(np.argmax(above * self.hosts < min(_KNOWN_BY, self.hosts / 8)))
+        grid = self.start + self.step * np.arange(len(above))
+        edge = max(grid[first], self.step)
+        power = above[first] * (np.maximum(grid, edge) / edge) ** -_POWER
+        return np.where(np.arange(len(above)) >= first, np.maximum(above, power), above)
+
+    def value(self, probability: float, kind: int) -> float:
+        """What a sound host of this kind exceeds with this probability."""
+        return self.start + self.step * float(np.argmax(self.above[kind] <= probability))
+
+    def drawn(self, random: np.random.Generator, noise: Noise) -> Floats:
+        """The values of one simulated fleet without a slow host."""
+        skew, tail, scale = self.levels
+        values: Floats = np.interp(random.normal(size=len(noise.kind)), _Z, _shape(skew, tail)) * scale
+        for k, sample in enumerate(noise.samples):
+            of = noise.kind == k
+            values[of] += random.choice(sample, int(of.sum()))
+        return values
+
+
+@cache
+def _shape(skew: float, tail: float) -> Floats:
+    """g-and-h at _Z; its far lower end may turn back, and is kept from it."""
+    bent = _Z if abs(skew) < 1e-9 else np.expm1(skew * _Z) / skew
+    shape: Floats = np.maximum.accumulate(bent * np.exp(tail * _Z * _Z / 2)) + 1e-12 * np.arange(len(_Z))
+    return shape
+
+
+def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
+    """The most probable distribution of sound hosts. `values` are above their group, `limit` is what is called slow."""
+    low, middle, high = _quartiles(values, limit)
+    iqr = max(high - low, 1e-4)
+    step = iqr / 12
+    reach = max(limit, _REACH * iqr / _IQR)
+    kernels = [_kernel(np.clip(sample, -2 * reach, 2 * reach), step) for sample in noise.samples]
+    first = int(np.floor((min(values.min() - middle, -4 * iqr)) / step)) - 1
+    edges = (np.arange(first, int(np.ceil(reach / step)) + 1) - 0.5) * step
+    # Where a wide kernel brings hosts back from beyond the edge.
+    beyond = edges[-1] + step * np.arange(1, max(len(k) for k in kernels) // 2 + 2)
+    wide = np.concatenate([edges, beyond])
+    counts = [np.histogram(values[noise.kind == k] - middle, edges)[0] for k in range(len(kernels))]
+    usual = max(counts, key=lambda c: c.sum())
+    own = kernels[next(i for i, c in enumerate(counts) if c is usual)]
+    spread = float(np.sqrt(np.sum(own * (np.arange(len(own)) - len(own) // 2) ** 2))) * step
+    core = sqrt(max(iqr**2 - (_IQR * min(spread, iqr)) ** 2, (0.3 * iqr) ** 2)) / _IQR
+    skews, tails, scales = (one.ravel() for one in np.meshgrid(SKEWS, TAILS, _SCALES * core, indexing="ij"))
+    likely = -(((skews - SKEW[0]) / SKEW[1]) ** 2 + ((tails - TAIL[0]) / TAIL[1]) ** 2) / 2
+    shapes = zip(skews[:: len(_SCALES)], tails[:: len(_SCALES)])
+    apart = wide / (_SCALES * core)[:, None]
+    cumulated = [np.interp(apart, _shape(skew, tail), _ABOVE_Z, left=1, right=0) for skew, tail in shapes]
+    shares = -np.diff(np.concatenate(cumulated))
+    for count, kernel in zip(counts, kernels):
+        seen = shares @ _smearing(kernel, shares.shape[1], len(count))
+        there = count > 0
+        likely += np.log(np.maximum(seen[:, there] / seen.sum(axis=1, keepdims=True), 1e-9)) @ count[there]
+    at = int(np.argmax(likely))
+    levels = float(skews[at]), float(tails[at]), float(scales[at])
+    most = max(float(values.max()), 1.0)
+    grid = (np.arange(int(-20 * iqr / step), int(most / step) + 2) - 0.5) * step
+    sound = np.interp(grid / levels[2], _shape(*levels[:2]), _ABOVE_Z, left=1, right=0)
+    above = []
+    for sample in noise.samples:
+        kernel = _kernel(sample, step)
+        shares = np.convolve(-np.diff(sound), kernel)[len(kernel) // 2 :][: len(grid) - 1]
+        above.append(np.append(np.cumsum(shares[::-1])[::-1], 0.0) + sound[-1])
+    return Tail(float(grid[0] + middle), step, above, len(values), levels)
+
+
+def _quartiles(values: Floats, limit: float) -> Floats:
+    """Of the hosts that are not plainly slow."""
+    slow = float(np.mean(values - np.median(values) > max(limit, 5 * spread(values))))
+    return np.quantile(values, np.array([0.25, 0.5, 0.75]) * (1 - slow))
+
+
+def _kernel(sample: Floats, step: float) -> Floats:
+    half = int(np.ceil(min(float(np.abs(sample).max()), 0.5) / step))
+    counts, _ = np.histogram(sample, (np.arange(-half, half + 2) - 0.5) * step)
+    return np.asarray(counts / max(counts.sum(), 1), float)
+
+
+def _smearing(kernel: Floats, rows: int, columns: int) -> Floats:
+    """The matrix by which shares of levels become shares of values."""
+    at = np.arange(columns) - np.arange(rows)[:, None] + len(kernel) // 2
+    return np.where((at >= 0) & (at < len(kernel)), kernel[np.clip(at, 0, len(kernel) - 1)], 0.0)
+
+
+def certainty(tail: Tail, noise: Noise, limit: float, false_alarms: float) -> float:
+    """How improbable a host must be to be called slow for certain: below the least probable one of so many fleets.
+
+    They are simulated, with this fleet's hosts and tails and nobody slow, and judged as it is judged.
+    """
+    random, least = np.random.default_rng(1), []
+    for _ in range(FLEETS):
+        values = tail.drawn(random, noise)
+        far = values > limit
+        again = tail_of(values, noise, limit) if far.any() else tail
+        chances = again.probability(values[far], noise.kind[far], known=False)
+        least.append(float(chances.min()) if far.any() else 1.0)
+    rank = int(false_alarms * FLEETS)
+    return min(sorted(least)[rank], false_alarms / tail.hosts)
+
+
+def days_needed(days: int, share: float, hosts: int, allowed: float) -> int:
+    """On how many days a host must be slow, where a `share` of runs is by chance: at most `allowed` hosts by chance."""
+    for needed in range(1, days + 1):
+        chance = sum(comb(days, k) * share**k * (1 - share) ** (days - k) for k in range(needed, days + 1))
+        if hosts * chance <= allowed:
+            return needed
+    return days + 1
+
+
+def discoveries(chances: Floats, hosts: int, rate: float) -> int:
+    """How many of the least probable hosts can be named, of which at most a share `rate` by chance.
+
+    Benjamini and Hochberg 1995.
+    """
+    ranked = np.sort(chances) * hosts / np.arange(1, len(chances) + 1)
+    return int(np.flatnonzero(ranked <= rate)[-1]) + 1 if (ranked <= rate).any() else 0

@@ -46,6 +46,19 @@ def test_a_line_for_each_link_and_intervals_as_they_are() -> None:
     assert [float(end) for end in segments[0][:, 1]] == [9.0, 12.0]
 
 
+def test_a_chart_says_what_it_is_of_in_plain_numbers() -> None:
+    sizes = [4096, 65536, 1 << 20, 3 << 20]
+    same: dict[str, list[object]] = {"experiment": ["cost"] * 4, "host": ["n$1"] * 4}
+    axes = plot(cases(work_bytes=[*sizes], estimate=[100.0, 1000.0, 5000.0, 9000.0], **same))
+    axes.figure.canvas.draw()
+    assert axes.get_title() == r"cost on n\$1"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["4 KiB", "64 KiB", "1 MiB", "3 MiB"]
+    assert {"100", "1,000"} <= {text.get_text() for text in axes.get_yticklabels()}
+    axes = plot(cases(members=[2, 2000], host=["a", "b"], experiment=["ring"] * 2))
+    assert axes.get_title() == "ring on 2 hosts"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["2", "2,000"]
+
+
 def test_working_sets_come_before_sizes() -> None:
     axes = plot(cases(members=[2, 2, 4], work_bytes=[None, 1024, 4096]))
     assert axes.get_xlabel().startswith("working set")

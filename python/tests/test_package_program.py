@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,8 +57,49 @@ def test_an_error_has_the_programs_message_and_exit_code() -> None:
         switchcost.ring(0)
     assert raised.value.exit_code == 2
     assert raised.value.command[2:] == ["ring", "--members=0", "--quiet"]
-    with pytest.raises(switchcost.ProgramError, match="no stored run is called 'nosuch'"):
+    with pytest.raises(ValueError, match="a ring has 1 to 4194304 members"):
+        switchcost.ring(0)
+    with pytest.raises(FileNotFoundError, match="no stored run is called 'nosuch'"):
         switchcost.read("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kind", "said"),
+    [
+        ("ring", {"members": 2.5}, ValueError, "members=2.5: a whole number"),
+        ("ring", {"members": [2, 2.5]}, ValueError, "members=2.5: a whole number"),
+        ("ring", {"work": 1.5}, ValueError, "work=1.5: a whole number, or text such as '1.5M'"),
+        ("ring", {"members": True}, TypeError, "members=True: accepted are numbers and text"),
+        ("ring", {"budget": 0}, ValueError, "budget=0: seconds above zero"),
+        ("ring", {"lunches": 2}, TypeError, r"ring\(\) has no argument 'lunches'; meant launches\?"),
+        ("cost", {"huge_pages": "off"}, TypeError, r"extra=\['--huge-pages=...'\] gives it to the program"),
+        ("run", {"command": []}, ValueError, "a command with its arguments as a list"),
+        ("run", {"command": "-v"}, ValueError, "a command with its arguments as a list"),
+        ("run", {"command": ["sleep", 1]}, TypeError, "1 is no text; write '1'"),
+        ("ring", {"policy": "none"}, ValueError, "none"),
+    ],
+)
+def test_wrong_use_is_told_as_python_tells_it(
+    name: str, given: dict[str, Any], kind: type[Exception], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        getattr(switchcost, name)(**given)
+
+
+def test_whole_numbers_of_any_kind_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWITCHCOST", str(script(tmp_path, 'echo "error: $*" >&2; exit 1')))
+    with pytest.raises(switchcost.ProgramError, match="--members=2,4 --work=4096 --quiet"):
+        switchcost.ring([2.0, 4], work=4096.0)  # type: ignore[list-item,arg-type]
+
+
+def test_a_line_is_run_by_the_shell(capfd: pytest.CaptureFixture[str]) -> None:
+    used = switchcost.run("echo one | tr a-z A-Z", runs=2, estimate=False)
+    assert capfd.readouterr().out == "ONE\n" and used.exit_code == 0
+    assert set(used.cases["quotable"]) == {True}
+
+
+def test_it_knows_its_version() -> None:
+    assert switchcost.__version__.split(".")[0].split("+")[0].isdecimal()
 
 
 @pytest.mark.parametrize(
@@ -105,9 +147,6 @@ def test_options_are_known_by_name_also_to_notebooks() -> None:
         parameters = inspect.signature(function).parameters
         assert {own, "budget", "name", "extra"} <= set(parameters) and "options" not in parameters
         assert ("rounds" in parameters) == (function is not switchcost.measure)
-    with pytest.raises(switchcost.ProgramError, match="--lunches") as raised:
-        switchcost.ring(lunches=2)  # type: ignore[call-arg]
-    assert raised.value.exit_code == 2
 
 
 def test_only_runs_of_this_process_are_given_also_by_an_error(

@@ -7,12 +7,14 @@ import io
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from skips import skip
 
 import switchcost
+from switchcost import runs as runs_module
 from switchcost import tables
 from switchcost._program import call
 from switchcost.machine import FACTS, facts_of
@@ -120,6 +122,31 @@ def test_columns_have_their_kinds_in_all_libraries(ring: switchcost.Run) -> None
     assert samples.to_arrow().schema.field("elapsed_ns").metadata == {b"unit": b"ns"}
     assert samples.units["stride_bytes"] == "bytes" and "hops" not in samples.units
     assert pandas.api.types.is_list_like(frame["slices_ns"].iloc[0])
+
+
+def test_a_frame_says_of_which_runs_it_is(ring: switchcost.Run) -> None:
+    attrs = ring.cases.to_pandas().attrs
+    assert attrs["runs"] == [ring.name] and attrs["units"] == ring.cases.units
+
+
+def test_a_package_that_is_missing_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tables.Table({"case": [1]})
+    for module, extra in (("pandas", "pandas"), ("polars", "polars"), ("pyarrow", "arrow")):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(ImportError, match=rf"{module} .*pip install 'switchcost\[{extra}\]'"):
+            getattr(table, f"to_{extra}")()
+
+
+def test_every_estimate_says_whether_it_may_be_quoted_and_at_which_speed(ring: switchcost.Run) -> None:
+    for row in ring.cases.rows():
+        assert row["quotable"] == (row["estimate"] is not None) == (row["not_quotable"] is None)
+        assert row["speed"] in ("full", "contended", "not_alone", "not_judged") and row["rounds"] >= 5
+    summary = tables.Table(
+        {"case": [0, 1], "quantity": ["switch"] * 2, "estimate": [None, 5.0], "not_quotable": ["x", None]}
+    )
+    record = {"cases": [{"ns_per_switch_above_solo": {"speed": "contended", "rounds": 3}}]}
+    found = runs_module.with_speed(summary, record)
+    assert (found["quotable"], found["speed"], found["rounds"]) == ([False, True], ["contended", None], [3, None])
 
 
 def test_text_of_the_program_becomes_typed_columns() -> None:

@@ -5,7 +5,9 @@ runs.cases.to_pandas()
 switchcost.read("last").plot()
 """
 
-from switchcost._program import ProgramError, ProgramNotFoundError
+import importlib.metadata
+
+from switchcost._program import ProgramError, ProgramNotFoundError, UsageError
 from switchcost.experiments import CommandUse, cost, measure, ring, run
 from switchcost.runs import Run, Runs, read
 from switchcost.tables import Table
@@ -17,9 +19,17 @@ __all__ = [
     "Run",
     "Runs",
     "Table",
+    "UsageError",
+    "__version__",
     "cost",
     "measure",
     "read",
     "ring",
     "run",
 ]
+
+try:
+    #: The package's; the program has its own (`machine`, column `build_version`).
+    __version__ = importlib.metadata.version("switchcost")
+except importlib.metadata.PackageNotFoundError:
+    __version__ = "0+source"

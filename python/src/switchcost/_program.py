@@ -34,6 +34,10 @@ class ProgramError(Exception):
         self.command = list(command)
 
 
+class UsageError(ProgramError, ValueError):
+    """The program does not accept what it was given (exit code 2)."""
+
+
 class ProgramNotFoundError(FileNotFoundError):
     """There is no program `switchcost` to run."""
 
@@ -83,7 +87,8 @@ class Done(NamedTuple):
         told = [line[len("error:") :].strip() for line in lines if line.startswith("error:")]
         said = "; ".join(told) or (lines[-1] if lines else "it printed no message")
         stopped = f" (stopped by signal {self.exit_code - 128})" if self.exit_code > 128 else ""
-        return ProgramError(printable(said) + stopped, self.exit_code, self.command)
+        kind = UsageError if self.exit_code == 2 else ProgramError
+        return kind(printable(said) + stopped, self.exit_code, self.command)
 
 
 def call(*arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import os
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union
 
 from switchcost import _program, tables
 from switchcost.runs import Run, Runs, Tables, machine_row
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Runs])
 #: Numbers as the program takes them: 4, "2,4,8", "2..64:x2", or a list of numbers.
 Numbers = Union[int, str, Iterable[Union[int, str]]]
+Kind = Literal["process", "thread"]
+Op = Literal["read", "write", "rmw"]
+Policy = Literal["other", "fifo", "rr", "batch"]
+Walk = Literal["whole", "chase"]
+#: Bytes, or as the program takes it ("64K").
+Bytes = Union[int, str]
 #: Time: seconds, or as the program takes it ("90s", "2m").
 Time = Union[int, float, str]
 
@@ -41,9 +48,9 @@ class Options(TypedDict, total=False):
 class RingOptions(Options, total=False):
     """What experiments on rings take besides; `precision` is a share (0.025) or "2.5%"."""
 
-    kind: str | None
+    kind: Kind | None
     placement: Numbers | None
-    policy: str | None
+    policy: Policy | None
     precision: float | str | None
     rounds: int | None
 
@@ -77,9 +84,9 @@ def ring(
     members: Numbers | None = None,
     *,
     link: Numbers | None = None,
-    work: int | str | None = None,
-    stride: int | str | None = None,
-    op: str | None = None,
+    work: Bytes | None = None,
+    stride: Bytes | None = None,
+    op: Op | None = None,
     state: Numbers | None = None,
     launches: int | None = None,
     **options: Unpack[RingOptions],
@@ -97,8 +104,8 @@ def cost(
     array: Numbers | None = None,
     *,
     stride: Numbers | None = None,
-    op: Numbers | None = None,
-    walk: Numbers | None = None,
+    op: Op | Sequence[Op] | None = None,
+    walk: Walk | Literal["both"] | Sequence[Walk] | None = None,
     members: Numbers | None = None,
     **options: Unpack[RingOptions],
 ) -> Runs:
@@ -110,7 +117,7 @@ def cost(
 
 
 def run(
-    command: Sequence[str],
+    command: str | Sequence[str],
     *,
     runs: int | None = None,
     warmup: int | None = None,
@@ -122,12 +129,18 @@ def run(
     anonymous: bool = False,
     extra: Sequence[str] = (),
 ) -> CommandUse:
-    """What a command uses (`switchcost run --help`): `command` and its arguments, others in `vs` as one word each.
+    """What a command uses (`switchcost run --help`): a list of `command` and its arguments, or a line for the shell.
+
+    Others to compare it with are in `vs`, a line each.
 
     Its standard output is Python's, its standard error is written to `sys.stderr` at the end. A command that fails is
     no error: `exit_code` tells. `estimate=False` leaves out what its switches cost. Raises ProgramError where nothing
     was measured.
     """
+    if not command or (isinstance(command, str) and command.startswith("-")):
+        raise ValueError(f"command={command!r}: a command with its arguments as a list, or a line for the shell")
+    if not isinstance(command, str) and (wrong := [word for word in command if not isinstance(word, str)]):
+        raise TypeError(f"command: {wrong[0]!r} is no text; write {str(wrong[0])!r}")
     given = [f"--vs={other}" for other in vs]
     for name, values in (parameters or {}).items():
         given += ["--parameter", name, ",".join(map(str, values))]
@@ -135,7 +148,9 @@ def run(
     with tempfile.TemporaryDirectory(prefix="switchcost-") as folder:
         record, samples = Path(folder, "record.json"), Path(folder, "samples.csv")
         files = [f"--json={record}", f"--csv={samples}"]
-        done = _program.run(["run", "--quiet", *options, *given, *files, *extra, "--", *command], shows_output=True)
+        # A line stands before `--`: the program gives it to the shell.
+        words = [command] if isinstance(command, str) else ["--", *command]
+        done = _program.run(["run", "--quiet", *options, *given, *files, *extra, *words], shows_output=True)
         if not samples.exists():
             raise done.error()
         sys.stderr.write(done.errors)
@@ -183,6 +198,7 @@ def _row(command: Mapping[str, Any], figure: Mapping[str, Any]) -> dict[str, Any
         "command": command["number"],
         "title": shlex.join(command["command"]),
         "quantity": figure["name"],
+        "quotable": estimate["value"] is not None,
         "estimate": estimate["value"],
         "low": estimate["low"],
         "high": estimate["high"],
@@ -193,6 +209,13 @@ def _row(command: Mapping[str, Any], figure: Mapping[str, Any]) -> dict[str, Any
 
 def _stored(command: str, extra: Sequence[str] | None = None, **given: object) -> Runs:
     """Runs the program; the runs that it stored. A run file's name has the id of the process that wrote it."""
+    known = inspect.signature(_EXPERIMENTS[command]).parameters
+    if wrong := [name for name in given if name not in known]:
+        near = difflib.get_close_matches(wrong[0], known, 1)
+        hint = (
+            f"; meant {near[0]}?" if near else f"; extra=['--{wrong[0].replace('_', '-')}=...'] gives it to the program"
+        )
+        raise TypeError(f"{command}() has no argument {wrong[0]!r}{hint}")
     arguments = [command, *_options(**given), *(extra or ())]
     before = set(_store().glob("*.jsonl"))
     done = _program.run([*arguments, "--quiet"])
@@ -207,16 +230,25 @@ def _stored(command: str, extra: Sequence[str] | None = None, **given: object) -
     return runs
 
 
+_EXPERIMENTS: dict[str, Callable[..., Runs]] = {"measure": measure, "ring": ring, "cost": cost}
+
+
 def _store() -> Path:
     """The folder of stored runs (XDG base directories; a path that is not absolute does not count)."""
     chosen = Path(os.environ.get("XDG_DATA_HOME", ""))
     return (chosen if chosen.is_absolute() else Path.home() / ".local/share") / "switchcost/runs"
 
 
+#: Options without a value.
+_FLAGS = {"tree", "no_estimate", "anonymous"}
+
+
 def _options(**given: object) -> list[str]:
     """`--name=value` of each that was given; `--name` of True."""
     words = []
     for name, value in given.items():
+        if value is True and name not in _FLAGS:
+            raise TypeError(f"{name}=True: accepted are numbers and text")
         if value is not None and value is not False:
             words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={_text(name, value)}"))
     return words
@@ -225,7 +257,16 @@ def _options(**given: object) -> list[str]:
 def _text(name: str, value: object) -> str:
     """As the program takes it."""
     if name == "budget" and isinstance(value, (int, float)):
+        if not value > 0:
+            raise ValueError(f"budget={value}: seconds above zero, or text such as '2m'")
         return f"{round(value * 1000)}ms"
     if name == "precision" and isinstance(value, float):
         return f"{value * 100:g}%"
-    return ",".join(map(str, value)) if isinstance(value, Iterable) and not isinstance(value, str) else str(value)
+    if isinstance(value, float):
+        if not value.is_integer():
+            text = f", or text such as '{value:g}M'" if name in ("work", "stride", "array") else ""
+            raise ValueError(f"{name}={value}: a whole number{text}")
+        return str(int(value))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(_text(name, one) for one in value)
+    return str(value)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, overload
 
 from switchcost import tables
-from switchcost._program import call, printable
+from switchcost._program import ProgramError, call, printable
 from switchcost.machine import facts_of
 from switchcost.tables import Table
 
@@ -110,7 +110,7 @@ class Run(Tables):
 
     @cached_property
     def cases(self) -> Table:
-        return tables.of_csv(self._export("summary-csv"))
+        return with_speed(tables.of_csv(self._export("summary-csv")), self.record)
 
     @cached_property
     def machine(self) -> Table:
@@ -149,7 +149,7 @@ def read(*sources: Source) -> Runs:
     """Runs by file, folder, pattern (`runs/*.jsonl`), dataset folder, or name as the program takes it (`last`, `base`).
 
     As in the program, a word is a file if it has a slash or ends in `.jsonl`, and otherwise the name of a stored run.
-    Files are read when a table is asked for. Raises FileNotFoundError where there is no run file, ProgramError for a
+    Files are read when a table is asked for. Raises FileNotFoundError where there is no run file, and for a
     name that no run has.
     """
     return Runs(run for source in sources for run in _runs_of(source))
@@ -167,10 +167,33 @@ def _runs_of(source: Source) -> list[Run]:
         missing = "no such run file"
     else:
         # Another run may be the `last` one by the time that a table is asked for.
-        return [Run(Run(text).name)]
+        try:
+            return [Run(Run(text).name)]
+        except ProgramError as error:
+            if "no stored run" in str(error) or "no run is stored" in str(error):
+                raise FileNotFoundError(str(error)) from error
+            raise
     if not found:
         raise FileNotFoundError(f"{printable(text)}: {missing}")
     return [Run(os.path.abspath(file)) for file in found]
+
+
+#: Where a case of the record has an estimate, by its quantity.
+_ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}
+
+
+def with_speed(summary: Table, record: dict[str, Any]) -> Table:
+    """The program's summary, with whether each estimate may be quoted, at which speed it was found, and its rounds."""
+    by_number = dict(enumerate(record.get("cases") or []))
+    found: dict[str, list[Any]] = {"quotable": [], "speed": [], "rounds": []}
+    for row in summary.rows():
+        case = by_number.get(row["case"], {})
+        case = case.get("ring") or case.get("trial") or case
+        estimate = case.get(_ESTIMATES.get(row["quantity"], "")) or {}
+        found["quotable"].append(row["estimate"] is not None and not row.get("not_quotable"))
+        found["speed"].append(estimate.get("speed"))
+        found["rounds"].append(estimate.get("rounds") or case.get("rounds"))
+    return Table({**summary.to_dict(), **found})
 
 
 def machine_row(record: dict[str, Any], name: str | None) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import html
+import importlib
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ _KINDS = {
         slice_laps cpu primes bytes values command exit_code signal input_blocks output_blocks peak_threads_seen
         at_exec_minor_faults orphans_ended left_behind rounds""",
     "float": "total mean sd min p50 p99 max estimate value low high spread cycles elasticity elasticity_error",
-    "bool": "huge_pages interrupted dynamic_preemption",
+    "bool": "huge_pages interrupted dynamic_preemption quotable",
     "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
     "time": "started",
 }
@@ -38,6 +39,14 @@ _POLARS = {"int": "Int64", "float": "Float64", "bool": "Boolean", "str": "String
 _PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "string", "time": "datetime64[ns, UTC]"}
 
 
+def needed(module: str, extra: str) -> Any:
+    """A package of others. Raises ImportError that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{error.name} is not installed: pip install 'switchcost[{extra}]'") from error
+
+
 def kind(column: str) -> str:
     """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
     return _KIND_OF.get(column) or ("int" if unit(column) in ("ns", "us", "bytes") else "str")
@@ -45,12 +54,11 @@ def kind(column: str) -> str:
 
 def arrow_type(column: str) -> pyarrow.DataType:
     """Arrow's type of a column."""
-    import pyarrow
-
+    pa = needed("pyarrow", "arrow")
     of = kind(column)
     if of == "time":
-        return pyarrow.timestamp("us", tz="UTC")
-    return pyarrow.list_(pyarrow.int64()) if of == "ints" else getattr(pyarrow, _ARROW[of])()
+        return pa.timestamp("us", tz="UTC")
+    return pa.list_(pa.int64()) if of == "ints" else getattr(pa, _ARROW[of])()
 
 
 def unit(column: str) -> str | None:
@@ -94,26 +102,32 @@ class Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table: int64, double, bool, string, list<int64>, timestamp[us, UTC]; units are in the metadata."""
-        import pyarrow
-
+        pa = needed("pyarrow", "arrow")
         units = {name: {"unit": of} for name, of in self.units.items()}
-        fields = [pyarrow.field(name, arrow_type(name), metadata=units.get(name)) for name in self._columns]
-        return pyarrow.table(self._columns, schema=pyarrow.schema(fields))
+        fields = [pa.field(name, arrow_type(name), metadata=units.get(name)) for name in self._columns]
+        return pa.table(self._columns, schema=pa.schema(fields))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame: Int64, float64, boolean, string, datetime64[ns, UTC], so that what is missing stays missing."""
-        import pandas
+        """A data frame: Int64, float64, boolean, string, datetime64[ns, UTC], so that what is missing stays missing.
 
+        `attrs` has the columns' units and the names of the runs.
+        """
+        pd = needed("pandas", "pandas")
         types = {name: _PANDAS.get(kind(name), "object") for name in self._columns}
-        return pandas.DataFrame({name: pandas.Series(of, dtype=types[name]) for name, of in self._columns.items()})
+        columns = {name: pd.Series(of, dtype=types[name]) for name, of in self._columns.items()}
+        frame: pandas.DataFrame = pd.DataFrame(columns)
+        frame.attrs.update(units=self.units, runs=list(dict.fromkeys(self._columns.get("run", []))))
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """A data frame: Int64, Float64, Boolean, String, List(Int64), Datetime(us, UTC)."""
-        import polars
-
-        types: dict[str, Any] = {of: getattr(polars, name) for of, name in _POLARS.items()}
-        types |= {"ints": polars.List(polars.Int64), "time": polars.Datetime("us", "UTC")}
-        return polars.DataFrame(self._columns, schema={name: types[kind(name)] for name in self._columns})
+        pl = needed("polars", "polars")
+        types: dict[str, Any] = {of: getattr(pl, name) for of, name in _POLARS.items()}
+        types |= {"ints": pl.List(pl.Int64), "time": pl.Datetime("us", "UTC")}
+        frame: polars.DataFrame = pl.DataFrame(
+            self._columns, schema={name: types[kind(name)] for name in self._columns}
+        )
+        return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

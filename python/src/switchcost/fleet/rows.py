@@ -20,6 +20,7 @@ import pyarrow.csv
 from .._program import printable
 from .._program import run as run_program
 from ..machine import FACTS, facts_of
+from ..runs import with_speed
 from ..tables import Table, arrow_type, of_csv, parse_time
 from .submission import HOST, YEARS, Unreadable
 
@@ -34,8 +35,8 @@ _COLUMNS = {
     "samples": f"""{_KEY} {_CASE} round sample hops elapsed_ns user_ns system_ns voluntary involuntary migrations
         minor_faults major_faults steal_ns laps cpu_ns setup_ns waited_ns disturbed call quantity values total mean sd
         min p50 p99 max""",
-    "cases": f"""{_KEY} {_CASE} title quantity unit speed estimate low high cycles clock_ghz elasticity elasticity_error
-        rounds""",
+    "cases": f"""{_KEY} {_CASE} title quantity unit speed quotable estimate low high value not_quotable cycles clock_ghz
+        elasticity elasticity_error rounds""",
     "machines": f"{_KEY} {' '.join(fact.name for fact in FACTS)} recorded_host file_bytes sha256",
 }
 SCHEMAS = {table: pa.schema([(name, arrow_type(name)) for name in names.split()]) for table, names in _COLUMNS.items()}
@@ -131,17 +132,9 @@ def _samples(text: bytes, key: dict[str, Any]) -> pa.Table:
     return pa.table({**same, **{name: read[name] for name in types}}, schema=schema)
 
 
-_ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}
-
-
 def _cases(summary: Table, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of `cases`: the program's summary, and of rings at which speed the figure is."""
-    cases = dict(enumerate(record.get("cases") or []))
-    for row in summary.rows():
-        case = cases.get(row["case"], {})
-        case = case.get("ring") or case.get("trial") or case
-        estimate = case.get(_ESTIMATES.get(row["quantity"], "")) or {}
-        row["speed"], row["rounds"] = estimate.get("speed"), estimate.get("rounds") or case.get("rounds")
-        if row["estimate"] is None:
-            row["low"] = row["high"] = None
+    """Rows of `cases`. What may not be quoted has no interval."""
+    for row in with_speed(summary, record).rows():
+        if not row["quotable"]:
+            row["estimate"] = row["low"] = row["high"] = None
         yield {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -94,6 +94,7 @@ class Cluster:
         lines = [CONFIGURATION.format(host=host, port=port, folder=folder, count=count)]
         lines += [
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + 1 + number} RealMemory=100"
+            f" Feature={('odd', 'even')[number % 2]}"
             for number, node in enumerate(self.nodes)
         ]
         (folder / "slurm.conf").write_text("\n".join(lines) + "\n")

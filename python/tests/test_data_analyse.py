@@ -43,19 +43,21 @@ def fill(
     elasticity: float = 1.0,
     experiment: str = "ring",
     run: int = 0,
+    spread: float = 0.004,
+    first: int = 0,
 ) -> Dataset:
     """Hosts that are alike but for `level`, the natural logarithm of how slow host and day are at one clock.
 
     `clock` is that of their cores in GHz, and costs go with its period by the power `elasticity`.
     """
     random = np.random.default_rng([5, run])
-    own = random.normal(0, 0.004, hosts)
+    own = random.normal(0, spread, hosts)
     for day in range(days):
         at = datetime.combine(START + timedelta(day), datetime.min.time(), timezone.utc) + timedelta(hours=run)
         machines, cases = [], []
         for i in range(hosts):
             key = {
-                "host": names.format(i),
+                "host": names.format(i + first),
                 "run": f"{experiment}{run}-{day}-{i}",
                 "started": at,
                 "experiment": experiment,
@@ -359,7 +361,30 @@ def test_metrics_are_openmetrics(dataset: Dataset) -> None:
     assert last == datetime(2026, 11, 8, tzinfo=timezone.utc).timestamp()
 
 
+def test_labels_stay_short_and_each_experiment_has_its_ratio(dataset: Dataset) -> None:
+    models = ["AMD EPYC 7763 64-Core Processor " * 3, "Intel Xeon"]
+    fill(dataset, 40, 3, facts=lambda i, _: {"cpu_model": models[i % 2]})
+    fill(dataset, 40, 3, facts=lambda i, _: {"cpu_model": models[i % 2]}, experiment="cost")
+    text = metrics.text(analyse(dataset), {})
+    assert max(len(line) for line in text.splitlines() if line.startswith("switchcost_fleet_host")) < 100
+    assert len(re.findall(r'^switchcost_fleet_group_info{group="[0-9a-f]{6}",', text, re.M)) == 2
+    assert {*re.findall(r'host_ratio{fleet_host="n007",group="\w+",experiment="(\w+)"}', text)} == {"ring", "cost"}
+
+
+def test_a_report_has_its_dates_and_axes_and_nothing_that_is_empty(dataset: Dataset) -> None:
+    page = report.page(analyse(fill(dataset, 40, 3, lambda i, _: 0.3 * (i == 7))), "d")
+    assert "runs of 2026-11-01 to 2026-11-03 (3 days); written 20" in page
+    assert "what goes with it" not in page and "<th>verdict</th>" in page
+    # Upwards: one host, and as many as there are in the tallest bar.
+    assert ">1 host</text>" in page and re.search(r">([2-9]|[1-9][0-9]) hosts</text>", page)
+    empty = report.page(analyse(fill(Dataset(dataset.path / "b"), 3, 1, figure={"speed": "contended"})), "d")
+    assert "Distribution" not in empty and "runs of 2026-11-01; written" in empty
+
+
 def test_dashboard_and_rules_ask_for_metrics_that_exist(dataset: Dataset) -> None:
+    rules = (ROOT / "deploy/grafana/alerts.yml").read_text()
+    for of in ("slow_part_ratio", "drifting_part_ratio", "absent(", "host_drifts", "host_slow", "never answered"):
+        assert of in rules
     written = set(re.findall(r"# TYPE (\S+)", metrics.text(analyse(fill(dataset, 10, 3)), {})))
     for file in ("fleet.json", "alerts.yml"):
         text = (ROOT / "deploy/grafana" / file).read_text()

@@ -118,24 +118,78 @@ def test_a_failed_or_ended_measurement_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_printed_commands_bring_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     (tmp_path / "bin").mkdir()
-    script(tmp_path / "bin/ssh", 'shift; exec "$@"')
+    script(tmp_path / "bin/ssh", "shift 2", 'case "$1" in gone) exit 255 ;; esac', 'shift; exec "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     dataset = tmp_path / "data set"
     words = ["--engine", "ssh", "--hosts", "a,b.example,a", "--print", "--program", _program.find()]
     code, lines, said = fleet(capsys, dataset, "submit", *words, "--staggered", "500ms", "--", *QUICK)
-    assert code == 0 and said.startswith("printed for 2 of 2 hosts"), said
+    assert code == 0 and "printed for 2 of 2 hosts" in said, said
+    assert "about 0.7 node-minutes: 2 hosts, 20 s each" in said
     first, second = lines.splitlines()
-    assert first.startswith("sleep 0; ssh a ") and second.startswith("sleep 0.5; ssh b.example ")
+    assert first.startswith("sleep 0; ssh -o BatchMode=yes a ") and second.startswith(
+        "sleep 0.5; ssh -o BatchMode=yes b.example "
+    )
 
     subprocess.run(first, shell=True, check=True)
     code, said, _ = fleet(capsys, dataset, "status")
     assert code == 1 and "1 of 2 hosts have answered" in said and "b.example (its command was printed" in said
     code, line, said = fleet(capsys, dataset, "submit", *words, "--limit", "2", "--", *QUICK)
-    assert line.startswith("ssh b.example ") and "| xargs -d '\\n' -n 1 -P 2 sh -c" in said, said
+    assert line.startswith("ssh -o BatchMode=yes b.example ") and "| xargs -d '\\n' -n 1 -P 2 sh -c" in said, said
     subprocess.run(["xargs", "-d", "\n", "-n", "1", "-P", "2", "sh", "-c"], input=line, text=True, check=True)
     assert fleet(capsys, dataset, "status")[0] == 0
     assert fleet(capsys, dataset, "collect")[1].startswith("2 runs of 2 hosts collected")
     assert sorted(path.name for path in (dataset / "runs").iterdir()) == ["a", "b.example"]
+
+
+def test_hosts_that_cannot_be_reached_stop_no_others_and_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    (tmp_path / "bin").mkdir()
+    script(
+        tmp_path / "bin/ssh", "shift 2", 'case "$1" in gone) echo no route >&2; exit 255 ;; esac', 'shift; exec "$@"'
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    dataset = tmp_path / "d"
+    words = ["--engine", "ssh", "--hosts", "gone,a", "--print", "--program", _program.find(), "--", *QUICK]
+    lines = fleet(capsys, dataset, "submit", *words)[1]
+    done = subprocess.run(["xargs", "-d", "\n", "-n", "1", "sh", "-c"], input=lines, text=True, capture_output=True)
+    assert done.returncode == 123
+    code, said, _ = fleet(capsys, dataset, "status", "--verbose")
+    assert code == 1 and said.startswith("1 of 2 hosts have answered"), said
+    assert "  gone: no route\n  gone: ssh ended with 255\n" in said, said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", "rng"], "-- rng: a host measures with one of measure, ring, cost"),
+        (["--", "ring", "--lunches", "2"], "unexpected argument '--lunches' found"),
+        (["--", "ring", "--members", "x"], "'x': not a whole number"),
+        (["--", "top"], "-- top: a host measures with one of"),
+    ],
+)
+def test_a_command_that_no_host_would_take_is_not_sent(
+    tmp_path: Path, capsys: Output, words: list[str], said: str
+) -> None:
+    given = ["--engine", "ssh", "--hosts", "a", "--print"]
+    code, lines, why = fleet(capsys, tmp_path / "d", "submit", *given, *words)
+    assert (code, lines) == (2, "") and said in why and not (tmp_path / "d").exists(), why
+
+
+def test_errors_name_what_was_wrong(tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "d").mkdir()
+    given = ["submit", "--engine", "ssh", "--print", "--hosts-file", str(tmp_path / "none")]
+    assert fleet(capsys, tmp_path / "d", *given)[::2] == (
+        2,
+        f"error: {given[-2]} {given[-1]}: No such file or directory\n",
+    )
+    assert "--submission x: no such submission" in fleet(capsys, tmp_path / "d", "status", "--submission", "x")[2]
+    with pytest.raises(SystemExit, match="2"):
+        fleet(capsys, tmp_path / "d", "analyse", "--since", "then")
+    assert "argument --since: then: a day is 2026-11-01, today, yesterday or 14d" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        fleet(capsys, tmp_path / "d", "analyse", "--limit", "high")
+    assert "--limit: high: a share between 0 and 1" in capsys.readouterr().err
 
 
 def test_answers_from_elsewhere_count_as_answers(tmp_path: Path, capsys: Output, answer: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 from skips import skip
 from slurm_cluster import Cluster, missing, until
+from test_data_analyse import fill
 
 from switchcost import _program
 from switchcost.fleet.cli import main
+from switchcost.fleet.dataset import Dataset
 
 pytest.importorskip("duckdb")
 
@@ -54,10 +57,10 @@ class Fleet:
     def __init__(self, cluster: Cluster, dataset: Path, output: pytest.CaptureFixture[str]) -> None:
         self.cluster, self.dataset, self.output = cluster, dataset, output
 
-    def __call__(self, subcommand: str, *words: str) -> tuple[int, str]:
+    def __call__(self, subcommand: str, *words: str, dataset: bool = True) -> tuple[int, str]:
         """The exit code and all that was printed."""
         self.output.readouterr()
-        code = main([subcommand, "--dataset", str(self.dataset), *words])
+        code = main([subcommand, *(["--dataset", str(self.dataset)] if dataset else []), *words])
         printed = self.output.readouterr()
         return code, printed.out + printed.err
 
@@ -137,13 +140,47 @@ def test_a_full_disk_leaves_no_half_answers_and_the_rest_is_asked_again(fleet: F
 
     subprocess.run(["mount", "-o", "remount,size=50m", str(fleet.dataset)], check=True)
     said = fleet("submit", "--engine", "slurm", *QUICK)[1]
-    assert said.startswith(f"asked {8 - answered} of 8 hosts, {answered} of 8 have answered"), said
+    assert f"asked {8 - answered} of 8 hosts, {answered} of 8 have answered" in said, said
     fleet.until_all()
     assert fleet("collect")[1].startswith("8 runs of 8 hosts collected")
 
 
 def test_nodes_that_slurm_does_not_know_are_refused(fleet: Fleet) -> None:
-    code, said = fleet("submit", "--engine", "slurm", "--nodelist", "n[1-2],n99", *QUICK)
-    assert code == 1 and "Invalid node name" in said, said
+    for words, why in (
+        (["--nodelist", "n[1-2],n99"], "--nodelist n[1-2],n99: Slurm has no node n99"),
+        (["--partition", "nope"], "--partition nope: there are all"),
+        (["--constraint", "gpu"], "--constraint gpu: no node has all of these; there are even, odd"),
+        (["--reservation", "none"], "--reservation none: "),
+    ):
+        code, said = fleet("submit", "--engine", "slurm", *words, *QUICK)
+        assert code == 2 and why in said, said
     assert not list(fleet.dataset.glob("submissions/*"))
     assert not fleet.cluster.call("squeue", "--noheader")
+
+
+def test_features_and_reservations_choose_the_nodes(fleet: Fleet) -> None:
+    call = fleet.cluster.call
+    code, said = fleet("submit", "--engine", "slurm", "--print", "--constraint", "odd", *QUICK)
+    assert code == 0 and {*re.findall(r"ReqNodeList=(\w+)", said)} == {"n1", "n3", "n5", "n7"}, said
+    reservation = ["ReservationName=check", "StartTime=now", "Duration=10", "Users=root", "Nodes=n2,n3"]
+    call("scontrol", "create", "reservation", *reservation)
+    try:
+        assert fleet("submit", "--engine", "slurm", "--reservation", "check", *QUICK)[0] == 0
+        fleet.until_all()
+        assert fleet("collect")[1].startswith("2 runs of 2 hosts collected")
+        assert sorted(fleet.hosts()) == ["n2", "n3"]
+    finally:
+        call("scontrol", "delete", "ReservationName=check")
+
+
+def test_a_slow_node_is_drained_by_the_printed_command_and_comes_back(fleet: Fleet) -> None:
+    """Figures are simulated; the cluster is not."""
+    fill(Dataset(fleet.dataset), 8, 6, lambda i, _: 0.08 * (i == 4), scatter=0.002, spread=0.001, names="n{}", first=1)
+    code, said = fleet("drain", "--engine", "slurm", "--limit", "3%")
+    (line,) = [line for line in said.splitlines() if line.startswith("scontrol")]
+    assert code == 0 and line.startswith("scontrol update NodeName=n5 State=DRAIN 'Reason=switchcost: +8"), said
+    subprocess.run(["sh", "-c", line], check=True, env=fleet.cluster.environment)
+    state = ["sinfo", "--noheader", "--nodes", "n5", "--format=%T %E"]
+    assert fleet.cluster.call(*state).startswith("drained switchcost: +8")
+    assert fleet("undrain", "--engine", "slurm", "--yes", "n5", dataset=False)[0] == 0
+    until(lambda: fleet.cluster.call(*state).startswith("idle"), "n5 idle")

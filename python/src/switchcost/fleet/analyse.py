@@ -67,7 +67,8 @@ def share(text: str) -> float:
 def opened(arguments: argparse.Namespace) -> Dataset:
     """The dataset, with all runs in Parquet; says on standard error which were set aside."""
     if not arguments.dataset.is_dir():
-        raise FleetError(f"{arguments.dataset}: no such folder; `switchcost fleet collect` makes a dataset", 2)
+        said = "no such folder; `switchcost fleet collect` makes a dataset"
+        raise FleetError(f"--dataset {arguments.dataset}: {said}", 2)
     dataset = Dataset(arguments.dataset)
     _, set_aside = dataset.compact()
     for aside in set_aside:
@@ -97,9 +98,9 @@ def read_labels(path: Path) -> dict[str, dict[str, str]]:
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FleetError(f"{path} cannot be read as labels of hosts: {error}") from error
+        raise FleetError(f"{path} cannot be read as labels of hosts: {error}", 2) from error
     if rows and "host" not in rows[0]:
-        raise FleetError(f"{path}: a column `host` is missing; the first line names the columns, as in host,rack")
+        raise FleetError(f"{path}: a column `host` is missing; the first line names the columns, as in host,rack", 2)
     of_host = ((row.pop("host"), row) for row in rows)
     return {h: {printable(k, 40): printable(v, 60) for k, v in row.items() if k and v} for h, row in of_host if h}
 

@@ -10,8 +10,10 @@ from types import ModuleType
 from .._program import ProgramError
 from .submission import FleetError
 
-SUBCOMMANDS = ("submit", "status", "collect", "analyse", "report", "metrics", "acknowledge")
-MODULES = {"acknowledge": "acknowledged"}
+_MEASURE, _READ = ("submit", "status", "collect", "schedule", "labels"), ("analyse", "report", "metrics")
+SUBCOMMANDS = (*_MEASURE, *_READ, "drain", "undrain", "annotate", "acknowledge", "prune")
+# Of those whose file has another name.
+MODULES = {"acknowledge": "acknowledged", "drain": "operate", "undrain": "operate", "annotate": "operate"}
 
 
 def main(words: list[str] | None = None) -> int:
@@ -24,17 +26,25 @@ def main(words: list[str] | None = None) -> int:
     for name in SUBCOMMANDS:
         try:
             modules[name] = importlib.import_module(f".{MODULES.get(name, name)}", __package__)
-            modules[name].add(subparsers)
+            if MODULES.get(name) != "operate":
+                modules[name].add(subparsers)
+            elif name == "drain":
+                modules[name].add_all(subparsers)
         except ModuleNotFoundError as error:
             if words[:1] == [name]:
                 return failed(f"{error.name} is missing: pip install 'switchcost[fleet]'", 1)
             subparsers.add_parser(name, help=f"needs {error.name}: pip install 'switchcost[fleet]'")
     # argparse drops a `--` by rules that differ between versions of Python.
-    end = words.index("--") if words[:1] == ["submit"] and "--" in words else len(words)
+    end = words.index("--") if words[:1] in (["submit"], ["schedule"]) and "--" in words else len(words)
     arguments = parser.parse_args(words[:end])
     arguments.command = words[end + 1 :]
     try:
-        return int(modules[arguments.subcommand].run(arguments))
+        module = modules[arguments.subcommand]
+        return int(
+            getattr(module, arguments.subcommand if MODULES.get(arguments.subcommand) == "operate" else "run")(
+                arguments
+            )
+        )
     except (FleetError, ProgramError, OSError) as error:
         return failed(str(error), getattr(error, "exit_code", 1))
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Union
@@ -218,6 +219,26 @@ class Dataset:
         connection.execute(FIGURES)
         return connection
 
+    def before(self, day: date, samples_only: bool) -> list[Path]:
+        """The files of runs before a day: of Parquet, and the run files unless `samples_only`."""
+        tables = ["samples"] if samples_only else list(SCHEMAS)
+        folders = [folder for table in tables for folder in (self.parquet / table).glob("date=*")]
+        files = [folder / "data.parquet" for folder in folders if folder.name.removeprefix("date=") < day.isoformat()]
+        if not samples_only:
+            with self.connect() as connection:
+                runs = connection.execute("SELECT host, run FROM machines WHERE date < ?", [day]).fetchall()
+            files += [self._file(host, run) for host, run in runs]
+        return [file for file in files if file.exists()]
+
+    def remove(self, files: list[Path]) -> None:
+        """Run files go first: what is left of a removal that was interrupted is found by its rows again."""
+        with self._at_work("cannot be pruned"):
+            for file in sorted(files, key=lambda file: file.suffix == ".parquet"):
+                file.unlink(missing_ok=True)
+            for folder in {file.parent for file in files}:
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+
     def last_runs(self) -> dict[str, float]:
         """The start of each host's last run (Unix)."""
         with self.connect() as connection:
@@ -232,10 +253,10 @@ class Dataset:
         last = self.last_runs()
         return sorted(host for host, time in asked.items() if last.get(host, 0.0) < time - 60)
 
-    def write(self, table: str, date: str, rows: pa.Table) -> None:
+    def write(self, table: str, day: str, rows: pa.Table) -> None:
         """Add rows of one day to Parquet as they are: for generators; runs come by `add_all` and `compact`."""
         with self._at_work("cannot be written") as work:
-            self._write_part(table, date, rows, work)
+            self._write_part(table, day, rows, work)
             self._merge(work)
 
     def _write_new(self, runs: list[Rows], work: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from .dataset import Dataset
@@ -115,23 +116,28 @@ class Fleet:
         days: tuple[date, date],
     ) -> None:
         self.dataset, self.connection, self.group_by = dataset, connection, group_by
-        self._read_facts(days)
         named = sorted({k for of in labels.values() for k in of})
+        columns = pa.table({"host": list(labels), **{k: [of.get(k) for of in labels.values()] for k in named}})
+        connection.register("labels", columns.cast(pa.schema([(name, pa.string()) for name in columns.column_names])))
+        self._read_facts(days, named)
         self.labels_of = {k: np.array([labels.get(n, {}).get(k) for n in self.names], dtype=object) for k in named}
         self._read_figures()
 
-    def _read_facts(self, days: tuple[date, date]) -> None:
+    def _read_facts(self, days: tuple[date, date], labels: list[str]) -> None:
         """Each host as its last run found it; runs before it was what it is now do not count for it."""
         execute = self.connection.execute
         columns = [c[0] for c in execute("DESCRIBE machines").fetchall()]
-        unknown = [c for c in self.group_by if c not in columns]
+        unknown = [c for c in self.group_by if c not in columns and c not in labels]
         if unknown:
-            raise FleetError(f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}")
-        key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
+            there = ", ".join([*columns, *labels])
+            said = f"no such column of `machines` and no such label; there are: {there}"
+            raise FleetError(f"--group-by {unknown[0]}: {said}", 2)
+        of = [f'{"machines" if c in columns else "labels"}."{c}"' for c in self.group_by]
+        key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in of)
         execute(
             f"""CREATE TEMP TABLE current AS
-            SELECT host, run, started, date, experiment, noise, {", ".join(FACTS)}, {key} AS grp
-            FROM machines WHERE date BETWEEN ? AND ? QUALIFY grp = arg_max(grp, started) OVER (PARTITION BY host)""",
+            SELECT machines.*, {key} AS grp FROM machines LEFT JOIN labels USING (host)
+            WHERE date BETWEEN ? AND ? QUALIFY grp = arg_max(grp, started) OVER (PARTITION BY host)""",
             days,
         )
         last = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)

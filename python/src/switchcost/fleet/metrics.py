@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import time
 from collections.abc import Callable, Sequence
 
 from .analyse import analysed, common, write
@@ -30,27 +32,42 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
         counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1
     counts["never answered"] = len(analysis.never_answered)
     lines = gauge("switchcost_fleet_hosts", "Hosts by verdict", [({"verdict": v}, n) for v, n in counts.items()])
-    # In words: a number would belong to another group once there are others.
-    groups = {ALL: "all", **{i: g["in_words"] for i, g in enumerate(analysis.groups)}}
+    # By what they are: a number would belong to another group once there are others.
+    groups = {ALL: "all", **{i: identity(g["in_words"]) for i, g in enumerate(analysis.groups)}}
+    info = [({"group": groups[i], "in_words": g["in_words"]}, 1.0) for i, g in enumerate(analysis.groups)]
+    lines += gauge("switchcost_fleet_group_info", "What the hosts of a group have in common", info)
+    lines += gauge("switchcost_fleet_written_timestamp_seconds", "When this was written", [({}, time.time())])
     hosts = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
     gauges: tuple[tuple[str, str, Callable[[Host], float | None]], ...] = (
-        ("host_ratio", "Cost of a switch, at one clock, to that of the host's group", lambda h: h.ratio),
         ("host_clock_ratio", "Clock of its core to that of the host's group", lambda h: h.clock),
         ("host_change_ratio", "Change of it over all days, by its trend", lambda h: h.change),
-        ("host_slow", "1 where the host is called slow", lambda h: h.verdict == "slow" and not h.acknowledged),
+        ("host_slow", "1 where the host is called slow", lambda h: shown(h, "slow")),
+        ("host_probably_slow", "1 where it is probably slow", lambda h: shown(h, "probably slow")),
         ("host_drifts", "1 where it becomes slower", lambda h: h.verdict.startswith("becomes")),
         ("host_last_run_timestamp_seconds", "Start of its last run", lambda h: last.get(h.name)),
     )
+    meaning = "Cost in an experiment, at one clock, to that of the host's group"
+    ratios = [({**of, "experiment": e}, ratio) for of, h in hosts for e, ratio in h.ratios.items()]
+    lines += gauge("switchcost_fleet_host_ratio", meaning, ratios)
     for name, meaning, value in gauges:
         lines += gauge(f"switchcost_fleet_{name}", meaning, [(labels, value(h)) for labels, h in hosts])
     meaning = "Hosts with this in common, to the others of their group: costs at one clock, or the clock's period"
     for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
         values = []
         for e in effects:
-            of = {"fact": e.fact, "value": e.value[:100], "group": groups[e.group], "of": ["cost", "clock"][e.clock]}
+            of = {"fact": e.fact, "value": e.value[:40], "group": groups[e.group], "of": e.experiment or "clock"}
             values.append((of, e.ratio))
         lines += gauge(f"switchcost_fleet_{name}", meaning, values)
     return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def identity(words: str) -> str:
+    return hashlib.sha256(words.encode()).hexdigest()[:6]
+
+
+def shown(host: Host, verdict: str) -> bool:
+    """A host that is known to be slow raises no alert."""
+    return host.verdict == verdict and not host.acknowledged
 
 
 def gauge(name: str, meaning: str, values: Sequence[tuple[dict[str, str], float | None]]) -> list[str]:
@@ -59,7 +76,8 @@ def gauge(name: str, meaning: str, values: Sequence[tuple[dict[str, str], float 
     for labels, value in values:
         if value is not None:
             shown = ",".join(f'{k}="{escaped(v)}"' for k, v in labels.items())
-            lines.append(f"{name}{{{shown}}} {value:.6g}" if value < 1e6 else f"{name}{{{shown}}} {value:.0f}")
+            of = f"{{{shown}}}" if shown else ""
+            lines.append(f"{name}{of} {value:.6g}" if value < 1e6 else f"{name}{of} {value:.0f}")
     return lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from html import escape
 from math import exp, log
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ def page(analysis: Analysis, title: str) -> str:
     whole += [(e, "becoming slower") for e in merged(analysis.drifts)]
     parts = [
         f"<h1>{escape(analysis.answer())}</h1>",
-        f"<p>{escape(title)}; {analysis.days} days. A ratio is to the median of the host's group. "
+        f"<p>{escape(title)}; {escape(span(analysis))}. A ratio is to the median of the host's group. "
         f"{analysis.terms()}</p>",
         table("Odd hosts", ODD, [host for hosts in analysis.odd.values() for host in hosts]),
         table("Known to be slow", KNOWN, analysis.acknowledged),
@@ -68,6 +69,12 @@ def page(analysis: Analysis, title: str) -> str:
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
     )
+
+
+def span(analysis: Analysis) -> str:
+    first, last = analysis.period
+    days = f"runs of {first}" if first == last else f"runs of {first} to {last} ({number(analysis.days, 'day')})"
+    return f"{days}; written {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 class Column(NamedTuple):
@@ -111,8 +118,11 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[object], said: s
     """Nothing without rows; of those beyond ROWS it is said how many they are."""
     if not rows:
         return ""
+    texts = {column: [column.text(row) for row in rows[:ROWS]] for column in columns}
+    # A column that says nothing of anybody is left out.
+    columns = [column for column in columns if any(texts[column])]
     kind = [' class="n"' if column.is_number else "" for column in columns]
-    lines = [[escape(column.text(row)) for column in columns] for row in rows[:ROWS]]
+    lines = zip(*([escape(text) for text in texts[column]] for column in columns))
     head = "".join(f"<th{k}>{column.title}</th>" for k, column in zip(kind, columns))
     body = "".join("<tr>" + "".join(f"<td{k}>{c}</td>" for k, c in zip(kind, line)) + "</tr>" for line in lines)
     left = len(rows) - ROWS
@@ -122,10 +132,11 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[object], said: s
 
 def distributions(analysis: Analysis) -> str:
     """A histogram for each group: hosts by ratio, and a mark for each slow one."""
-    text = "<h2>Distribution by group</h2>"
+    said = "Hosts by the ratio of each one's slowest experiment; upwards by the square root."
+    text = f"<h2>Distribution by group</h2><p>{said}</p>"
     values = [log(h.ratio) for h in analysis.hosts if h.ratio]
     if not values:
-        return text + "<p>No host has a figure at full speed.</p>"
+        return ""
     slow = [log(h.ratio) for h in analysis.slow[:ROWS] if h.ratio]
     low, high = min(-0.05, np.quantile(values, 0.001)), max(0.1, np.quantile(values, 0.999), *slow)
     edges = np.linspace(low * 1.1, high * 1.1, 91)
@@ -156,6 +167,10 @@ def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
         mark = f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
         drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
     drawn.append(_line(0, WIDTH, height, height, "var(--line)"))
+    most = max(1, int(counts.max()))
+    for count in sorted({1, most // 10, most} - {0}):
+        y = height * (1 - np.sqrt(count / most))
+        drawn += [_line(0, WIDTH, y, y, "var(--line)"), _text(2, y + 11, number(count, "host"))]
     for value in _ticks(edges[0], edges[-1]):
         x = across(log(1 + value))
         drawn += [_line(x, x, height, height + 4, "var(--faint)"), _text(x, height + 15, f"{value:+.0%}", "middle")]

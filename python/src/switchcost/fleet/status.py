@@ -11,6 +11,7 @@ from .engines import engine
 from .submission import FleetError, Submission, submissions
 
 NAMED = 10
+LINES = 10
 
 
 def add(subparsers: Any) -> None:
@@ -21,7 +22,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
     parser.add_argument("--submission", metavar="ID", help="this one instead of the last one")
-    parser.add_argument("--verbose", action="store_true", help=f"name all hosts, not the first {NAMED}")
+    parser.add_argument("--verbose", action="store_true", help="name all hosts, with the end of their logs")
 
 
 def missing_states(submission: Submission) -> dict[str, State]:
@@ -62,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.submission:
         found = [one for one in found if one.id == arguments.submission]
     if not found:
-        raise FleetError(f"no such submission in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
+        named = f"--submission {arguments.submission}: no such submission" if arguments.submission else "no submission"
+        raise FleetError(f"{named} in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
     submission = found[-1]
     try:
         states = missing_states(submission)
@@ -70,4 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         count = f"{len(submission.answered())} of {len(submission.hosts)} hosts have answered"
         raise FleetError(f"{count} (submission {submission.id}); nothing is known of the others: {error}") from None
     print(answer(submission, states, len(states) if arguments.verbose else NAMED))
+    if arguments.verbose:
+        for host in sorted(states):
+            for line in submission.last_lines(host, LINES):
+                print(f"  {host}: {line}")
     return 3 if any(state.waiting for state in states.values()) else 1 if states else 0

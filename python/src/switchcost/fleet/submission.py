@@ -152,13 +152,16 @@ class Submission:
 
     def last_words(self, host: str) -> str:
         """The last line of what the host's job said; empty if it said nothing."""
+        return "".join(self.last_lines(host, 1))
+
+    def last_lines(self, host: str, most: int) -> list[str]:
         try:
             with opened(self.folder / f"{host}.log") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
                 lines = log.read(4096).decode(errors="replace").split("\n")
         except Unreadable:
-            return ""
-        return next((said for line in reversed(lines) if (said := printable(line, 200))), "")
+            return []
+        return [said for line in lines if (said := printable(line, 200))][-most:]
 
 
 def written(path: Path, text: str) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from .._program import find
+from .._program import ProgramNotFoundError, find, printable
+from .._program import run as run_program
 from .engines import ENGINES
 from .status import missing_states
 from .submission import FleetError, Submission, checked_hosts, submissions
 
+# Commands that store runs, and how long each measures where nothing is said.
+BUDGETS_S = {"measure": 60.0, "ring": 20.0, "cost": 55.0, "response": 60.0, "clock": 20.0}
 UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -63,10 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
         if "--budget" in command:
             raise FleetError("--budget is there twice: before and after --", 2)
         command += ["--budget", arguments.budget]
-    arguments.budget_s = seconds(command[command.index("--budget") + 1]) if "--budget" in command[:-1] else 60.0
+    check(command)
+    arguments.budget_s = budget_s(command)
     hosts = checked_hosts(chosen.hosts(arguments))
     if not hosts:
-        raise FleetError("no hosts", 2)
+        raise FleetError(f"--engine {arguments.engine} knows no host", 2)
 
     known = None if arguments.again else last_like(arguments.dataset, arguments.engine, command)
     submission, answered, waiting = known, set[str](), set[str]()
@@ -93,6 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
     if asked and arguments.print and arguments.limit and arguments.engine == "ssh":
         how = f"at most {arguments.limit} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.limit} sh -c"
         print(how, file=sys.stderr)
+    if asked:
+        minutes = len(asked) * arguments.budget_s / 60
+        print(
+            f"about {minutes:,.1f} node-minutes: {len(asked):,} hosts, {arguments.budget_s:g} s each", file=sys.stderr
+        )
     counts = (
         (len(asked), f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"),
         (len(answered), f"{len(answered)} of {len(hosts)} have answered already"),
@@ -103,12 +113,35 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def check(command: list[str]) -> None:
+    """Raises FleetError where the program here does not take the command: no host needs to be asked for that."""
+    if command[0] not in BUDGETS_S:
+        known = ", ".join(BUDGETS_S)
+        raise FleetError(f"-- {printable(shlex.join(command))}: a host measures with one of {known}", 2)
+    try:
+        done = run_program([*command, "--help"])
+    except ProgramNotFoundError:
+        print("warning: the command is not checked: switchcost is not on this host", file=sys.stderr)
+        return
+    if done.exit_code:
+        raise FleetError(f"-- {printable(shlex.join(command))}: {done.error()}", 2)
+
+
+def budget_s(command: list[str]) -> float:
+    """How long a host measures: what the command says, else what the program takes for it."""
+    for word, following in zip(command, [*command[1:], ""]):
+        if word == "--budget" or word.startswith("--budget="):
+            text = (following if word == "--budget" else word.partition("=")[2]).rstrip("+")
+            return seconds(text if not text.replace(".", "").isdecimal() else f"{text}s")
+    return BUDGETS_S[command[0]]
+
+
 def last_like(dataset: Path, engine: str, command: list[str]) -> Submission | None:
     alike = [one for one in submissions(dataset.resolve()) if (one.engine, one.command) == (engine, command)]
     return alike[-1] if alike else None
 
 
 def program(arguments: argparse.Namespace) -> str:
-    if arguments.program:
+    if getattr(arguments, "program", None):
         return str(arguments.program)
     return os.path.abspath(find()) if arguments.engine == "slurm" else "switchcost"

@@ -30,8 +30,14 @@ def add(group: argparse._ArgumentGroup) -> None:
 def hosts(arguments: argparse.Namespace) -> list[str]:
     if arguments.hosts or arguments.hosts_file:
         return ssh.hosts(arguments)
-    selector = [f"--selector={arguments.selector}"] if arguments.selector else []
-    return [node["metadata"]["name"] for node in items(["nodes", *selector])]
+    found = all_nodes([f"--selector={arguments.selector}"] if arguments.selector else [])
+    if arguments.selector and not found:
+        raise FleetError(f"--selector {arguments.selector}: no node has these labels", 2)
+    return found
+
+
+def all_nodes(options: list[str]) -> list[str]:
+    return [node["metadata"]["name"] for node in items(["nodes", *options])]
 
 
 def items(what: list[str]) -> list[Any]:

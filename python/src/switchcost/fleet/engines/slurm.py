@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 
+from ..._program import printable
 from ..engine import State, call
 from ..submission import FleetError, Submission
 
@@ -25,14 +26,45 @@ ELEMENTS = 200
 def add(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--partition", metavar="NAME", help="the partition; its nodes, unless --nodelist names some")
     group.add_argument("--nodelist", metavar="NODES", help="nodes, such as node[001-128,200]")
+    group.add_argument("--constraint", metavar="FEATURES", help="nodes with these features, as sbatch takes them")
+    group.add_argument("--reservation", metavar="NAME", help="nodes of this reservation, and within it")
     group.add_argument("--time", metavar="MINUTES", type=int, help="time limit of a job [10 + 4 x budget]")
 
 
 def hosts(arguments: argparse.Namespace) -> list[str]:
+    nodes = [line.split("|") for line in call(["sinfo", "--noheader", "--Node", "--format=%N|%R|%f"]).splitlines()]
+    known = {name for name, *_ in nodes}
+    partitions = {partition for _, partition, _ in nodes}
+    chosen = [name for name, partition, _ in nodes if arguments.partition in (None, partition)]
+    if arguments.partition and not chosen:
+        raise FleetError(f"--partition {arguments.partition}: there are {', '.join(sorted(partitions))}", 2)
     if arguments.nodelist:
-        return call(["scontrol", "show", "hostnames", arguments.nodelist]).split()
-    partition = ["--partition", arguments.partition] if arguments.partition else []
-    return call(["sinfo", "--noheader", "--Node", "--format=%N", *partition]).split()
+        chosen = call(["scontrol", "show", "hostnames", arguments.nodelist]).split()
+        if unknown := [name for name in chosen if name not in known]:
+            raise FleetError(f"--nodelist {arguments.nodelist}: Slurm has no node {printable(unknown[0])}", 2)
+    if arguments.reservation:
+        chosen = [name for name in chosen if name in reserved(arguments.reservation)]
+        if not chosen:
+            raise FleetError(
+                f"--reservation {arguments.reservation}: none of its nodes is among those that are named", 2
+            )
+    if arguments.constraint:
+        wanted = set(re.split(r"[&,]", arguments.constraint))
+        features = {name: set(of.split(",")) for name, _, of in nodes}
+        if chosen and not (chosen := [name for name in chosen if wanted <= features[name]]):
+            there = sorted({feature for of in features.values() for feature in of} - {"(null)"})
+            said = f"there are {', '.join(there)}" if there else "no node has a feature"
+            raise FleetError(f"--constraint {arguments.constraint}: no node has all of these; {said}", 2)
+    return chosen
+
+
+def reserved(name: str) -> set[str]:
+    try:
+        shown = call(["scontrol", "show", "reservation", name, "--oneliner"])
+    except FleetError as error:
+        raise FleetError(f"--reservation {name}: {error}", 2) from None
+    found = re.search(r"\bNodes=(\S+)", shown)
+    return set(call(["scontrol", "show", "hostnames", found[1]]).split()) if found else set()
 
 
 def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
@@ -48,7 +80,8 @@ def sbatch(submission: Submission, count: int, limit: int | None, arguments: arg
     command = ["sbatch", "--parsable", "--hold", f"--array=0-{count - 1}" + (f"%{limit}" if limit else "")]
     command += ["--job-name=switchcost", "--nodes=1", "--ntasks=1", "--exclusive", "--requeue", f"--time={minutes}"]
     command += ["--chdir=/", f"--output={str(submission.folder).replace('%', '%%')}/%N.log", "--open-mode=append"]
-    command += ["--partition", arguments.partition] if arguments.partition else []
+    for option in ("partition", "reservation"):
+        command += [f"--{option}", chosen] if (chosen := getattr(arguments, option)) else []
     node = '"$SLURMD_NODENAME"'
     return [*command, "--wrap", f"exec sh {folder}/job.sh {node} {folder}/{node}.jsonl"]
 

@@ -16,7 +16,11 @@ def add(group: argparse._ArgumentGroup) -> None:
 
 def hosts(arguments: argparse.Namespace) -> list[str]:
     if arguments.hosts_file:
-        with open(arguments.hosts_file) as file:
+        try:
+            file = open(arguments.hosts_file)  # noqa: SIM115
+        except OSError as error:
+            raise FleetError(f"--hosts-file {arguments.hosts_file}: {error.strerror}", 2) from None
+        with file:
             lines = [line.partition("#")[0].strip() for line in file]
         return [line for line in lines if line]
     if not arguments.hosts:
@@ -29,8 +33,11 @@ def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace
     for number, host in enumerate(hosts):
         wait = f"sleep {number * arguments.staggered_s:g}; " if arguments.staggered_s else ""
         job, result = shlex.quote(str(submission.job)), shlex.quote(str(submission.result(host)))
-        part = shlex.quote(f"{submission.result(host)}.part")
-        lines.append(f"{wait}ssh {host} sh -s {host} <{job} >{part} && mv {part} {result}\n")
+        part, log = (shlex.quote(f"{submission.folder / host}.{end}") for end in ("jsonl.part", "log"))
+        # xargs ends at a command that ends with 255, as ssh does where it does not reach the host: 1 lets it go on.
+        failed = f"{{ echo ssh ended with $? >>{log}; exit 1; }}"
+        ssh = f"{wait}ssh -o BatchMode=yes {host} sh -s {host} <{job} >{part} 2>>{log}"
+        lines.append(f"{ssh} && mv {part} {result} || {failed}\n")
     return "".join(lines)
 
 

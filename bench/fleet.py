@@ -4,7 +4,7 @@
     bench/fleet.py fit RUNS...                      residuals of real launches, to bench/fleet-residuals.json
     bench/fleet.py faults --seeds 10                10,000 hosts, 30 days: found of what was planted
     bench/fleet.py sound --seeds 100 --hosts 1000   no faults: hosts that are called slow
-    bench/fleet.py size --rows 50e6 FOLDER          time, memory and size of compaction, analyse and report
+    bench/fleet.py size FOLDER --rows 50e6          time, memory and size of compaction, analyse and report
 
 Each day of each host takes the residuals of one real launch of `ring` and one of `cost`, with their intervals and
 whether they were at full speed: the machine that they are of is a virtual one, its neighbours and other programs make
@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python/src"))
 from switchcost import _program  # noqa: E402
 from switchcost.fleet.judge import analyse  # noqa: E402
-from switchcost.fleet.dataset import Dataset  # noqa: E402
+from switchcost.fleet.dataset import AT_ONCE, Dataset  # noqa: E402
 from switchcost.fleet.rows import SCHEMAS  # noqa: E402
 
 START = date(2026, 10, 1)
@@ -145,7 +145,7 @@ class Fleet:
         texts = {"experiment": experiment, "title": title.rsplit(", ", 1)[0], "quantity": quantity, "unit": "ns"}
         texts |= {"kind": title.rsplit(", ", 1)[1], "link": "pipe", "placement": "same", "policy": "other"}
         figures = {"estimate": estimate, "low": _or_null(low * estimate), "high": _or_null(high * estimate)}
-        return {**texts, "case": case, "members": members, "speed": speeds, "rounds": 10, **figures}
+        return {**texts, "case": case, "members": members, "speed": speeds, "rounds": 10, "quotable": True, **figures}
 
     def _samples(self, cases: pa.Table, samples: int) -> pa.Table:
         rows = len(cases) * samples
@@ -193,11 +193,20 @@ def _table(table: str, rows: int, columns: dict[str, object]) -> pa.Table:
 
 
 def simulate(fleet: Fleet, folder: Path, samples: int = 0) -> Dataset:
+    """With samples as `compact` does it: in parts of as many runs as it reads at once, which are merged by day."""
     dataset, compacting = Dataset(folder), 0.0
     for number in range(fleet.days):
+        day = (START + timedelta(number)).isoformat()
         for table, rows in fleet.day(number, samples).items():
             begun = time.monotonic()
-            dataset.write(table, (START + timedelta(number)).isoformat(), rows)
+            if samples:
+                size = -(-len(rows) * AT_ONCE // (2 * fleet.hosts))
+                with dataset._at_work("cannot be written") as work:
+                    for first in range(0, len(rows), size):
+                        dataset._write_part(table, day, rows.slice(first, size), work)
+                    dataset._merge(work)
+            else:
+                dataset.write(table, day, rows)
             compacting += time.monotonic() - begun
     if samples:
         print(f"compaction: {compacting:.1f} s", flush=True)

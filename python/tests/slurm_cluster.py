@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "sinfo", "unshare")
@@ -117,9 +117,10 @@ class Cluster:
     def start_controller(self) -> None:
         self.spawn("slurmctld", ["slurmctld", "-D"])
 
-    def start_node(self, node: str) -> None:
+    def start_node(self, node: str, behind: Sequence[str] = ()) -> None:
+        """`behind`: a command that is put before slurmd, and so before all that runs on the node."""
         namespaces = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "slave"]
-        self.spawn(node, [*namespaces, "sh", "-c", 'hostname "$0"; slurmd -D -N "$0"; exit', node])
+        self.spawn(node, [*namespaces, "sh", "-c", 'hostname "$0"; "$@" slurmd -D -N "$0"; exit', node, *behind])
 
     def spawn(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         with open(self.folder / "log" / name, "ab") as log:

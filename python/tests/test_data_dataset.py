@@ -154,6 +154,20 @@ def test_many_files_at_once_are_as_one_after_the_other(
     assert sorted(p.name for p in dataset.path.iterdir()) == [".lock", "parquet", "runs", "set-aside"]
 
 
+def test_parts_of_a_day_are_merged_and_one_part_is_the_day(dataset: Dataset) -> None:
+    add(dataset, RING)
+    assert dataset.compact() == (1, [])
+    alone = rows(dataset, "samples")
+    for host in ("n2", "n3"):
+        add(dataset, RING, host=host)
+    assert len(list(dataset.parquet.glob("new/samples/*/*.parquet"))) == 2
+    assert dataset.compact() == (2, []) and rows(dataset, "samples") == 3 * alone
+    fresh = Dataset(dataset.path.parent / "fresh")
+    for host in ("n1", "n2", "n3"):
+        add(fresh, RING, host=host)
+    assert fresh.compact() == (3, []) and rows(fresh, "samples") == 3 * alone
+
+
 def test_someone_elses_run_id_replaces_nothing(dataset: Dataset, tmp_path: Path) -> None:
     add(dataset, RING)
     other = changed(tmp_path / "other.jsonl", name="mine")

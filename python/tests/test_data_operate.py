@@ -139,5 +139,6 @@ def test_what_is_old_goes_when_it_is_said(dataset: Dataset, capsys: Output) -> N
     assert len(days()) == 4
     assert fleet(capsys, dataset.path, "prune", "--before", "2026-11-03", "--yes")[1].startswith("removed: ")
     assert days() == ["date=2026-11-03", "date=2026-11-04"]
+    assert new.exists() and not old.exists()
     with dataset.connect() as connection:
         assert connection.execute("SELECT min(date) FROM machines").fetchall() == [(date(2026, 11, 3),)]

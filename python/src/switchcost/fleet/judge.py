@@ -183,9 +183,12 @@ class _Judge:
         seen_of = {e: seen for e, level in self.levels.items() if (seen := self._seen(self.rest[e], level))}
         for experiment, seen in seen_of.items():
             level, course = self.levels[experiment], self.fleet.courses[experiment]
-            days = self.fleet.days_above(course, level.value - self.rest[experiment], self.limit)[seen.hosts]
-            # A run in so many is slow by chance, and some hosts have several of these.
-            share = (float((level.rest > self.limit).sum()) + 1) / (len(level.rest) + 2)
+            # A host is slow on a day that is half as far as the host itself; so far some runs are by chance.
+            half = np.full(count, self.limit)
+            half[seen.hosts] = np.maximum(seen.above / 2, self.limit)
+            days = self.fleet.days_above(course, level.value - self.rest[experiment], half)[seen.hosts]
+            rest = np.sort(level.rest)
+            shares = (len(rest) - np.searchsorted(rest, half[seen.hosts], side="right") + 1) / (len(rest) + 2)
             far = seen.above >= self.limit
             likely = discoveries(seen.chance[far] * len(seen_of), count, self.fdr) if far.any() else 0
             for i, at in zip(seen.hosts, range(len(seen.hosts))):
@@ -197,7 +200,7 @@ class _Judge:
                     self._measured_again(i, seen, at, experiment)
                     continue
                 allowed = [self.fdr / 2 * max(1, likely), self.false_alarms / self.tests]
-                enough = [days[at] >= days_needed(measured, share, count, by) for by in allowed]
+                enough = [days[at] >= days_needed(measured, float(shares[at]), count, by) for by in allowed]
                 if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
                     chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
                 certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below

@@ -35,7 +35,7 @@ RUNS_A_DAY = 8
 # A launch reads its clock no better than this.
 CLOCK_ERROR = 0.001
 # Simulated hosts of a kind, of which the rest of the scatter from day to day is learned.
-DRAWN = 20_000
+DRAWN = 10_000
 # The error of `location` is that of a mean times this.
 LOCATION_ERROR = 1.1
 
@@ -200,10 +200,10 @@ class Fleet:
         usual = float(np.median(level.scatter[of]))
         if not level.rest.any():
             return Noise.normal(level.error[of] / widths)
-        by_days = np.array([*range(1, 8), 10, 14, 20, 30, 60, 120, 240])
+        by_days = np.array([1, 2, 3, 4, 5, 7, 14, 30, 60, 120, 240])
         days = by_days[np.searchsorted(by_days, level.days[of], side="right") - 1]
-        expected = LOCATION_ERROR * usual / np.sqrt(level.days[of])
-        factor = np.maximum(np.round(np.log(level.error[of] / widths / expected) / np.log(1.5)), 0)
+        expected = LOCATION_ERROR * usual / np.sqrt(days)
+        factor = np.maximum(np.round(np.log(level.error[of] / widths / expected) / np.log(1.5)), -1)
         keys, kind, counts = np.unique([days, factor], axis=1, return_inverse=True, return_counts=True)
         random, drawn = np.random.default_rng(1), dict[float, Floats]()
         for n in np.unique(days):
@@ -232,10 +232,10 @@ class Fleet:
             error[of] = deviation * (last - first)
         return Level(change, error, left, count, error, np.zeros(1))
 
-    def days_above(self, course: Course, taken_out: Floats, limit: float) -> Floats:
-        """On how many days each host was above the limit, without what is taken out of it."""
+    def days_above(self, course: Course, taken_out: Floats, limits: Floats) -> Floats:
+        """On how many days each host was above its limit, without what is taken out of it."""
         with np.errstate(invalid="ignore"):
-            found: Floats = (course.ratio - taken_out[:, None] > limit).sum(axis=1).astype(float)
+            found: Floats = (course.ratio - (taken_out + limits)[:, None] > 0).sum(axis=1).astype(float)
         return found
 
     def daily(self, members: list[str], course: Course) -> tuple[list[str], Floats]:

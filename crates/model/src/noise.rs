@@ -388,6 +388,7 @@ mod tests {
             policy,
             priority: None,
             state: None,
+            burden: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The ring, on which the cost of a switch rests: members that pass a token round. What they are,
 //! carried by what, doing what, where and under which policy, and how a worker makes samples of it.
 
+mod burden;
 mod sample;
 
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use crate::experiment::named;
 use crate::words;
 
 use crate::placement::Placement;
+pub use burden::Burden;
 pub use sample::*;
 
 /// What the members of the ring are.
@@ -254,6 +256,9 @@ pub struct Case {
     pub priority: Option<u32>,
     /// Which registers each member writes in every hop; none are touched on purpose when absent.
     pub state: Option<State>,
+    /// What is put on its switches on purpose; nothing when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burden: Option<Burden>,
 }
 
 impl Case {
@@ -268,6 +273,7 @@ impl Case {
             policy: Policy::Other,
             priority: None,
             state: None,
+            burden: None,
         }
     }
 
@@ -311,13 +317,16 @@ impl Case {
         if let Some(state) = self.state {
             title.push_str(&format!(" with registers {state}"));
         }
+        if let Some(burden) = self.burden {
+            title.push_str(&format!(" under {burden}"));
+        }
         title
     }
 
     /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with
-    /// other registers in use.
+    /// other registers in use or under a burden.
     pub fn belongs_to(&self, other: &Case) -> bool {
-        let bare = |case: &Case| Case { state: None, ..case.solo() };
+        let bare = |case: &Case| Case { state: None, burden: None, ..case.solo() };
         bare(self) == bare(other)
     }
 

@@ -593,6 +593,7 @@ mod tests {
             policy,
             priority: None,
             state: None,
+            burden: None,
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
 }
 
 /// A figure of one run; absent where no round has it.
-fn measured(
+pub(super) fn measured(
     of: Quantity,
     by_round: BTreeMap<u32, f64>,
     estimate: Option<Estimate>,
@@ -148,6 +148,7 @@ pub(super) fn labels(case: &Case) -> Labels {
     let placement = relation.unwrap_or_else(|| case.placement.to_string());
     labels.extend(named([("placement", placement), ("policy", case.policy.to_string())]));
     labels.extend(case.state.map(|state| ("state".to_string(), state.to_string())));
+    labels.extend(case.burden.map(|burden| ("burden".to_string(), burden.to_string())));
     labels
 }
 

@@ -19,6 +19,7 @@ fn case(placement: Placement, state: Option<State>) -> Case {
         placement,
         policy: Policy::Other,
         priority: None,
+        burden: None,
         state,
     }
 }

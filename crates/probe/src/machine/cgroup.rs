@@ -50,6 +50,24 @@ pub(super) fn halts(tree: &Tree) -> (Vec<Count>, Option<Count>) {
     (quotas, has_frozen.then_some(Count { path, item: "frozen_usec", unit_ns: 1000 }))
 }
 
+/// The folder of this process for the cpu controller, the nearest one from there up below which
+/// groups have it, and whether both are of version 2.
+pub(super) fn with_cpu(tree: &Tree) -> Result<(String, String, bool)> {
+    let place = Groups::read(tree)?.place("cpu")?;
+    let hands_on = |folder: &&str| {
+        let text = tree.text(&format!("{folder}/cgroup.subtree_control"));
+        text.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"))
+    };
+    let parent = match place.is_v2 {
+        true => place.levels().find(hands_on).map(str::to_owned),
+        false => Some(place.folder.clone()),
+    };
+    let file = format!("{}/cgroup.subtree_control", place.mount_point);
+    let none = || ReadError::no_item(&file, "cpu (root: write +cpu to it)");
+    let parent = parent.ok_or_else(none)?;
+    Ok((place.folder, parent, place.is_v2))
+}
+
 /// What is read in the folder of this process for a controller.
 fn limit<T>(
     groups: &Reading<Groups>,

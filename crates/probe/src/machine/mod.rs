@@ -11,7 +11,7 @@ mod tlb;
 mod tree;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::competing::Interrupts;
 use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
@@ -35,6 +35,24 @@ pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
 /// frozen, below a root folder.
 pub(crate) fn halts(root: &Path) -> (Vec<Count>, Option<Count>) {
     cgroup::halts(&Tree::new(root))
+}
+
+/// Where a group with the cpu controller may be made.
+pub(crate) struct CpuGroup {
+    /// The group of this process.
+    pub(crate) own: PathBuf,
+    /// The group below which groups have the controller: its own, or one above.
+    pub(crate) parent: PathBuf,
+    /// Version 2, in which each group says which controllers those in it have.
+    pub(crate) is_v2: bool,
+}
+
+/// The group with the cpu controller that is nearest to this process, below a root folder; or why
+/// there is none, and what helps.
+pub(crate) fn cpu_group(root: &Path) -> std::result::Result<CpuGroup, String> {
+    let (own, parent, is_v2) = cgroup::with_cpu(&Tree::new(root)).map_err(|why| why.to_string())?;
+    let [own, parent] = [own, parent].map(PathBuf::from);
+    Ok(CpuGroup { own, parent, is_v2 })
 }
 
 /// What came of each source since `then`, if anything did.

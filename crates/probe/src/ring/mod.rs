@@ -5,6 +5,8 @@
 //! worker.
 
 mod build;
+mod burden;
+mod groups;
 mod link;
 mod links;
 mod member;
@@ -19,6 +21,8 @@ mod slices;
 use model::ring::Sample;
 
 pub use build::check_state;
+pub use burden::check as check_burden;
+pub use groups::sweep as sweep_groups;
 pub use link::RingError;
 pub use links::{LINKS, Registered, link};
 pub(crate) use own_time::OwnTime;

@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::build::Ring;
+use super::burden;
 use super::link::RingError;
 use super::links;
 use super::member::Leader;
@@ -107,6 +108,8 @@ pub fn run_by_clock(
     })?;
     take_policy(case, link.sleeps)?;
     raise_open_files();
+    // It goes on to all members, and is given back when they have ended.
+    let _held = case.burden.map(|burden| burden::take(burden, case)).transpose()?;
     if case.members > 1 {
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();

@@ -3,6 +3,7 @@
 //! ([`fork`]: one thread) or is the contract of an `unsafe fn`.
 #![allow(unsafe_code)]
 
+mod burdens;
 mod clock;
 mod exec;
 mod footprint;
@@ -26,6 +27,7 @@ use std::ffi::c_long;
 
 use rustix::io::Errno;
 
+pub use burdens::*;
 pub use clock::*;
 pub use exec::*;
 pub use footprint::HighWater;
@@ -36,7 +38,7 @@ pub use page::*;
 pub use process::*;
 pub use quanta::*;
 pub use registers::*;
-pub use samples::{CpuSamples, CpuTimer, Moment, TaskInstructions};
+pub use samples::{CpuSamples, CpuTimer, Moment, TaskInstructions, count_own_switches};
 pub use signal::*;
 pub use stop::*;
 pub use veth::Wire;

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -108,6 +108,29 @@ pub fn that_ends_with_us(command: &mut Command) {
             true => Ok(()),
             false => Err(std::io::Error::from(Errno::CHILD)),
         });
+    }
+}
+
+/// Forks ([`fork`]) one that waits until nobody has the other end of `watched` any more, then does
+/// `act` and ends. It is in a session of its own, outlives its parent, and has no other descriptor:
+/// nobody waits for the end of what it has inherited.
+pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
+    match fork()? {
+        Forked::Parent(pid) => Ok(pid),
+        Forked::Child => {
+            // Signals to the parent's group are not for it. It leads none, so this cannot fail.
+            let _ = setsid();
+            let kept = watched.as_raw_fd() as libc::c_uint;
+            let ranges = [(0, kept.saturating_sub(1)), (kept + 1, libc::c_uint::MAX)];
+            for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
+                // SAFETY: nobody in this process uses another descriptor from here on. Before Linux
+                // 5.9 the call is refused.
+                unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+            }
+            let _ = File::from(watched).read_to_end(&mut Vec::new());
+            act();
+            exit_now(0);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const HW_INSTRUCTIONS: u64 = 1;
 const SW_CPU_CLOCK: u64 = 0;
+const SW_CONTEXT_SWITCHES: u64 = 3;
 const INHERIT: u64 = 1 << 1;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
@@ -124,6 +125,19 @@ impl TaskInstructions {
         let bytes = rustix::io::read(&self.0, &mut count)?;
         (bytes == count.len()).then(|| i64::from_ne_bytes(count)).ok_or(Errno::IO)
     }
+}
+
+/// An event that counts the switches of this process, and of all that it forks or starts from now
+/// on, as long as it is open.
+pub fn count_own_switches() -> Result<OwnedFd, Errno> {
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: SW_CONTEXT_SWITCHES,
+        flags: INHERIT,
+        ..Attributes::default()
+    };
+    open(&attributes, 0, -1)
 }
 
 /// Samples of all that runs in user space on one CPU. It ends when this is dropped.

@@ -47,7 +47,7 @@ pub fn case(link: &str, kind: Kind, members: u32) -> Case {
     let placement = Placement::Same { cpu: cpus[number % cpus.len()] };
     let policy = Policy::Other;
     let (link, work) = (link.to_string(), None);
-    Case { members, kind, link, work, placement, policy, priority: None, state: None }
+    Case { members, kind, link, work, placement, policy, priority: None, state: None, burden: None }
 }
 
 /// Starts a worker for one sample of so many laps.

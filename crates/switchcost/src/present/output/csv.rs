@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
 use model::case::Sample;
 use model::plan::Plan;
-use model::ring::{self, Disturbance, Slices, State};
+use model::ring::{self, Burden, Disturbance, Slices, State};
 use model::run::Run;
 use model::trial::interference::Environment;
 use model::trial::{self, Quantity, Trial};
@@ -100,7 +100,9 @@ pub(crate) struct Rows<'a, W: Write> {
 impl<'a, W: Write> Rows<'a, W> {
     pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
         let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
-        let rings = of_rings.iter().filter(|_| plan.rings().next().is_some());
+        let is_shown =
+            |name: &&&str| **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some());
+        let rings = of_rings.iter().filter(|_| plan.rings().next().is_some()).filter(is_shown);
         let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
         let names = each_once(rings.chain(trials).copied());
         let places = |own: &[&str]| {
@@ -146,8 +148,11 @@ struct Ring<'a> {
 
 type OfRing = fn(&Ring) -> String;
 
+/// A column of plans that have a burden only: rows of others are to the byte what they were.
+const BURDEN: &str = "burden";
+
 /// Columns by name.
-const RING: [(&str, OfRing); 37] = [
+const RING: [(&str, OfRing); 38] = [
     ("experiment", |of| of.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
@@ -187,6 +192,7 @@ const RING: [(&str, OfRing); 37] = [
     }),
     ("waited_ns", |of| known(of.sample.slices.as_ref().and_then(Slices::waited_ns))),
     ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
+    (BURDEN, |of| known(of.case.burden.map(Burden::name))),
 ];
 
 /// A quantity of a sample of a trial; its unit is the end of its name.
@@ -312,6 +318,7 @@ mod tests {
             policy: Policy::Fifo,
             priority: Some(17),
             state: Some(State::Avx),
+            burden: Some(Burden::Seccomp),
         };
         let slices = Slices {
             laps: 5,
@@ -357,7 +364,7 @@ mod tests {
                         disturbed=steal:14ns major-faults:13 migrations:11, walk=sparse, \
                         huge_pages=true, priority=17, state=avx, slice_laps=5, slices_ns=31 32, \
                         latency_quanta_ns=41 42, throughput_quanta_ns=51 52, waited_ns=61, \
-                        huge_page_bytes=16";
+                        huge_page_bytes=16, burden=seccomp";
         assert_eq!(RING.map(|(name, of)| format!("{name}={}", of(&row))).join(", "), expected);
     }
 

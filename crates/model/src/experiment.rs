@@ -59,6 +59,8 @@ pub enum Experiment {
     Interference,
     /// `response`: what a kernel's response time is made of.
     Response,
+    /// `explain`: what a switch is made of.
+    Explain,
     /// `clock overhead`: what it costs to read a clock.
     ClockOverhead,
     /// `clock primes`: how precisely clocks time the same work.
@@ -72,7 +74,8 @@ pub enum Experiment {
 }
 
 named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
-    Interference => "interference", Response => "response", ClockOverhead => "clock-overhead",
+    Interference => "interference", Response => "response", Explain => "explain",
+    ClockOverhead => "clock-overhead",
     ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling",
     Sensitivity => "sensitivity");
 
@@ -92,7 +95,7 @@ impl Experiment {
     pub fn takes(self) -> Takes {
         match self {
             Self::Ring | Self::Cost => Takes::Rings,
-            Self::Response => Takes::Both,
+            Self::Response | Self::Explain => Takes::Both,
             Self::Interference
             | Self::ClockOverhead
             | Self::ClockPrimes

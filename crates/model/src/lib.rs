@@ -14,6 +14,7 @@ pub mod cost;
 pub mod curve;
 pub mod estimate;
 pub mod experiment;
+pub mod explain;
 pub mod findings;
 pub mod grid;
 pub mod jump;

@@ -9,6 +9,7 @@ use crate::cost::{Cost, alike};
 use crate::curve::Point;
 use crate::estimate::widest;
 use crate::experiment::Experiment;
+use crate::explain;
 use crate::findings::{self, Findings};
 use crate::noise::{self, NoiseVerdict};
 use crate::response;
@@ -54,6 +55,16 @@ pub struct TrialFindings {
     pub ns_per_tick: Option<f64>,
 }
 
+/// What `explain` is about.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ExplainFindings {
+    /// What a switch is made of; absent of a plan without the ring of two by pipe.
+    pub explained: Option<explain::Found>,
+    /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
+    /// such a counter.
+    pub ns_per_tick: Option<f64>,
+}
+
 /// All that a run says: of each case, and what its experiment is about. Computed on reading, never
 /// stored.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -85,6 +96,8 @@ pub type RingRecord = Record<CaseSummary, RingFindings>;
 pub type TrialRecord = Record<findings::Summary, TrialFindings>;
 /// Of `response`.
 pub type ResponseRecord = Record<response::Summary, response::Found>;
+/// Of `explain`.
+pub type ExplainRecord = Record<response::Summary, ExplainFindings>;
 
 impl<Case, Found> Record<Case, Found> {
     fn new(
@@ -157,13 +170,7 @@ impl ResponseRecord {
         let of_trials = findings::widths(table, &run.failures);
         let precision = widest(widths(&rings).chain(of_trials));
         let found = response::Found::of(run, table, &rings);
-        let (mut rings, mut trials) =
-            (rings.into_iter(), findings::summaries(run, table).into_iter());
-        let cases = table.plan.cases.iter().filter_map(|case| match case {
-            Either::Ring(_) => rings.next().map(Either::Ring),
-            Either::Trial(_) => trials.next().map(Either::Trial),
-        });
-        Self::new(run, table, cases.collect(), precision, found)
+        Self::new(run, table, of_both(run, table, rings), precision, found)
     }
 
     /// The summary of a ring by its number in the plan.
@@ -174,6 +181,30 @@ impl ResponseRecord {
     /// The summary of a trial by its number in the plan.
     pub fn trial(&self, case: usize) -> Option<&findings::Summary> {
         self.cases.get(case)?.trial()
+    }
+}
+
+/// The summaries of rings and trials in the order of the plan.
+fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<response::Summary> {
+    let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
+    let cases = table.plan.cases.iter().filter_map(|case| match case {
+        Either::Ring(_) => rings.next().map(Either::Ring),
+        Either::Trial(_) => trials.next().map(Either::Trial),
+    });
+    cases.collect()
+}
+
+impl ExplainRecord {
+    /// The record of a run.
+    pub fn of(run: &Run) -> Self {
+        let table = &Table::new(&run.header.plan, &run.samples);
+        let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
+        let explained = explain::find(table);
+        // Of the whole: what would add to it is known to a share of that, not of itself.
+        let precision = explained.as_ref().and_then(|of| of.whole_ns?.relative_half_width());
+        let ns_per_tick = findings::ns_per_tick(&run.samples);
+        let found = ExplainFindings { explained, ns_per_tick };
+        Self::new(run, table, of_both(run, table, rings), precision, found)
     }
 }
 

@@ -10,8 +10,8 @@ use super::costs::{Costs, Reason};
 use crate::experiment::named;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::quote::NotQuotable;
-use crate::subject::Quantity;
-use crate::words::{plain, three_digits};
+use crate::subject::{Quantity, WHOLE};
+use crate::words::{plain, three_digits, time};
 
 /// Rounds above which the number needed is not told.
 const MOST_ROUNDS: u32 = 1_000_000;
@@ -40,8 +40,8 @@ impl Wanted {
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo};
         match self {
-            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs],
-            Self::Hop => &[NsPerHop, Quantity::TrialNs],
+            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs, Quantity::PartNs],
+            Self::Hop => &[NsPerHop, Quantity::TrialNs, Quantity::PartNs],
             Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop],
         }
     }
@@ -330,6 +330,33 @@ pub(super) fn summary(changes: &[Change], limit: f64) -> String {
     let some = counts.into_iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<String> =
         some.map(|(count, what, how)| format!("{count} {what}{how}")).collect();
-    let of = if changes.len() == 1 { "case" } else { "cases" };
-    format!("Of {} {of}: {}", changes.len(), parts.join(", "))
+    let are_parts = changes.iter().all(|change| change.of == Quantity::PartNs);
+    let of = match changes.len() {
+        1 => "case",
+        _ if are_parts => "parts",
+        _ => "cases",
+    };
+    let counted = format!("f {} {of}: {}", changes.len(), parts.join(", "));
+    match moved_most(changes) {
+        Some(most) => format!("{most}; o{counted}"),
+        None => format!("O{counted}"),
+    }
+}
+
+/// The part of a switch that changed most, in nanoseconds: by it the whole did.
+fn moved_most(changes: &[Change]) -> Option<String> {
+    let by = |change: &Change| (change.new_ns - change.base_ns).abs();
+    let is_part = |change: &&Change| {
+        change.of == Quantity::PartNs
+            && change.title != WHOLE
+            && matches!(change.answer, Answer::Changed { .. })
+    };
+    let most = changes.iter().filter(is_part).max_by(|a, b| by(a).total_cmp(&by(b)))?;
+    let [base, new] = [most.base_ns, most.new_ns].map(time);
+    Some(format!("{}: {base} to {new}, {}", capital(&most.title), most.in_words))
+}
+
+fn capital(title: &str) -> String {
+    let mut letters = title.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -107,8 +107,8 @@ pub(super) fn pairs<'a>(
     let launch_scatter = |of_new: usize, of_base: usize| {
         f64::max(base.launch_scatter_of(of_base), new.launch_scatter_of(of_new))
     };
-    let mut left: Vec<&Subcase> = base.cases.iter().collect();
-    for case in &new.cases {
+    let mut left: Vec<&Subcase> = base.compared().collect();
+    for case in new.compared() {
         let is_partner = |other: &&Subcase| is_same(other, case, terms.across, halves);
         let Some(partner) = left.iter().position(is_partner) else {
             unpaired.push(left_over(false, case, "the base has no such case".to_string()));

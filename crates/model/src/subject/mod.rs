@@ -3,6 +3,7 @@
 
 mod history;
 mod launches;
+mod parts;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 pub use launches::known_of_case;
+pub(crate) use parts::WHOLE;
 pub use runs::cases_of;
 
 use crate::at_clock::{AtClock, Brought, power_of};
@@ -40,6 +42,8 @@ pub enum Quantity {
     CpuNsPerHop,
     /// What the trial is judged by, in nanoseconds.
     TrialNs,
+    /// A part of a switch, in nanoseconds.
+    PartNs,
 }
 
 impl Quantity {
@@ -51,6 +55,7 @@ impl Quantity {
             Self::CpuNsPerSwitchAboveSolo => "switch (CPU)",
             Self::CpuNsPerHop => "hop (CPU)",
             Self::TrialNs => "trial",
+            Self::PartNs => "part",
         }
     }
 }
@@ -283,6 +288,7 @@ impl Subject {
         let mut cases = runs::rings(run, table);
         cases.extend(runs::trials(run, table));
         cases.sort_by_key(|case| case.number);
+        cases.extend(parts::parts(run, table));
         let no_end = || "incomplete: it was killed or is still running".to_string();
         let no_end = run.end.is_none().then(no_end);
         let cpu = header.machine.cpu_name().map_or("unknown CPU", String::as_str);
@@ -343,6 +349,13 @@ impl Subject {
     /// tau of a case.
     pub fn launch_scatter_of(&self, case: usize) -> f64 {
         self.case_scatters.get(case).copied().flatten().unwrap_or(self.launch_scatter)
+    }
+
+    /// What of it is compared: the parts of a switch where it has some, else its cases.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &Subcase> {
+        let is_part = |of: &&Subcase| of.label(parts::PART).is_some();
+        let has_parts = self.cases.iter().any(|of| is_part(&of));
+        self.cases.iter().filter(move |of| !has_parts || is_part(of))
     }
 
     /// The session that it is one half of, if it is.

@@ -4,6 +4,7 @@
 //! CPU are judged by the same.
 
 mod by_round;
+mod hops;
 mod rings;
 mod trials;
 
@@ -18,6 +19,7 @@ use rings::{OfRing, Solo};
 use trials::OfTrial;
 
 pub use by_round::ByRound;
+pub(crate) use hops::{Scatter, SumOfHops};
 
 /// A figure by the number of its round.
 pub type Figures = BTreeMap<u32, f64>;

@@ -60,6 +60,17 @@ enum Figure {
     AboveOwnSolos(usize),
 }
 
+/// A hop at full speed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FullHop {
+    pub(super) ns: f64,
+    /// Standard error within the run.
+    pub(super) error: f64,
+    /// tau: the scatter between launches, as a share.
+    pub(super) scatter: f64,
+    pub(super) rounds: u32,
+}
+
 /// A figure and what it is multiplied by.
 type Part = (Figure, f64);
 
@@ -316,12 +327,31 @@ impl<'a> Table<'a> {
         Estimate::over(&figures, MINIMUM_ROUNDS, self.confidence(), self.seed(stream))
     }
 
-    fn confidence(&self) -> f64 {
+    pub(super) fn confidence(&self) -> f64 {
         self.plan.stopping.confidence
     }
 
     fn seed(&self, stream: u64) -> u64 {
         self.plan.seed.wrapping_add(stream)
+    }
+
+    /// A hop of a case at full speed. None where it has too few clean slices.
+    pub(super) fn full_hop(&self, case: usize) -> Option<FullHop> {
+        let figure = Figure::Hop(case);
+        let pooled = self.has_figure(figure).then(|| self.pooled(figure))??;
+        let errors = self.clocks(figure).into_iter().flatten();
+        let clocks = errors.map(|(clock, times)| (times * clock.error_ns()).powi(2)).sum::<f64>();
+        Some(FullHop {
+            ns: pooled.value,
+            error: (pooled.standard_error.powi(2) + clocks).sqrt(),
+            scatter: self.plan.reference.scatter_of(case),
+            rounds: pooled.rounds,
+        })
+    }
+
+    /// Whether others on the CPU are why a hop has no figure at full speed.
+    pub(super) fn is_hop_not_alone(&self, case: usize) -> bool {
+        self.is_figure_not_alone(Figure::Hop(case))
     }
 
     /// At full speed where all figures that it is made of have clean slices enough; of all slices
@@ -363,7 +393,7 @@ impl<'a> Table<'a> {
 
     /// Counted switches a hop of the samples that have clean slices, or of all where none has: the
     /// mean over their rounds. None where nothing switched.
-    fn switches_per_hop(&self, case: usize) -> Option<f64> {
+    pub(crate) fn switches_per_hop(&self, case: usize) -> Option<f64> {
         let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
         let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
         let all = || self.middle_by_round(case, Sample::switches_per_hop).into_values();

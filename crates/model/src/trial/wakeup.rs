@@ -47,6 +47,12 @@ pub const LEAST_SLACK_NS: u64 = 1;
 pub const DEFAULT_SLACK_NS: u64 = 50_000;
 
 impl Wakeup {
+    /// On an idle CPU with every idle state, with the least slack.
+    pub fn plain(wakes: u32, period_ns: u64, seed: u64) -> Self {
+        let (load, timer_slack_ns, cpu_latency_us) = (Load::Idle, LEAST_SLACK_NS, None);
+        Self { load, wakes, period_ns, timer_slack_ns, seed, cpu_latency_us }
+    }
+
     /// The slack as a person writes it: `50 us`, `1 ns`.
     pub fn slack_words(&self) -> String {
         match self.timer_slack_ns {

@@ -4,6 +4,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod cost;
+pub(crate) mod explain;
 pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod measures;
@@ -48,11 +49,16 @@ pub(crate) enum Record {
     Trials(Box<record::TrialRecord>),
     /// Of `response`.
     Response(Box<record::ResponseRecord>),
+    /// Of `explain`.
+    Explain(Box<record::ExplainRecord>),
 }
 
 impl Record {
     pub(crate) fn of(run: &Run) -> Self {
         match run.header.plan.experiment.takes() {
+            Takes::Both if run.header.plan.experiment == Experiment::Explain => {
+                Self::Explain(Box::new(record::ExplainRecord::of(run)))
+            }
             Takes::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
             Takes::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
             Takes::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
@@ -73,6 +79,10 @@ impl Record {
         };
         match self {
             Self::Rings(of) => cost(&of.cases),
+            Self::Explain(of) => {
+                let whole = of.found.explained.as_ref()?.whole_ns?.quote_cost().ok()?;
+                Some(format!("{} a switch, all included", words::time(whole.value())))
+            }
             Self::Trials(_) | Self::Response(_) => None,
         }
     }
@@ -83,6 +93,7 @@ impl Record {
             Self::Rings(of) => (&of.noise, of.worst_precision, &of.found.speed[..], None),
             Self::Trials(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
             Self::Response(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
+            Self::Explain(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
         };
         Common { noise, speed, ns_per_tick, precision }
     }
@@ -102,6 +113,7 @@ impl Record {
                 None => ring::table::text(of, view),
             },
             Self::Response(of) => crate::experiments::response::table::text(of, view),
+            Self::Explain(of) => explain::table::text(of, view),
             Self::Trials(of) => {
                 let text = match &of.found.findings {
                     Some(Findings::Interference(found)) => {
@@ -125,6 +137,7 @@ impl Record {
                 None => ring::figures::figures(run, of, index),
             },
             Self::Response(of) => crate::experiments::response::figures::figures(of, index),
+            Self::Explain(of) => explain::figures::figures(of, index),
             Self::Trials(of) => {
                 let found = match &of.found.findings {
                     Some(Findings::Interference(found)) => {
@@ -152,6 +165,7 @@ impl Record {
                 None => ring::answer::headline(of),
             },
             Self::Response(of) => crate::experiments::response::answer::headline(of),
+            Self::Explain(of) => explain::answer::headline(of),
             Self::Trials(of) => match &of.found.findings {
                 Some(Findings::Interference(found)) => {
                     interference::table::text(of, found, View::default()).headline
@@ -169,6 +183,7 @@ impl Record {
                 None => ring::figures::tiles(of),
             },
             Self::Response(of) => crate::experiments::response::figures::tiles(of),
+            Self::Explain(of) => explain::figures::tiles(of),
             Self::Trials(of) => match &of.found.findings {
                 Some(Findings::Sensitivity(found)) => sensitivity::figures::tiles(found),
                 _ => measures::tiles(of, &clock::FIRST),

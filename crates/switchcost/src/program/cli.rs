@@ -14,6 +14,7 @@ use super::{hints, measured};
 use crate::base::lines;
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
+use crate::experiments::explain::ExplainArgs;
 use crate::experiments::links::{self, LinksArgs};
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
@@ -177,6 +178,17 @@ pub(crate) enum Command {
              sensitivity --neighbour 0,1M --budget 60s -- ./job --once"
     )]
     Sensitivity(SensitivityArgs),
+    /// Explain what a switch is made of: system calls, link, scheduler, address space, wake-up
+    ///
+    /// Each part is a difference of rings that differ in one thing, measured in the same rounds.
+    /// The parts add up; what is left of a switch measured by itself is told as not explained. What
+    /// would add to a switch is measured beside: registers, control groups, filters, events, other
+    /// CPUs, idle states, timer slack; each with what changes it. What is not there or not granted
+    /// is named with how to get it. `compare` of two such runs says which part changed.
+    #[command(after_long_help = "Examples:\n  switchcost explain\n  switchcost explain --kind \
+             thread --plot\n  switchcost explain --parts-only --budget 10s\n  switchcost compare \
+             before after")]
+    Explain(ExplainArgs),
     /// Compare two runs, or two settings measured side by side: did it change?
     ///
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
@@ -332,6 +344,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => measured::response(&args),
         Command::Sensitivity(args) => measured::sensitivity(&args),
+        Command::Explain(args) => measured::explain(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),

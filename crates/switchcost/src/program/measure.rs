@@ -273,6 +273,8 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
             let late = lateness(record, "in").map(|(who, late)| (format!("wake-up, {who}"), late));
             calls.chain(late).collect()
         }
+        // It is none of its experiments.
+        Record::Explain(_) => Vec::new(),
         Record::Trials(record) => {
             let clocks = clocks(record).into_iter();
             clocks.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
@@ -288,6 +290,7 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
         let found = match record {
             Record::Rings(record) => of_rings(record),
             Record::Response(record) => of_response(record),
+            Record::Explain(_) => Vec::new(),
             Record::Trials(record) => costs(&clocks(record)).into_iter().collect(),
         };
         lines.extend(found.into_iter().map(|line| (*name, line)));

@@ -1,4 +1,4 @@
-//! `ring`, `cost`, `response` and `clock`: measured, stored, printed.
+//! `ring`, `cost`, `response`, `explain` and `clock`: measured, stored, printed.
 
 use std::process::ExitCode;
 
@@ -8,10 +8,11 @@ use crate::engine::execute::{self, Taken};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
+use crate::experiments::explain::ExplainArgs;
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
 use crate::experiments::sensitivity::SensitivityArgs;
-use crate::experiments::{Record, clock, cost, interference, response, ring, sensitivity};
+use crate::experiments::{Record, clock, cost, explain, interference, response, ring, sensitivity};
 use crate::observe::watch;
 use crate::present::output::Output;
 
@@ -36,6 +37,10 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
     measured(&args.common.output, |here| response::plan::plan(args, here))
+}
+
+pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
+    measured(&args.common.output, |here| explain::plan::plan(args, here))
 }
 
 pub(crate) fn sensitivity(args: &SensitivityArgs) -> Result<ExitCode> {

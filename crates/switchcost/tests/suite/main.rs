@@ -13,6 +13,7 @@ mod compare;
 mod cost;
 mod drawings;
 mod endings;
+mod explain;
 mod exports;
 mod fleet;
 mod full_speed;

@@ -9,7 +9,7 @@ use model::plan::Batching;
 use model::ring as rings;
 use model::ring::{Case as RingCase, Policy};
 use model::trial::loops::GETUID;
-use model::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
+use model::trial::wakeup::{DEFAULT_SLACK_NS, Load, Wakeup};
 use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::idle::{LATENCY_DEVICE, LatencyBound};
 use probe::trial::calls::{SIGNAL_LOOPS, SYSTEM_CALLS};
@@ -147,14 +147,7 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
              {error} (run as root, or grant read and write access to the device)"
         )
     });
-    let plain = Wakeup {
-        load: Load::Idle,
-        wakes: WAKES,
-        period_ns: WAKE_PERIOD_NS,
-        timer_slack_ns: LEAST_SLACK_NS,
-        seed,
-        cpu_latency_us: None,
-    };
+    let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let busy = Wakeup { load: Load::Busy, ..plain };
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
     let awake = bound.is_ok().then_some(Wakeup { cpu_latency_us: Some(0), ..plain });

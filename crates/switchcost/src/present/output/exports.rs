@@ -66,6 +66,7 @@ fn go_units(quantity: Quantity) -> Option<(&'static str, Option<&'static str>)> 
     match quantity {
         Quantity::NsPerHop | Quantity::TrialNs => Some(("ns/op", Some("cycles/op"))),
         Quantity::NsPerSwitchAboveSolo => Some(("ns/switch", Some("cycles/switch"))),
+        Quantity::PartNs => Some(("ns/part", None)),
         Quantity::CpuNsPerHop => Some(("cpu-ns/op", None)),
         Quantity::CpuNsPerSwitchAboveSolo => None,
     }
@@ -122,7 +123,7 @@ fn decimal(value: f64) -> String {
 
 /// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is,
 /// and the figure.
-const FAMILIES: [(&str, &str, Quantity); 5] = [
+const FAMILIES: [(&str, &str, Quantity); 6] = [
     (
         "switchcost_switch",
         "Cost of a counted context switch above the solo ring, median over rounds",
@@ -136,6 +137,7 @@ const FAMILIES: [(&str, &str, Quantity); 5] = [
     ),
     ("switchcost_hop_cpu", "CPU time of a hop, median over rounds", Quantity::CpuNsPerHop),
     ("switchcost_trial", "What a trial is judged by, median over rounds", Quantity::TrialNs),
+    ("switchcost_part", "A part of a context switch", Quantity::PartNs),
 ];
 
 type Labels = Vec<(String, String)>;

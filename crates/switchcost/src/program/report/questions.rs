@@ -10,9 +10,11 @@ pub(super) const DIFFERENCE: &str = "difference";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 22] = [
+const QUESTIONS: [(&str, &str); 24] = [
     (DIFFERENCE, "What differs?"),
     (RING_COST, "By processes?"),
+    ("explain", "What is a switch made of?"),
+    ("explain-added", "What would add to it?"),
     (COST_BY_ARRAY, "By working set?"),
     ("cost-by-pages", "By pages touched?"),
     ("cost-by-members", "By processes with a working set?"),

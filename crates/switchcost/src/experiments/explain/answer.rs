@@ -1,0 +1,85 @@
+//! What a run of explanations answers in a sentence, and what else matters of it.
+
+use model::estimate::Estimate;
+use model::explain::{Found, Part};
+use model::quote::cost;
+use model::record::ExplainRecord;
+use model::ring::Kind;
+use model::words;
+
+use super::plan::NOT_MEASURED;
+use crate::present::terminal::cpu_list;
+
+/// The first line of a report.
+pub(crate) fn headline(record: &ExplainRecord) -> String {
+    let cpus = cpu_list(&record.header.plan.cases.first().map_or(Vec::new(), |of| of.cpus()));
+    let Some((found, whole)) = found(record).and_then(|of| Some((of, of.whole_ns?))) else {
+        return "Nothing was measured that a switch is made of.".to_string();
+    };
+    let members = match found.kind {
+        Kind::Process => "two processes",
+        Kind::Thread => "two threads",
+    };
+    let setting = format!("{members} by pipe, CPU {cpus}");
+    match whole.quote_cost() {
+        Ok(whole) => {
+            let parts =
+                if is_whole(record) { format!(": {}", made_of(found)) } else { String::new() };
+            format!("A switch costs {}, its system calls included{parts}; {setting}.", whole.time())
+        }
+        Err(why) => format!("What a switch costs: {}; {setting}.", why.of_time()),
+    }
+}
+
+pub(super) fn found(record: &ExplainRecord) -> Option<&Found> {
+    record.found.explained.as_ref()
+}
+
+/// Whether the run ended: nothing is added up of one that did not.
+pub(super) fn is_whole(record: &ExplainRecord) -> bool {
+    model::run::unfinished(record.end.as_ref()).is_none()
+}
+
+/// The parts, the largest first, and the rest.
+fn made_of(found: &Found) -> String {
+    let quoted = |of: &Part| Some((of.ns?.quote_cost().ok()?, of.part.in_words()));
+    let mut parts: Vec<_> = found.parts.iter().filter_map(quoted).collect();
+    parts.sort_by(|(one, _), (other, _)| other.value().total_cmp(&one.value()));
+    let told = parts.iter().map(|(ns, name)| format!("{} {name}", words::time(ns.value())));
+    let open = found.parts.iter().filter(|of| quoted(of).is_none());
+    let open = open.map(|of| format!("{}: {}", of.part.in_words(), why(of.ns)));
+    told.chain(open).chain([rest(found)]).collect::<Vec<_>>().join(", ")
+}
+
+fn rest(found: &Found) -> String {
+    match found.rest_ns.map(|of| of.quote()) {
+        Some(Ok(rest)) if rest.value() > 0.0 => format!("{} not explained", rest.time()),
+        Some(Ok(rest)) => format!("not explained: {}", rest.time()),
+        Some(Err(why)) => format!("the rest {}", why.of_time()),
+        None => "the rest is not known".to_string(),
+    }
+}
+
+/// Why there is no figure.
+pub(super) fn why(ns: Option<Estimate>) -> String {
+    ns.map_or("not measured".to_string(), |of| cost(&of))
+}
+
+/// What matters beside the headline, most first.
+pub(super) fn findings(record: &ExplainRecord) -> Vec<String> {
+    let Some(found) = found(record) else { return Vec::new() };
+    let missing = || record.header.notices.iter().filter(|note| note.starts_with(NOT_MEASURED));
+    let names = missing().filter_map(|note| note[NOT_MEASURED.len()..].split_once(':'));
+    let names: Vec<&str> = names.map(|(name, _)| name).collect();
+    let missing = (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("{NOT_MEASURED}{names} (--verbose says what each needs)")
+    });
+    [above_solo(found), missing].into_iter().flatten().collect()
+}
+
+/// What of the whole other commands print.
+fn above_solo(found: &Found) -> Option<String> {
+    let above = found.above_solo_ns?.quote_cost().ok()?.time();
+    Some(format!("above solo: {above}, without what one alone pays for its calls (`ring`)"))
+}

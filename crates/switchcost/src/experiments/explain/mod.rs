@@ -1,0 +1,28 @@
+//! `switchcost explain`: what a switch is made of. Here is what may be typed.
+
+pub(crate) mod answer;
+pub(crate) mod figures;
+pub(crate) mod plan;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
+
+use clap::Args;
+use model::ring::Kind;
+
+use crate::experiments::clock::Common;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Explain")]
+pub(crate) struct ExplainArgs {
+    /// What switches: two processes, or two threads of one: process or thread
+    #[arg(long, value_name = "KIND", default_value_t = Kind::Process)]
+    pub(crate) kind: Kind,
+
+    /// Leave out what would add to a switch: registers, control groups, filters, other CPUs, ...
+    #[arg(long)]
+    pub(crate) parts_only: bool,
+
+    #[command(flatten)]
+    pub(crate) common: Common<30>,
+}

@@ -1,0 +1,78 @@
+//! `switchcost explain` on the terminal: the chain of parts, and what would add to it.
+
+use model::estimate::Estimate;
+use model::explain::Part;
+use model::record::ExplainRecord;
+
+use super::answer::{findings, found, headline, is_whole};
+use crate::present::table::Table;
+use crate::present::terminal::{
+    Text, View, cpu_list, difference, figure, interval, table, told_interval, told_value, value,
+};
+
+const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itself; two system \
+    calls: twice getuid; pipe: the solo ring less these; scheduler: a switch by yield between \
+    threads, above solo, less its call; address space: the same between processes, less that of \
+    threads; sleep, wake-up: a switch by eventfd between threads, above solo, less the \
+    scheduler; rest: the whole less the sum, signed\n\
+    added: the same ring with one thing more, less the ring without it; 100 runnable: a switch among \
+    100 threads that yield less one of two; in use: above those of the ring that uses none; \
+    leaving idle, timer slack: medians of a sleeper's lateness, less those of one without\n\
+    changed by: parameters of the kernel's command line (boot), settings, kinds of link\n";
+
+pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
+    let (chain, added) = (chain(record), added(record));
+    let first = if chain.is_empty() { String::new() } else { format!("{chain}\n") };
+    let second = if added.is_empty() { String::new() } else { format!("\n{added}\n") };
+    Text {
+        headline: headline(record),
+        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
+        table: first + &second,
+        details: LEGEND.to_string(),
+        findings: findings(record),
+    }
+}
+
+/// The parts in the order of a hop, their sum, the rest and the whole. Of a run that did not end
+/// nothing is added up.
+fn chain(record: &ExplainRecord) -> Table {
+    let Some(found) = found(record) else { return rows("part", Vec::new()) };
+    let whole = found.whole_ns.and_then(|of| of.quote_cost().ok()).map(|of| of.value());
+    let share = |ns: Option<Estimate>| {
+        let ns = ns.and_then(|of| of.quote_cost().ok()).map(|of| of.value());
+        figure(ns.zip(whole).map(|(ns, whole)| 100.0 * ns / whole))
+    };
+    let row = |name: &str, ns: Option<Estimate>, changed_by: &str| {
+        [name.to_string(), value(ns), interval(ns), share(ns), changed_by.to_string()]
+    };
+    let mut all: Vec<_> =
+        found.parts.iter().map(|of| row(of.part.in_words(), of.ns, &of.changed_by)).collect();
+    if is_whole(record) {
+        all.push(row("sum", found.sum_ns, ""));
+        let rest = difference(found.rest_ns);
+        let cells = [told_value(rest), told_interval(rest), share(found.rest_ns)];
+        let [ns, ends, share] = cells;
+        all.push(["not explained".to_string(), ns, ends, share, String::new()]);
+    }
+    all.push(row("whole", found.whole_ns, ""));
+    rows("a switch by pipe", all)
+}
+
+fn rows(first: &str, all: Vec<[String; 5]>) -> Table {
+    let heads = [first, "ns", "interval", "%", "changed by"];
+    table(heads, all).texts(|at| at == 0 || at == 4).first_to_go(&["%"])
+}
+
+/// What would add to it, in the order of the list.
+fn added(record: &ExplainRecord) -> Table {
+    let parts = found(record).map_or(&[][..], |of| &of.added);
+    let row = |of: &Part| {
+        let ns = difference(of.ns);
+        let cells = [told_value(ns), told_interval(ns), of.changed_by.clone()];
+        let [ns, ends, changed_by] = cells;
+        [of.part.in_words().to_string(), ns, ends, changed_by]
+    };
+    let heads = ["would add", "ns", "interval", "changed by"];
+    let all = table(heads, parts.iter().map(row));
+    all.texts(|at| at == 0 || at == 3)
+}

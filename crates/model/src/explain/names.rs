@@ -36,14 +36,14 @@ pub enum Name {
     Seccomp,
     /// An IBPB with each switch.
     Ibpb,
-    /// An event that counts.
-    PerfEvent,
     /// One level of control groups with the cpu controller.
     Cgroup1,
     /// Four levels.
     Cgroup4,
     /// Eight levels.
     Cgroup8,
+    /// An event that counts.
+    PerfEvent,
     /// The other member on another CPU, which is idle.
     OtherCpu,
     /// The same, where CPUs poll in place of idling.
@@ -72,7 +72,7 @@ impl Name {
             Self::Link => "pipe",
             Self::Scheduler => "scheduler",
             Self::AddressSpace => "address space",
-            Self::Waking => "sleep, wake-up",
+            Self::Waking => "sleep/wake-up",
             Self::Runnable => "100 runnable",
             Self::Sse => "SSE in use",
             Self::Avx => "AVX in use",

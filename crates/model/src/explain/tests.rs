@@ -21,6 +21,7 @@ use crate::speed::cut;
 use crate::subject::Subject;
 use crate::trial::loops::EMPTY_BATCH_TICKS;
 use crate::trial::overhead::BATCH_TICKS;
+use crate::trial::wakeup::LATE_NS;
 use crate::trial::{self, Trial};
 
 const ROUNDS: u32 = 25;
@@ -266,6 +267,29 @@ fn what_would_add_to_it_is_the_ring_with_one_thing_more() {
     // They share the scatter of their ring, so that a small one is seen.
     assert!(part(&found, Name::Seccomp).quote_cost().is_ok());
     assert!(near(found.rest_ns, REST), "none of it is in the chain");
+}
+
+/// Medians of 60 us with the least slack, 110 with that of applications, 45 without idle states.
+#[test]
+fn sleepers_tell_what_slack_and_idle_states_add() {
+    let mut run = exact();
+    let plain = Wakeup::plain(3, 500_000, 1);
+    let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
+    let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+    for (of, late_ns) in [(plain, 60_000), (by_default, 110_000), (awake, 45_000)] {
+        let case = run.header.plan.cases.len();
+        let of = trial::Case { trial: Trial::Wakeup(of), cpu: 1, policy: Policy::Other };
+        run.header.plan.cases.push(AnyCase::Trial(of));
+        for round in 0..ROUNDS {
+            let late = [late_ns - 10, late_ns, late_ns + 10_000].into_iter().collect();
+            let Sample::Trial(call) = calls(case, round) else { panic!("a trial") };
+            let tallies = BTreeMap::from([(LATE_NS.to_string(), late)]);
+            run.samples.push(Sample::Trial(trial::Sample { tallies, ..call }));
+        }
+    }
+    let found = found(&run);
+    assert!(near(Some(part(&found, Name::LeavingIdle)), 15_000.0), "{:?}", found.added);
+    assert!(near(Some(part(&found, Name::TimerSlack)), 50_000.0), "{:?}", found.added);
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

@@ -49,21 +49,20 @@ pub fn take(burden: Burden, case: &Case) -> Result<Held, RingError> {
         }
         Burden::Busy => {
             let cpus = case.placement.cpus();
-            let busy: Result<Vec<Child>, Errno> = cpus.into_iter().map(keep_busy).collect();
-            busy.map_err(|errno| by("fork", errno)).map(Held::Busy)
+            let busy: Result<Vec<Child>, String> = cpus.into_iter().map(keep_busy).collect();
+            busy.map_err(refused).map(Held::Busy)
         }
     }
 }
 
 /// A process that runs on a CPU whenever nobody else wants to.
-fn keep_busy(cpu: u32) -> Result<Child, Errno> {
-    Child::start(move || {
-        // Under any other policy it would be another load.
-        let is_ready = placement::pin(&[cpu]).is_ok() && set_policy(libc::SCHED_IDLE, 0).is_ok();
-        if is_ready {
-            loop {
-                std::hint::spin_loop();
-            }
+fn keep_busy(cpu: u32) -> Result<Child, String> {
+    // Under any other policy it would be another load.
+    let ready = || placement::pin(&[cpu]).and_then(|()| set_policy(libc::SCHED_IDLE, 0));
+    let ready = || ready().map_err(|errno| format!("a process under SCHED_IDLE: {errno}"));
+    Child::start_ready(ready, |()| {
+        loop {
+            std::hint::spin_loop();
         }
     })
 }
@@ -104,61 +103,101 @@ mod tests {
     use super::*;
     use crate::ring::groups::PREFIX;
     use crate::sys::exit_now;
+    use testing::Need;
 
-    /// What a process forked under a burden says of itself; none where that is refused.
-    fn under<T>(burden: Burden, look: impl Fn() -> bool, or: T) -> Result<bool, T> {
+    /// Whether a process that is forked under a burden finds that `look` holds; passed over where
+    /// the burden is refused.
+    fn holds_under(burden: Burden, look: impl Fn(&Held) -> bool) -> bool {
         let case = Case::of_processes(2, Placement::Same { cpu: 0 });
-        if check(burden, &case).is_err() {
-            return Err(or);
+        if let Err(why) = check(burden, &case) {
+            testing::skip(Need::Hardware("burdens"), why);
+            return true;
         }
         let child = Child::start(|| {
-            let held = take(burden, &case);
-            let grandchild = Child::start(|| exit_now(i32::from(!look())));
-            let is_so = held.is_ok() && grandchild.is_ok_and(Child::join);
+            let Ok(held) = take(burden, &case) else { exit_now(2) };
+            let grandchild = Child::start(|| exit_now(i32::from(!look(&held))));
+            let is_so = grandchild.is_ok_and(Child::join);
             drop(held);
             exit_now(i32::from(!is_so));
         });
-        Ok(child.unwrap().join())
+        child.unwrap().join()
     }
 
-    fn status(line: &str) -> bool {
-        let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        text.lines().any(|of| of.split_whitespace().collect::<Vec<_>>().join(" ") == line)
+    /// What stands in a line of the process's own status.
+    fn status(name: &str) -> Option<String> {
+        let text = fs::read_to_string("/proc/self/status").ok()?;
+        text.lines().find_map(|of| Some(of.strip_prefix(name)?.trim().to_string()))
     }
 
     #[test]
     fn members_are_filtered() {
-        assert_ne!(under(Burden::Seccomp, || status("Seccomp: 2"), ()), Ok(false));
-        assert!(!status("Seccomp: 2") || status("Seccomp_filters: 1"), "only the child is");
+        assert!(holds_under(Burden::Seccomp, |_| status("Seccomp:").as_deref() == Some("2")));
     }
 
     #[test]
     fn members_are_shielded() {
-        let shielded = || {
-            let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-            let line = text.lines().find_map(|of| of.strip_prefix("SpeculationIndirectBranch:"));
-            line.is_none_or(|of| of.contains("disabled"))
+        let is_shielded = |of: String| of.contains("disabled");
+        assert!(holds_under(Burden::Ibpb, |_| {
+            status("SpeculationIndirectBranch:").is_none_or(is_shielded)
+        }));
+    }
+
+    /// An event counts the switches of one that is forked under it, too: it is attached to it.
+    #[test]
+    fn switches_of_members_are_counted() {
+        const SLEEPS: u64 = 20;
+        let case = Case::of_processes(2, Placement::Same { cpu: 0 });
+        let child = Child::start_ready(
+            || {
+                let held = take(Burden::PerfEvent, &case).map_err(|why| why.to_string())?;
+                let nap = || std::thread::sleep(std::time::Duration::from_micros(100));
+                let sleeper = Child::start(|| (0..SLEEPS).for_each(|_| nap()));
+                sleeper.map_err(|why| why.to_string())?.join();
+                let Held::Event(event) = held else { return Ok(0) };
+                let mut count = [0; 8];
+                rustix::io::read(event, &mut count).map_err(|why| why.to_string())?;
+                Ok(u64::from_ne_bytes(count))
+            },
+            |count| exit_now(i32::from(count < SLEEPS)),
+        );
+        match child {
+            Ok(child) => assert!(child.join()),
+            Err(why) => testing::skip(Need::Hardware("burdens"), why),
+        }
+    }
+
+    #[test]
+    fn no_idle_state_is_entered() {
+        assert!(holds_under(Burden::Awake, |held| {
+            matches!(held, Held::Awake(bound) if bound.in_force_us() == Some(0))
+        }));
+    }
+
+    /// Each CPU has one that gives way to all others (SCHED_IDLE: 5).
+    #[test]
+    fn who_keeps_a_cpu_busy_gives_way() {
+        let gives_way = |of: &Child| {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", of.pid())).unwrap_or_default();
+            let behind = stat.rsplit_once(')').map(|(_, behind)| behind.to_string());
+            behind.is_some_and(|of| of.split_whitespace().nth(38) == Some("5"))
         };
-        assert_ne!(under(Burden::Ibpb, shielded, ()), Ok(false));
+        assert!(holds_under(Burden::Busy, |held| {
+            matches!(held, Held::Busy(all) if all.len() == 1 && all.iter().all(gives_way))
+        }));
     }
 
     #[test]
     fn members_are_so_many_levels_down_and_the_groups_are_gone_behind_them() {
         for burden in [Burden::Cgroup1, Burden::Cgroup4, Burden::Cgroup8] {
             let levels = burden.levels().unwrap() as usize;
-            let name = || {
+            let depth = || {
                 let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
                 let own =
                     text.lines().find_map(|line| Some(line.split_once(PREFIX)?.1.to_string()));
-                // The process is in the innermost, and each below the first is called by its level.
                 own.map_or(0, |own| own.split('/').count())
             };
             // One more where this process's own group is none of those that have the controller.
-            let is_deep = || [levels, levels + 1].contains(&name());
-            assert_ne!(under(burden, is_deep, ()), Ok(false), "{burden}");
+            assert!(holds_under(burden, |_| [levels, levels + 1].contains(&depth())), "{burden}");
         }
-        let own = std::process::id().to_string();
-        let left = super::super::groups::left().into_iter().filter(|of| of.contains(&own));
-        assert_eq!(left.count(), 0);
     }
 }

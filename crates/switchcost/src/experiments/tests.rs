@@ -11,12 +11,13 @@ use super::*;
 use crate::present::output::{exports, summary};
 
 /// A small run of each experiment, as they were written.
-pub(super) const RUNS: [&str; 9] = [
+pub(super) const RUNS: [&str; 10] = [
     include_str!("../../tests/fixtures/interference.jsonl"),
     include_str!("../../../model/tests/fixtures/run-v1.jsonl"),
     include_str!("../../tests/fixtures/ring.jsonl"),
     include_str!("../../tests/fixtures/cost.jsonl"),
     include_str!("../../tests/fixtures/response.jsonl"),
+    include_str!("../../tests/fixtures/explain.jsonl"),
     include_str!("../../tests/fixtures/clock-overhead.jsonl"),
     include_str!("../../tests/fixtures/clock-primes.jsonl"),
     include_str!("../../tests/fixtures/clock-malloc.jsonl"),

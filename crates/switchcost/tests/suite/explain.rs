@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::common::schema::Schema;
@@ -148,42 +148,41 @@ fn who_is_not_root_gets_the_chain_and_is_told_what_is_missing() {
     assert!(added.iter().any(|of| of == "seccomp") || notices.contains("SECCOMP"), "{added:?}");
 }
 
-/// Where groups with the cpu controller are made here; absent where none may be.
-fn groups(home: &Home) -> Option<String> {
-    let said = home.run(&["explain", "--rounds", "1", "--json", "-"]);
-    let has = names(&said.json(), "added").iter().any(|of| of == "cgroup8");
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let own = own.lines().find_map(|line| line.split_once(":cpu:").map(|(_, path)| path.trim()));
-    let folder = own.map(|path| format!("/sys/fs/cgroup/cpu{path}"));
-    folder.filter(|folder| has && Path::new(folder).is_dir())
-}
+/// Where the hierarchies of control groups are, as far as their names are usual.
+const MOUNTS: [&str; 4] = [
+    "/sys/fs/cgroup/cpu",
+    "/sys/fs/cgroup/cpu,cpuacct",
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/unified",
+];
+const PREFIX: &str = "switchcost-ring-";
 
-fn left(folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|of| of.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("switchcost-ring-")).collect()
+/// The outermost group of ours that a process is in.
+fn group_of(pid: i32) -> Option<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let (above, own) = text.lines().find_map(|line| line.split_once(PREFIX))?;
+    let above = above.splitn(3, ':').nth(2)?;
+    let name = own.split('/').next()?;
+    let places = MOUNTS.iter().map(|mount| PathBuf::from(format!("{mount}{above}{PREFIX}{name}")));
+    places.into_iter().find(|place| place.is_dir())
 }
 
 /// Killed while a ring is in its groups: the worker and its members go, and then the groups.
 #[test]
 fn a_killed_run_leaves_no_control_group() {
     let home = Home::new();
-    let Some(folder) = groups(&home) else {
-        return skip(
-            Need::ControlGroup,
-            "no group with the cpu controller of version 1 may be made",
-        );
-    };
+    let said = home.run(&["explain", "--rounds", "1", "--json", "-"]);
+    if !names(&said.json(), "added").iter().any(|of| of == "cgroup8") {
+        let need = Need::Hardware("groups with the cpu controller");
+        return skip(need, "none may be made here");
+    }
     let mut controller = home.start(&["explain", "--budget", "60s", "--quiet"]);
-    let of_worker = || {
+    let group = wait_for("a ring in a group", || {
         let workers = home.processes().into_iter().filter(|of| of.is_worker);
-        let mut names = workers.map(|of| format!("switchcost-ring-{}", of.pid));
-        let left = left(&folder);
-        names.find(|name| left.contains(name))
-    };
-    let name = wait_for("a ring in a group", of_worker);
+        workers.filter_map(|of| group_of(of.pid)).next()
+    });
     controller.kill().expect("the controller is killed");
     controller.wait().expect("the controller has ended");
     home.wait_until_alone();
-    wait_for("removal of the group", || (!left(&folder).contains(&name)).then_some(()));
+    wait_for("removal of the group", || (!group.exists()).then_some(()));
 }

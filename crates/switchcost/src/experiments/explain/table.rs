@@ -13,7 +13,7 @@ use crate::present::terminal::{
 const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itself; two system \
     calls: twice getuid; pipe: the solo ring less these; scheduler: a switch by yield between \
     threads, above solo, less its call; address space: the same between processes, less that of \
-    threads; sleep, wake-up: a switch by eventfd between threads, above solo, less the \
+    threads; sleep/wake-up: a switch by eventfd between threads, above solo, less the \
     scheduler; rest: the whole less the sum, signed\n\
     added: the same ring with one thing more, less the ring without it; 100 runnable: a switch among \
     100 threads that yield less one of two; in use: above those of the ring that uses none; \

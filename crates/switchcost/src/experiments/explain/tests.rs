@@ -1,1 +1,114 @@
+//! Answers and charts of a made-up run: a hop alone takes 1,000 ns, a call 100, and a switch what the
+//! rings say.
 
+use std::collections::BTreeMap;
+
+use charts::Role;
+use model::experiment::Experiment;
+use model::record::ExplainRecord;
+use model::ring::{Burden, Case, Kind, Policy};
+use model::run::Run;
+use model::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
+use model::trial::overhead::BATCH_TICKS;
+use model::trial::{self, Trial};
+
+use super::answer::headline;
+use crate::experiments::Record;
+use crate::present::figures::tests::{case, figure, figures, near, run, series};
+use crate::present::terminal::View;
+
+fn ring(link: &str, kind: Kind) -> Case {
+    Case { link: link.to_string(), kind, ..case(2, None) }
+}
+
+/// Parts of 200, 800, 200, 100 and 400 ns, and 170 that they leave; a filter adds 60.
+fn made() -> Run {
+    let filtered = Case { burden: Some(Burden::Seccomp), ..case(2, None) };
+    let cases = vec![
+        case(2, None),
+        ring("yield", Kind::Thread),
+        ring("yield", Kind::Process),
+        ring("eventfd", Kind::Thread),
+        filtered,
+    ];
+    let mut run = run(Experiment::Explain, cases, |of| match (&*of.link, of.kind, of.burden) {
+        ("pipe", _, None) => 870,
+        ("pipe", _, Some(_)) => 930,
+        ("yield", Kind::Thread, _) => 300,
+        ("yield", Kind::Process, _) => 400,
+        _ => 600,
+    });
+    let number = run.header.plan.cases.len();
+    let call = Trial::Loop { call: GETUID.to_string() };
+    run.header.plan.cases.push(trial::Case { trial: call, cpu: 1, policy: Policy::Other }.into());
+    let batch = |ticks: i64| [ticks].into_iter().collect();
+    run.samples.extend((0..8).map(|round| {
+        let tallies = BTreeMap::from([
+            (BATCH_TICKS.to_string(), batch(21_000)),
+            (EMPTY_BATCH_TICKS.to_string(), batch(1_000)),
+        ]);
+        model::case::Sample::Trial(trial::Sample {
+            case: number,
+            round,
+            elapsed_ns: 10_000,
+            elapsed_ticks: Some(20_000),
+            gaps: Vec::new(),
+            sliced: Vec::new(),
+            tallies,
+            counts: BTreeMap::new(),
+            steal_ns: None,
+        })
+    }));
+    run
+}
+
+#[test]
+fn the_first_line_has_the_whole_its_parts_by_size_and_the_rest() {
+    let words = headline(&ExplainRecord::of(&made()));
+    assert!(words.starts_with("A switch costs 1.87"), "{words}");
+    let parts = words.split(", its system calls included: ").nth(1).unwrap_or_default();
+    let names = ["pipe", "sleep/wake-up", "scheduler", "two system calls", "address space"];
+    let places: Vec<Option<usize>> = names.iter().map(|name| parts.find(name)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{words}");
+    assert!(parts.starts_with("800 ns pipe, "), "{words}");
+    assert!(words.contains(" not explained; two processes by pipe, CPU 1."), "{words}");
+}
+
+#[test]
+fn a_run_that_did_not_end_adds_nothing_up() {
+    let mut run = made();
+    run.end = None;
+    let record = ExplainRecord::of(&run);
+    let words = headline(&record);
+    assert!(!words.contains(" ns pipe") && !words.contains("explained"), "{words}");
+    let text = Record::of(&run).text(&run, None, View::ALL);
+    assert!(!text.contains("not explained") && !text.lines().any(|of| of.starts_with("sum")));
+    assert!(figures(&run).iter().all(|of| of.id != "explain"));
+}
+
+#[test]
+fn what_is_not_granted_is_named_with_what_it_needs() {
+    let mut run = made();
+    run.header.notices =
+        vec!["not measured: ibpb: prctl: ENXIO: spectre_v2_user=prctl".to_string()];
+    let text = |view| Record::of(&run).text(&run, None, view);
+    assert!(text(View::default()).contains("not measured: ibpb (--verbose says what each needs)"));
+    assert!(text(View::ALL).contains("note: not measured: ibpb: prctl: ENXIO"));
+}
+
+/// Bars end where the next begins, and the last is the whole.
+#[test]
+fn the_waterfall_goes_up_to_the_whole() {
+    let figures = figures(&made());
+    let chart = figure(&figures, "explain");
+    let names =
+        ["two system calls", "pipe", "scheduler", "address space", "sleep/wake-up", "whole"];
+    assert_eq!(chart.x.names, names);
+    let bars = series(chart, Role::Bars, "up to and with it");
+    let ends: Vec<f64> = bars.points.iter().map(|point| point.y).collect();
+    for (end, wanted) in ends.iter().zip([200.0, 1000.0, 1200.0, 1300.0, 1700.0, 1870.0]) {
+        assert!(near(*end, wanted), "{ends:?}");
+    }
+    let added = figure(&figures, "explain-added");
+    assert_eq!(added.x.names, ["seccomp filter"]);
+}

@@ -37,7 +37,8 @@ pub struct Thread {
     pub tgid: u32,
     /// The process of its parent when it was first seen. 0: it has none.
     pub parent: u32,
-    /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2).
+    /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2), with a
+    /// question mark for each control character.
     pub comm: String,
     /// Whether it has ended.
     pub ended: bool,
@@ -139,7 +140,13 @@ fn counts<const N: usize>(of: &[AtomicU32; N]) -> [u32; N] {
 fn text(halves: [u64; 2]) -> String {
     let bytes: Vec<u8> = halves.into_iter().flat_map(u64::to_ne_bytes).collect();
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(bytes).into_owned()
+    one_line(&String::from_utf8_lossy(bytes))
+}
+
+/// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
+/// of one wherever it is printed.
+fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -154,5 +161,6 @@ mod tests {
         assert_eq!(text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
         assert_eq!(text([0, 0]), "");
         assert_eq!(text([u64::MAX, 0]).chars().count(), 8);
+        assert_eq!(text([half(b"a\nb\tc\x1bd\r"), half(b"e\0\0\0\0\0\0\0")]), "a?b?c?d?e");
     }
 }

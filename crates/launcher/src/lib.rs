@@ -21,9 +21,10 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use probe::command::{BlockedStopSignals, Inherited, StopHandlers, start_again, stop_signal};
+use probe::standstill::{PATIENCE, Standstill};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 pub use probe::command::KeptActions;
 use series::{Answer, NAME, Request};
@@ -37,6 +38,7 @@ pub struct Launcher {
     _handlers: StopHandlers,
     answers: BufReader<UnixStream>,
     process: Option<Pid>,
+    standstill: Option<Standstill>,
     commands: Vec<Vec<OsString>>,
     /// The last signal that reached the launcher, once the series is done.
     signal: Option<u8>,
@@ -73,6 +75,8 @@ impl Launcher {
         // Until the handlers are installed, none would be forwarded.
         let blocked = BlockedStopSignals::block();
         let (ours, theirs) = UnixStream::pair().map_err(io).map_err(cannot("socketpair"))?;
+        // Before there is a launcher: what fails from then on would leave it without a program.
+        let socket = ours.try_clone().map_err(io).map_err(cannot("dup"))?;
         let words = series.write_words().map_err(cannot("memfd_create"))?;
         let commands = series.all().cloned().collect();
         let request = Request {
@@ -90,10 +94,10 @@ impl Launcher {
         let again = [c"switchcost", NAME, &request];
         let process =
             start_again(&again, &[theirs.as_fd(), words.as_fd()]).map_err(cannot("fork"))?;
-        let socket = ours.try_clone().map_err(io).map_err(cannot("dup"))?;
         let handlers = StopHandlers::install(Some(socket.into())).map_err(cannot("sigaction"))?;
-        let (answers, process) = (BufReader::new(ours), Some(process));
-        Ok(Self { _handlers: handlers, answers, process, commands, signal: None })
+        let (answers, standstill) = (BufReader::new(ours), Some(Standstill::of(process)));
+        let process = Some(process);
+        Ok(Self { _handlers: handlers, answers, process, standstill, commands, signal: None })
     }
 
     /// The last signal that asked to stop, if one came.
@@ -141,7 +145,27 @@ impl Launcher {
             || !matches!(poll(&mut answers, longest.as_ref()), Ok(0) | Err(Errno::INTR))
     }
 
+    /// Waits for the next answer as long as the launcher goes on: one that was stopped and that
+    /// nobody continues gives none.
+    fn wait_while_it_goes_on(&mut self) -> Result<(), LauncherError> {
+        let Some(mut standstill) = self.standstill.take() else { return Ok(()) };
+        while !self.wait_for_answer(Some(standstill.pause())) {
+            let Some(pid) = standstill.look() else { continue };
+            if let Some(process) = self.process {
+                let _ = kill_process(process, Signal::KILL);
+            }
+            return Err(LauncherError::new(format!(
+                "the launcher (process {pid}) was stopped by a signal and not continued within \
+                    {} s: it was killed; a command that was running continues, without figures",
+                PATIENCE.as_secs()
+            )));
+        }
+        self.standstill = Some(standstill);
+        Ok(())
+    }
+
     fn answer(&mut self) -> Result<Answer, LauncherError> {
+        self.wait_while_it_goes_on()?;
         let unreadable = |error: &dyn Display| {
             LauncherError::new(format!("cannot read the launcher's answer: {error}"))
         };

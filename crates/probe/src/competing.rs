@@ -13,7 +13,7 @@ use model::competing::{CompetingTasks, On, Task};
 use model::machine::Machine;
 
 use crate::machine::{Sources, interrupt_sources, since};
-use crate::procfs::{self, Stat, ids_in, read_at_most};
+use crate::procfs::{self, Stat, ids_in, one_line, read_at_most};
 
 /// Shortest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(250);
@@ -202,8 +202,8 @@ impl Watcher {
             false => read(&self.root, &format!("{pid}/comm")).unwrap_or_default(),
         };
         let name = match name.trim_end_matches('\n') {
-            "" => stat.name().to_string(),
-            name => name.to_string(),
+            "" => one_line(stat.name()),
+            name => one_line(name),
         };
         let (task, pids) = self.had.entry((name.clone(), kernel, cpu)).or_insert_with(|| {
             (Task { name, pid, processes: 0, kernel, cpu, on, cpu_ns: 0 }, BTreeSet::new())

@@ -12,15 +12,19 @@ pub mod policy;
 pub mod program;
 mod random;
 pub mod ring;
+pub mod standstill;
 pub mod trial;
 
 mod counters;
 mod end;
 mod halts;
 mod procfs;
+mod stack;
 mod sys;
 
+pub use procfs::one_line;
 pub use random::unforeseen;
+pub use stack::with_stack;
 pub use sys::{
     busy_quantum_ns, default_child, ignore_file_limit, in_own_session, set_own_name,
     set_parent_death_signal,

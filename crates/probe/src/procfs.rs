@@ -37,6 +37,11 @@ impl Stat {
         self.text[self.name_end + 1..].split_whitespace().nth(field - 3)?.parse().ok()
     }
 
+    /// Field 3.
+    pub(crate) fn state(&self) -> Option<char> {
+        self.text[self.name_end + 1..].trim_start().chars().next()
+    }
+
     pub(crate) fn is_kernel_thread(&self) -> Option<bool> {
         Some(self.number::<u64>(9)? & KERNEL_THREAD != 0)
     }
@@ -47,6 +52,17 @@ impl Stat {
         let ticks = |field| Some(self.number::<i64>(field)?.max(0) as u64);
         Some(ticks(user)?.saturating_add(ticks(system)?).saturating_mul(TICK_NS))
     }
+}
+
+/// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
+/// of one wherever it is printed: each control character becomes a question mark.
+pub fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// The state of a process, one letter.
+pub(crate) fn state_of(pid: i32) -> Option<char> {
+    Stat::parse(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.state()
 }
 
 /// A file or clock of the kernel that could not be read: which, and why.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-use crate::procfs::{self, Text, Unreadable};
+use crate::procfs::{self, Text, Unreadable, one_line};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
 /// Why a program cannot be watched.
@@ -94,7 +94,7 @@ impl Watched {
             .map_err(|errno| WatchError::of(&format!("/proc/{pid}"), errno))?;
         let mut watched = Self { folder: Arc::new(folder), pid, name: String::new() };
         let status = watched.text("status")?;
-        watched.name = status.value("Name")?.to_string();
+        watched.name = one_line(status.value("Name")?);
         let process: i32 = status.number("Tgid")?;
         if process != pid {
             return Err(WatchError::Other(format!(

@@ -19,6 +19,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 fn main() -> ExitCode {
+    probe::with_stack(act)
+}
+
+fn act() -> ExitCode {
     // Started with SIGCHLD ignored, it could not wait for what it starts. Neither of these can
     // fail.
     let _ = probe::default_child();

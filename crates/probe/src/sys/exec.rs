@@ -5,7 +5,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::param::linux_execfn;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +142,9 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
 /// caller's signals and all that it was started with. EBUSY beside other threads.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
+    // Without /proc by the path that it was started with.
+    let own = c"/proc/self/exe";
+    let own = if access(own, Access::EXISTS).is_ok() { own } else { linux_execfn() };
     match fork()? {
         Forked::Parent(pid) => Ok(pid),
         Forked::Child => {
@@ -148,7 +153,7 @@ pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pi
                 unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) };
             }
             // SAFETY: the table holds C strings and ends with a null.
-            unsafe { libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr()) };
+            unsafe { libc::execv(own.as_ptr(), table.as_ptr()) };
             super::exit_now(127)
         }
     }

@@ -87,14 +87,19 @@ pub fn end_with_parent(parent: Pid) -> bool {
 
 /// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups
 /// tasks by session (sched(7), autogroup), its members share their CPU with others turn by turn,
-/// and not hop by hop; a signal from the terminal does not come to it.
+/// and not hop by hop; a signal from the terminal does not come to it. It ends with this process
+/// from its first moment on, whatever it becomes: on a machine under load it may be long until it
+/// can ask for that itself, and a command that is to become it never does.
 pub fn in_own_session(command: &mut Command) {
-    // SAFETY: between fork and exec the child makes one system call and touches no memory. It has
-    // just been made, so it leads no group, and setsid(2) cannot fail.
+    let parent = getpid();
+    // SAFETY: between fork and exec the child makes three system calls and touches no memory. It
+    // has just been made, so it leads no group, and setsid(2) cannot fail.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             let _ = setsid();
-            Ok(())
+            // A kernel that refuses refuses the worker, too, which says so.
+            let asked = set_parent_death_signal(parent.as_raw_pid());
+            if asked == Ok(false) { Err(std::io::Error::from(Errno::CHILD)) } else { Ok(()) }
         });
     }
 }

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use model::case::{Case, Sample};
 use probe::assignment::{Assignment, Unmeasured};
 use probe::policy::Standing;
+use probe::standstill::PATIENCE;
 use probe::{in_own_session, placement};
 use rustix::param::linux_execfn;
 use rustix::process::Pid;
@@ -175,6 +176,7 @@ impl Workers {
                 case(&format!("cannot start a worker ({program})"), &error)
             }
         })?;
+        let worker = self.interrupt.worker();
         let sent = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
         let sent = sent.and_then(|()| stdin.flush());
         drop(stdin);
@@ -189,6 +191,7 @@ impl Workers {
         }
         let status = self.interrupt.wait_for_worker();
         let status = status.map_err(|error| case("cannot wait for the worker", &error))?;
+        let stood_still = output.stood_still.map(|pid| stop_in_words(pid, worker, assignment));
         match failure {
             _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
             Some(failure) => Err(LaunchError::Case(failure)),
@@ -199,9 +202,20 @@ impl Workers {
                 "the worker did not end within {} s and was killed",
                 patience.as_secs()
             ))),
-            None => Err(LaunchError::once(end_in_words(status))),
+            None => Err(LaunchError::once(stood_still.unwrap_or_else(|| end_in_words(status)))),
         }
     }
+}
+
+/// Of a process that was stopped for too long, the worker or one of its own.
+fn stop_in_words(pid: i32, worker: Option<u32>, assignment: &Assignment) -> String {
+    let who = match &assignment.case {
+        _ if worker == u32::try_from(pid).ok() => "the worker",
+        Case::Ring(_) => "a member of the ring",
+        Case::Trial(_) => "a process of the worker",
+    };
+    let s = PATIENCE.as_secs();
+    format!("{who} (process {pid}) was stopped by a signal and not continued within {s} s: killed")
 }
 
 fn end_in_words(status: ExitStatus) -> String {

@@ -3,12 +3,13 @@
 //! The end of its output is not enough to go by: what a prefix has left running in the background
 //! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its
 //! own (SIGALRM), but a member under a real-time policy may keep its CPU from delivering that: so
-//! there is one here, too.
+//! there is one here, too. One that was stopped is sent none at all: it is looked for.
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use probe::standstill::Standstill;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -31,6 +32,7 @@ pub(crate) struct WorkerOutput<R> {
     worker: Option<OwnedFd>,
     /// When it is killed; after its end, until when its output is read.
     deadline: Instant,
+    standstill: Standstill,
     unread: Vec<u8>,
     at_end_of_file: bool,
     has_ended: bool,
@@ -38,6 +40,8 @@ pub(crate) struct WorkerOutput<R> {
     is_stopped: bool,
     /// It was killed for taking too long.
     pub(crate) is_overdue: bool,
+    /// It was killed, as this process of its had been stopped and nobody continued it.
+    pub(crate) stood_still: Option<i32>,
 }
 
 impl<R: Read + AsFd> WorkerOutput<R> {
@@ -48,11 +52,13 @@ impl<R: Read + AsFd> WorkerOutput<R> {
             stdout,
             worker: pidfd_open(worker, PidfdFlags::empty()).ok(),
             deadline: Instant::now() + patience.min(LONGEST),
+            standstill: Standstill::with_children(worker),
             unread: Vec::new(),
             at_end_of_file: false,
             has_ended: false,
             is_stopped: false,
             is_overdue: false,
+            stood_still: None,
         }
     }
 
@@ -80,11 +86,23 @@ impl<R: Read + AsFd> WorkerOutput<R> {
         let wake = self.interrupt.wake();
         ends.extend((!self.is_stopped).then(|| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         let left = self.deadline.saturating_duration_since(Instant::now());
+        let was_killed =
+            self.has_ended || self.is_overdue || self.is_stopped || self.stood_still.is_some();
+        let pause = self.standstill.pause();
+        let looks = !was_killed && pause < left;
+        let left = if looks { pause } else { left };
         match poll(&mut ends, Timespec::try_from(left).ok().as_ref()) {
             Err(Errno::INTR) => return true,
             Err(_) => return false,
             // What still holds the pipe is outside of the group.
-            Ok(0) if self.has_ended || self.is_overdue || self.is_stopped => return false,
+            Ok(0) if was_killed => return false,
+            Ok(0) if looks => {
+                self.stood_still = self.standstill.look();
+                if self.stood_still.is_some() {
+                    self.kill();
+                }
+                return true;
+            }
             Ok(0) => {
                 self.is_overdue = true;
                 self.kill();
@@ -159,6 +177,24 @@ mod tests {
     fn a_worker_that_does_not_end_is_ended() {
         let (lines, is_overdue, status) = run("exec sleep 1000", Duration::from_millis(1));
         assert!(lines.is_empty() && is_overdue && !status.success(), "{status}");
+    }
+
+    #[test]
+    fn a_worker_that_stands_still_is_ended_and_told() {
+        for commands in ["kill -STOP $$", "sleep 1000 & kill -STOP $!; echo a; wait"] {
+            let interrupt = Interrupt::default();
+            let mut shell = Command::new("sh");
+            shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
+            let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
+            let (pid, stdout) = interrupt.start(|| shell.spawn(), taken).expect("sh(1) starts");
+            let stdout = stdout.expect("its pipe");
+            let mut output =
+                WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(100_000));
+            let has_child = output.by_ref().count() > 0;
+            let stood = output.stood_still.expect("somebody stood");
+            assert_eq!(stood != pid.as_raw_pid(), has_child, "{commands}");
+            assert!(!interrupt.wait_for_worker().expect("its status").success());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::common::group::Group;
 use crate::common::{
@@ -258,7 +258,8 @@ fn a_member_that_was_stopped_is_told() {
         if let Some(member) = member.and_then(|member| Pid::from_raw(member.pid)) {
             // One that has gone meanwhile is one that was not stopped.
             let _ = kill_process(member, Signal::STOP);
-            sleep(begun.elapsed());
+            // One that stands for longer is given up, with its ring.
+            sleep(begun.elapsed().min(Duration::from_secs(3)));
             let _ = kill_process(member, Signal::CONT);
         }
         let said = Said::at_end(child);
@@ -269,6 +270,33 @@ fn a_member_that_was_stopped_is_told() {
         said.out.contains(told) && verdict.contains(&true)
     };
     assert!((0..20).any(|_| is_told()), "no stop was told");
+}
+
+fn assert_given_up(who: &str, stopped: impl Fn(&Midst) -> Process) {
+    let run = Midst::of_run(&["--csv", "-"]);
+    let process = stopped(&run).pid;
+    let pid = Pid::from_raw(process).expect("a process");
+    kill_process(pid, Signal::STOP).expect("a living process");
+    let (home, file, said) = run.end();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let told = format!("error: ring of 64: {who} (process {process}) was stopped by a signal");
+    assert!(said.error().starts_with(&told), "{}", said.err);
+    let rows = said.rows();
+    assert!(rows.of_members(1).count() >= 1 && rows.of_members(2).count() >= 1);
+    assert_eq!(cases_in(&file), [0, 1]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).out;
+    assert!(shown.contains("not measured: ring of 64: "), "{shown}");
+}
+
+/// Its own deadline (SIGALRM) waits with it.
+#[test]
+fn a_worker_that_was_stopped_and_not_continued_costs_its_ring_and_no_other() {
+    assert_given_up("the worker", |run| run.worker);
+}
+
+#[test]
+fn so_does_a_member() {
+    assert_given_up("a member of the ring", |run| run.member(40));
 }
 
 /// As under nohup(1), or in a script behind an `&`.

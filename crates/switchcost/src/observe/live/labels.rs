@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use probe::one_line;
+
 use super::By;
 
 /// What processes are grouped by that the tracer does not know, as of the last look at each.
@@ -41,7 +43,7 @@ impl Labels {
     fn label(&self, by: By, tgid: u32) -> Option<String> {
         let folder = self.root.join(format!("proc/{tgid}"));
         if by == By::Cgroup {
-            return Some(cgroup(&fs::read_to_string(folder.join("cgroup")).ok()?));
+            return Some(one_line(&cgroup(&fs::read_to_string(folder.join("cgroup")).ok()?)));
         }
         let uid = folder.metadata().ok()?.uid();
         Some(self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string()))

@@ -11,19 +11,28 @@ use std::process;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use preload::bins::{BUCKETS, edges};
-use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind};
+use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, SLOTS, VARIABLE, kind};
 use preload::symbols;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Processes that were left behind are counted until the memory is read.
+const SLACK_NS: u128 = 1_000_000_000;
 
 /// The library as it was built (build.rs).
 static LIBRARY: &[u8] = include_bytes!(env!("SWITCHCOST_PRELOAD"));
 
 /// A file in memory.
 fn in_memory(name: &str) -> Result<File> {
-    let file = memfd_create(name, MemfdFlags::CLOEXEC);
+    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
     Ok(file.context("memfd_create(2) (see sysctl vm.memfd_noexec)")?.into())
+}
+
+/// The command finds these files too, and may be anything: what it has no business with is refused
+/// by the kernel (F_ADD_SEALS of fcntl(2)).
+fn seal(file: &File, seals: SealFlags) -> Result<()> {
+    fcntl_add_seals(file, seals | SealFlags::SEAL).context("fcntl(2), F_ADD_SEALS")
 }
 
 /// Where others find it while this program runs. No descriptor is handed on: programs close those
@@ -43,6 +52,7 @@ impl Library {
             .map_err(|symbols::Damaged(why)| anyhow!("the library in this program: {why}"))?;
         let mut file = in_memory("libswitchcost-profile.so")?;
         file.write_all(&bytes).context("cannot write the library to memory")?;
+        seal(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
         Ok(Self(file))
     }
 
@@ -82,11 +92,12 @@ pub(crate) struct Times {
 }
 
 impl Times {
+    /// Where a sum is as large as a number can be, it is none ([`Counts::check`]).
     pub(super) fn add(&mut self, more: &Self) {
-        self.sum_ns += more.sum_ns;
+        self.sum_ns = self.sum_ns.saturating_add(more.sum_ns);
         self.max_ns = self.max_ns.max(more.max_ns);
-        self.switched += more.switched;
-        self.off_cpu_ns += more.off_cpu_ns;
+        self.switched = self.switched.saturating_add(more.switched);
+        self.off_cpu_ns = self.off_cpu_ns.saturating_add(more.off_cpu_ns);
         self.max_wall_ns = self.max_wall_ns.max(more.max_wall_ns);
     }
 }
@@ -101,7 +112,7 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn count(&self) -> u64 {
-        self.buckets.iter().sum()
+        self.buckets.iter().fold(0, |sum: u64, calls| sum.saturating_add(*calls))
     }
 
     /// The mean of those that take up to four times the median: without interrupts. None without
@@ -114,7 +125,7 @@ impl Calls {
         let mut seen = 0;
         let median = self.buckets.iter().position(|calls| {
             seen += calls;
-            seen > 0 && 2 * seen >= self.count()
+            seen > 0 && seen >= self.count().div_ceil(2)
         })?;
         let typical = self.buckets.iter().enumerate();
         let typical = typical.filter(|(bucket, _)| middle(*bucket) <= 4.0 * middle(median));
@@ -128,7 +139,7 @@ impl Calls {
         self.times.add(&more.times);
         self.buckets.resize(BUCKETS, 0);
         for (own, more) in self.buckets.iter_mut().zip(&more.buckets) {
-            *own += more;
+            *own = own.saturating_add(*more);
         }
     }
 }
@@ -144,6 +155,22 @@ pub(super) struct Counts {
     pub(super) kinds: Vec<(Kind, Calls)>,
 }
 
+impl Counts {
+    /// Whether a run of so long can have counted so much. The command can write to the memory, too.
+    fn check(&self, real_ns: u64) -> Result<()> {
+        // All threads that are counted, all the time; and no call takes less than 1 ns.
+        let most = u128::from(real_ns).saturating_add(SLACK_NS) * SLOTS as u128;
+        let is_possible = |calls: &Calls| {
+            let Times { sum_ns, max_ns, switched, off_cpu_ns, max_wall_ns } = calls.times;
+            let all = [calls.count(), sum_ns, max_ns, switched, off_cpu_ns, max_wall_ns];
+            all.into_iter().all(|number| u128::from(number) <= most) && switched <= calls.count()
+        };
+        let all = self.kinds.iter().all(|(_, calls)| is_possible(calls));
+        ensure!(all, "more was counted than the command's time allows");
+        Ok(())
+    }
+}
+
 /// The memory that one run counts in.
 pub(super) struct Shared(File);
 
@@ -154,18 +181,24 @@ impl Shared {
         file.set_len(BYTES as u64).context("cannot size the memory for counts (ulimit -f)")?;
         let magic = offset_of!(Header, magic) as u64;
         file.write_all_at(&MAGIC.to_ne_bytes(), magic).context("cannot write to memory")?;
+        seal(&file, SealFlags::SHRINK | SealFlags::GROW)?;
         Ok(Self(file))
     }
 
-    /// What was counted. Processes that still run go on counting.
-    pub(super) fn counts(&self) -> Result<Counts> {
-        self.read().context("cannot read what was counted")
+    /// What was counted in a run of so long. Processes that still run go on counting. An error where
+    /// the command, or somebody else, has written to the memory.
+    pub(super) fn counts(&self, real_ns: u64) -> Result<Counts> {
+        let counts = self.read().and_then(|counts| counts.check(real_ns).map(|()| counts));
+        counts.context(
+            "there are no figures: the memory for counts was written to by the command, or by \
+                somebody else",
+        )
     }
 
     fn read(&self) -> Result<Counts> {
         let mut header = vec![0; size_of::<Header>()];
         self.0.read_exact_at(&mut header, 0)?;
-        ensure!(word(&header, offset_of!(Header, magic)) == MAGIC, "somebody else wrote to it");
+        ensure!(word(&header, offset_of!(Header, magic)) == MAGIC, "its first word is another");
         let mut cells: Vec<Calls> = vec![Calls::default(); CELLS];
         let mut at = header.len() as u64;
         let mut page = vec![0; PAGE_BYTES];
@@ -220,6 +253,22 @@ fn read_cell(page: &[u8]) -> Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_command_can_have_counted_is_refused() {
+        let counts = |times: Times, calls: u64| {
+            let mut buckets = vec![0; BUCKETS];
+            buckets[9] = calls;
+            Counts { kinds: vec![(Kind::Empty, Calls { times, buckets })], ..Counts::default() }
+        };
+        let possible = Times { sum_ns: 900, max_ns: 90, switched: 1, ..Times::default() };
+        assert!(counts(possible, 10).check(1_000).is_ok());
+        let most = Times::default();
+        assert!(counts(Times { sum_ns: u64::MAX, ..most }, 10).check(1_000).is_err());
+        assert!(counts(Times { off_cpu_ns: 1 << 60, ..most }, 10).check(1_000).is_err());
+        assert!(counts(Times { switched: 11, ..most }, 10).check(1_000).is_err());
+        assert!(counts(most, u64::MAX).check(1_000).is_err());
+    }
 
     #[test]
     fn one_long_interval_is_not_typical() {

@@ -172,9 +172,15 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     let mut launches = Vec::new();
     let ended = all_rounds(args, &plan, &library, &mut launches);
     let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
-    let code = ended.err().or(of_runs).unwrap_or(0);
+    let (code, is_counted) = match ended {
+        Ok(()) => (of_runs.unwrap_or(0), true),
+        Err(End::Uncounted(code)) => (of_runs.unwrap_or(code), false),
+        Err(End::Other(code)) => (code, true),
+    };
     if launches.is_empty() {
-        return Ok(code.into());
+        // A script that waits for the figures must learn that they are not there.
+        let waits = args.output.files.json.is_some() || args.output.files.csv.is_some();
+        return Ok(if waits && !is_counted && code == 0 { 1 } else { code }.into());
     }
     let machine = probe::machine::read(Path::new("/"));
     let about = match args.output.files.anonymous {
@@ -194,25 +200,32 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     Ok(code.into())
 }
 
+/// Why there are no more runs, as an exit code.
+enum End {
+    /// What a run counted cannot be read: the code is the command's.
+    Uncounted(u8),
+    Other(u8),
+}
+
 /// Every allocator once a round, each run with shared memory of its own. Where there are no more
-/// runs, why is said; the error is an exit code.
+/// runs, why is said.
 fn all_rounds(
     args: &ProfileArgs,
     plan: &Plan,
     library: &Library,
     launches: &mut Vec<Launch>,
-) -> Result<(), u8> {
-    let cannot = |error: anyhow::Error| {
-        say(&format!("error: {error:#}"));
-        1
-    };
+) -> Result<(), End> {
+    let told = |error: anyhow::Error| say(&format!("error: {error:#}"));
     let of_launcher = |error: LauncherError| {
         say(&format!("error: {error}"));
-        error.exit_code
+        End::Other(error.exit_code)
     };
     for round in 0..plan.runs {
         for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
-            let shared = Shared::new().map_err(cannot)?;
+            let shared = Shared::new().map_err(|error| {
+                told(error);
+                End::Other(1)
+            })?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
             let words = library.words(&shared, name, &args.command);
             let is_first = launches.is_empty();
@@ -227,7 +240,10 @@ fn all_rounds(
             let Over { failed, signal, stopped } = finish(launcher, |run| ran = Some(run));
             let has_run = ran.is_some();
             if let Some(run) = ran {
-                let counts = shared.counts().map_err(cannot)?;
+                let counts = shared.counts(run.used.real_ns).map_err(|error| {
+                    told(error);
+                    End::Uncounted(run.used.ending.shell_code())
+                })?;
                 launches.push(Launch::of((allocator, round), &run.used, counts, plan));
             }
             // What was measured stands, whatever became of the launcher behind it.
@@ -235,7 +251,7 @@ fn all_rounds(
                 return Err(of_launcher(error));
             }
             if let Some(signal) = signal {
-                return Err(128 + signal);
+                return Err(End::Other(128 + signal));
             }
         }
     }

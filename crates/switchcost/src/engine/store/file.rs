@@ -10,10 +10,9 @@ use model::run::{Header, Line, Run};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::present::output::file::{Unfinished, cannot_write};
-
-/// Mode of a run file: it has command lines.
-const OWNERS_ONLY: u32 = 0o600;
+use crate::present::output::file::{
+    OWNERS_ONLY, Unfinished, cannot_write, make_private, refuse_others,
+};
 
 /// A run file that is being written. While it is open it is locked, so that no process resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
@@ -27,8 +26,11 @@ impl RunFile {
     /// Makes the file of a new run, with its header. It gets its name once the header is in it: a
     /// program killed at any moment leaves a run file or none, never an empty one.
     pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
-        std::fs::create_dir_all(folder)
+        make_private(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let refused = || format!("no run can be stored in {}", folder.display());
+        let above = folder.parent().into_iter().chain([folder]);
+        above.into_iter().try_for_each(refuse_others).with_context(refused)?;
         let path = folder.join(format!("{}.jsonl", header.run));
         let cannot = |error| cannot_write(&path, error);
         let experiment = header.plan.experiment;

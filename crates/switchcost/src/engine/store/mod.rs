@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use crate::base::failure::{say, usage};
 use crate::base::secrets::masked;
+use crate::present::output::file::{make_private, refuse_others};
 
 pub(crate) use file::RunFile;
 
@@ -49,12 +50,20 @@ impl Folder {
     /// Makes it, if it is not there, and looks whether a run can be stored in it.
     pub(crate) fn make(&self) -> Result<()> {
         let cannot = || format!("no run can be stored in {}", self.path.display());
-        std::fs::create_dir_all(&self.path).with_context(cannot)?;
+        make_private(&self.path).with_context(cannot)?;
+        self.refuse_others().with_context(cannot)?;
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
+    }
+
+    /// Refuses one that others may write to: whoever can plant a run there chooses what `last` is.
+    fn refuse_others(&self) -> Result<()> {
+        [self.path.parent(), Some(&self.path)].into_iter().flatten().try_for_each(refuse_others)
     }
 
     /// All runs, oldest first: a name starts with the time.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
+        self.refuse_others()
+            .with_context(|| format!("no run is read from {}", self.path.display()))?;
         let files = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.with_context(|| format!("cannot read {}", self.path.display()))?,

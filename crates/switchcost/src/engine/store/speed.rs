@@ -13,7 +13,7 @@ use stats::median;
 
 use super::{Entry, Folder, header};
 use crate::base::failure::say;
-use crate::present::output::file::replace;
+use crate::present::output::file::{make_private, refuse_others, replace};
 
 /// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio
 /// would be wrong for one of them.
@@ -104,6 +104,7 @@ fn path() -> Result<PathBuf> {
 fn read(path: &Path) -> Result<SpeedFile> {
     // A FIFO would be waited for.
     ensure!(path.is_file(), "{} is not a file", path.display());
+    [path.parent(), Some(path)].into_iter().flatten().try_for_each(refuse_others)?;
     Ok(serde_json::from_slice(&std::fs::read(path)?)?)
 }
 
@@ -111,7 +112,8 @@ fn read(path: &Path) -> Result<SpeedFile> {
 fn write(path: &Path, file: &SpeedFile) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let folder = path.parent().context("it has no folder")?;
-    std::fs::create_dir_all(folder).with_context(cannot)?;
+    make_private(folder).with_context(cannot)?;
+    refuse_others(folder).with_context(cannot)?;
     replace(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
 }
 

@@ -1,17 +1,43 @@
 //! Files that are there whole or not at all: an old one stays until the new one is on the disk.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, bail};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::base::failure::usage;
+
+/// Mode of what is stored: it has command lines.
+pub(crate) const OWNERS_ONLY: u32 = 0o600;
+
+/// Makes a folder of our own, and those above it that are missing, whatever the umask is.
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Refuses a folder or file of our own that others may write to, as ssh(1) does: they could have put
+/// there what is read as ours. What is not there is no matter.
+pub(crate) fn refuse_others(path: &Path) -> Result<()> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let (path, own) = (path.display(), geteuid().as_raw());
+    if found.mode() & 0o022 != 0 {
+        let mode = found.mode() & 0o7777;
+        bail!(
+            "others may write to {path} (mode {mode:04o}): look at what is there, then `chmod go-w {path}`"
+        );
+    }
+    // Root may keep runs in the home of the user whom it is for (sudo(8)).
+    if own != 0 && ![own, 0].contains(&found.uid()) {
+        bail!("{path} belongs to another user (id {})", found.uid());
+    }
+    Ok(())
+}
 
 /// The folder that a file is to lie in.
 pub(crate) fn folder_of(file: &Path) -> &Path {
@@ -203,9 +229,9 @@ pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished
     Ok(new)
 }
 
-/// Puts a file of our own in place of the one that is there.
+/// Puts a file of our own, which others have no business with, in place of the one that is there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut new = Unfinished::create(path, 0o666)?;
+    let mut new = Unfinished::create(path, OWNERS_ONLY)?;
     new.file().write_all(bytes)?;
     new.put(path)
 }

@@ -1,5 +1,5 @@
 //! Command lines as they are stored and shown: without the values of what is called a password or
-//! the like.
+//! the like. By a list, so as far as one goes: what no name tells is not found (SECURITY.md).
 
 use std::mem;
 
@@ -7,7 +7,12 @@ use std::mem;
 const MASK: &str = "***";
 
 /// What names of secrets have in them, without their `_` and `-`.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 15] = [
+    "WEBHOOK",
+    "JWT",
+    "COOKIE",
+    "BEARER",
+    "OAUTH",
     "TOKEN",
     "PASSWORD",
     "PASSWD",
@@ -20,6 +25,33 @@ const NAMES: [&str; 10] = [
     "AUTHORIZATION",
 ];
 
+/// Last parts of such names, which alone are no part of others: `compass`, `monkey`.
+const LAST: [&str; 3] = ["pass", "auth", "key"];
+
+/// A short option of programs that takes a secret.
+struct Short {
+    programs: &'static [&'static str],
+    option: &'static str,
+    /// The value may be the next word.
+    stands_apart: bool,
+}
+
+const SHORT: [Short; 6] = [
+    Short {
+        programs: &["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump"],
+        option: "-p",
+        stands_apart: false,
+    },
+    Short { programs: &["sshpass"], option: "-p", stands_apart: true },
+    Short { programs: &["curl"], option: "-u", stands_apart: true },
+    Short { programs: &["curl"], option: "-U", stands_apart: true },
+    Short { programs: &["openssl"], option: "-k", stands_apart: true },
+    Short { programs: &["redis-cli"], option: "-a", stands_apart: true },
+];
+
+/// Long options that take a name and a secret, `a:b`.
+const LOGINS: [&str; 2] = ["--user", "--proxy-user"];
+
 /// The words of a command, as far as they may be shown; with --anonymous nothing of them.
 pub(crate) fn shown(words: &[String], anonymous: bool) -> Vec<String> {
     match anonymous && !words.is_empty() {
@@ -31,24 +63,91 @@ pub(crate) fn shown(words: &[String], anonymous: bool) -> Vec<String> {
 /// Words with [`MASK`] for the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and
 /// `//user:x@host`, also within a word that is a command itself.
 pub(crate) fn masked(words: &[String]) -> Vec<String> {
-    let mut is_value = false;
-    words.iter().map(|word| masked_word(word, &mut is_value)).collect()
+    let mut before = Before::default();
+    words.iter().map(|word| masked_word(word, &mut before)).collect()
 }
 
-/// `is_value`: whether the flag before asks for one; and behind it, whether the last flag in it
-/// does.
-fn masked_word(word: &str, is_value: &mut bool) -> String {
+/// What stands for the words behind a program's name, before their hash.
+const WORDS: &str = "words:";
+
+/// A command as it is stored: its program, and by what the words behind it can be told from others.
+/// Whoever has a guess at all of them can check it by that.
+pub(crate) fn kept(words: &[String]) -> Vec<String> {
+    // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands between
+    // two of them.
+    let bytes = words.iter().flat_map(|word| word.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    let mut kept = masked(&words[..words.len().min(1)]);
+    kept.extend((words.len() > 1).then(|| format!("{WORDS}{hash:016x}")));
+    kept
+}
+
+/// This program's own words, and of the command behind `--` what is [`kept`].
+pub(crate) fn kept_behind(words: &[String]) -> Vec<String> {
+    let own = words.iter().position(|word| word == "--").map_or(words.len(), |end| end + 1);
+    let (own, command) = words.split_at(own);
+    [masked(own), kept(command)].concat()
+}
+
+/// What is known of the pieces before one.
+#[derive(Default)]
+struct Before {
+    /// The flag just before asks for a secret.
+    is_value: bool,
+    /// It asks for a name and a secret.
+    is_login: bool,
+    /// A program that has such options.
+    program: Option<&'static str>,
+}
+
+impl Before {
+    /// A piece that is an option of the program before it, or the value of one.
+    fn option(&mut self, piece: &str) -> Option<String> {
+        if mem::take(&mut self.is_login) {
+            let login = piece.split_once(':').filter(|(name, _)| !name.contains('/'));
+            return login.map(|(name, _)| format!("{name}:{MASK}"));
+        }
+        if LOGINS.contains(&piece) {
+            self.is_login = true;
+            return Some(piece.to_string());
+        }
+        let name = piece.rsplit('/').next().unwrap_or(piece);
+        let programs = SHORT.iter().flat_map(|of| of.programs);
+        if let Some(program) = programs.copied().find(|program| *program == name) {
+            self.program = Some(program);
+            return None;
+        }
+        let program = self.program?;
+        let own = SHORT.iter().filter(|of| of.programs.contains(&program));
+        let of = own.into_iter().find(|of| piece.starts_with(of.option))?;
+        match piece == of.option {
+            true => {
+                self.is_value = of.stands_apart;
+                Some(piece.to_string())
+            }
+            false => Some(format!("{}{MASK}", of.option)),
+        }
+    }
+}
+
+fn masked_word(word: &str, before: &mut Before) -> String {
     let (mut text, mut rest) = (String::new(), word);
     while !rest.is_empty() {
         let (blanks, from) = rest.split_at(rest.len() - rest.trim_start().len());
         let (piece, next) = from.split_at(end_of_piece(from));
         text += blanks;
         rest = next;
-        if mem::take(is_value) && !piece.starts_with('-') {
+        if mem::take(&mut before.is_value) && !piece.starts_with('-') {
             text += MASK;
             continue;
         }
-        *is_value = piece.starts_with('-') && !piece.contains('=') && is_secret(piece);
+        if let Some(shown) = before.option(piece) {
+            text += &shown;
+            continue;
+        }
+        before.is_value = piece.starts_with('-') && !piece.contains('=') && is_secret(piece);
         let (shown, is_open) = masked_piece(piece);
         text += &shown;
         if is_open {
@@ -82,9 +181,15 @@ fn masked_piece(piece: &str) -> (String, bool) {
         let user = tail.strip_prefix("//").and_then(|url| url.split_once('@'));
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let name = name[..at].trim_end_matches(['"', '\'']);
-        let login = user.and_then(|(user, _)| user.split_once(':'));
-        if let Some((name, _)) = login.filter(|(name, _)| !name.contains('/')) {
+        let user = user.map(|(user, _)| user).filter(|user| !user.contains('/'));
+        let login = user.and_then(|user| user.split_once(':'));
+        // Of ssh it is a user's name; of the web it is as good as a password.
+        let is_token = ["http", "https"].iter().any(|scheme| name.ends_with(scheme));
+        if let Some((name, _)) = login {
             text += &format!("//{name}:{MASK}");
+            rest = &tail[tail.find('@').unwrap_or(tail.len())..];
+        } else if user.is_some() && is_token {
+            text += &format!("//{MASK}");
             rest = &tail[tail.find('@').unwrap_or(tail.len())..];
         } else if is_secret(name.rsplit(|c| !is_part(c)).next().unwrap_or(name)) {
             let value = tail.trim_start_matches(['"', '\'']);
@@ -107,7 +212,10 @@ fn is_secret(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_uppercase();
     let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
-    NAMES.iter().any(|part| plain.contains(part)) || last.eq_ignore_ascii_case("pass")
+    // PWD alone is the folder that a shell is in.
+    let is_password = last.eq_ignore_ascii_case("pwd") && last.len() < name.trim_matches('-').len();
+    let is_last = LAST.iter().any(|part| last.eq_ignore_ascii_case(part));
+    NAMES.iter().any(|part| plain.contains(part)) || is_last || is_password
 }
 
 #[cfg(test)]
@@ -135,6 +243,24 @@ mod tests {
             ),
             ("post '{\"secret\":\"abc\",\"n\":1}'", "post {\"secret\":\"***\",\"n\":1}"),
             ("'MYSQL_PASS=a;b' x", "MYSQL_PASS=*** x"),
+            ("mysql -pabc -u me db", "mysql -p*** -u me db"),
+            ("/usr/bin/mysqldump -pabc db", "/usr/bin/mysqldump -p*** db"),
+            ("curl -u a:abc x", "curl -u *** x"),
+            ("curl -ua:abc x", "curl -u*** x"),
+            ("http --user a:abc x", "http --user a:*** x"),
+            ("sshpass -p abc ssh me@host", "sshpass -p *** ssh me@host"),
+            ("sshpass -pabc ssh host", "sshpass -p*** ssh host"),
+            ("openssl enc -k abc", "openssl enc -k ***"),
+            (
+                "env MY_PWD=abc SLACK_WEBHOOK=abc JWT=abc x",
+                "env MY_PWD=*** SLACK_WEBHOOK=*** JWT=*** x",
+            ),
+            ("env SESSION_COOKIE=abc BEARER=abc x", "env SESSION_COOKIE=*** BEARER=*** x"),
+            ("env AUTH=abc KEY=abc x", "env AUTH=*** KEY=*** x"),
+            ("redis-cli -a abc get x", "redis-cli -a *** get x"),
+            ("curl --oauth2-bearer abc x", "curl --oauth2-bearer *** x"),
+            ("git clone https://abc@host/p", "git clone https://***@host/p"),
+            ("sh -c 'cd x; mysql -pabc'", "sh -c cd x; mysql -p***"),
         ] {
             assert_eq!(line(typed), shown);
         }
@@ -148,9 +274,28 @@ mod tests {
             "git clone https://host/a:b@c",
             "compass=1 bypass --passes 3 PWD=/tmp",
             "curl http://localhost:80/x?a=b",
+            "git clone ssh://git@host/p",
+            "mkdir -p a/b",
+            "sudo --user me make",
+            "mysql -p db",
+            "monkey=1 author=me ssh -p 22 me@host",
         ] {
             assert_eq!(line(typed), typed);
         }
+    }
+
+    #[test]
+    fn of_a_command_its_program_and_a_hash_are_kept() {
+        let words = |text: &str| shell_words::split(text).unwrap();
+        let kept_of = |text: &str| kept(&words(text)).join(" ");
+        assert_eq!(kept_of("a"), "a");
+        assert_eq!(kept_of("db hunter2"), "db words:f437e8c18398757d");
+        assert_ne!(kept_of("db hunter2"), kept_of("db hunter 2"));
+        assert_eq!(kept(&[]), [""; 0]);
+        let line = kept_behind(&words("switchcost cost --quiet -- db hunter2"));
+        assert_eq!(line[..4], ["switchcost", "cost", "--quiet", "--"]);
+        assert_eq!(line[4..], kept(&words("db hunter2")));
+        assert_eq!(kept_behind(&words("switchcost ring")), ["switchcost", "ring"]);
     }
 
     #[test]

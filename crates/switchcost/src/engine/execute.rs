@@ -1,24 +1,26 @@
 //! A plan from its first case to its report: every experiment ends here.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
-use model::case::Sample;
+use model::case::{Case, Sample};
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::reading::Reading;
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::trial::command::{Command, Subject};
 use model::trial::{self, Trial};
 use probe::assignment::Assignment;
 use probe::competing::Watcher;
 use probe::placement;
 
 use crate::base::failure::{Interrupted, say, usage};
-use crate::base::secrets::masked;
+use crate::base::secrets::{kept, kept_behind};
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
@@ -26,7 +28,7 @@ use crate::engine::progress::Progress;
 use crate::engine::schedule::{self, Course, Event, Outcome};
 use crate::engine::setting::{Here, Planned};
 use crate::engine::store::{Folder, RunFile, speed};
-use crate::present::output::Output;
+use crate::present::output::{Files, Output};
 
 /// Measures a plan and stores it.
 pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
@@ -41,11 +43,14 @@ pub(crate) struct About {
     pub(crate) name: Option<String>,
     /// Whether to leave out what identifies the machine.
     pub(crate) anonymous: bool,
+    /// Whether to keep all words of a command.
+    pub(crate) store_command: bool,
 }
 
 impl About {
     pub(crate) fn of(output: &Output) -> Self {
-        Self { name: output.name.clone(), anonymous: output.files.anonymous }
+        let Files { anonymous, store_command, .. } = output.files;
+        Self { name: output.name.clone(), anonymous, store_command }
     }
 
     /// The header of a run of its own.
@@ -59,7 +64,7 @@ impl About {
     ) -> Header {
         let (host, machine, invocation) = match self.anonymous {
             true => (None, anonymous(machine.clone()), Vec::new()),
-            false => (Some(host()), machine.clone(), invocation()),
+            false => (Some(host()), machine.clone(), invocation(self.store_command)),
         };
         Header {
             schema: SCHEMA,
@@ -111,10 +116,28 @@ pub(crate) fn take(
     finish(Taken::begin(Header { launch, ..header }, interrupt), &here, progress)
 }
 
-/// The command line, without secrets.
-pub(crate) fn invocation() -> Vec<String> {
+/// The command line: of a command that is measured its program and a hash, unless all of it is to
+/// be stored.
+pub(crate) fn invocation(store_command: bool) -> Vec<String> {
     let words = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
-    masked(&words.collect::<Vec<String>>())
+    let words: Vec<String> = words.collect();
+    if store_command { words } else { kept_behind(&words) }
+}
+
+/// The words of the commands that a plan has, the same in all cases.
+fn commands(plan: &mut Plan) -> impl Iterator<Item = &mut Vec<String>> {
+    plan.cases.iter_mut().filter_map(|case| match case {
+        Case::Trial(case) => match &mut case.trial {
+            Trial::Command(Command { subject: Subject::Command(words), .. }) => Some(words),
+            _ => None,
+        },
+        Case::Ring(_) => None,
+    })
+}
+
+/// Takes the words out of what is stored and told; gives them.
+fn take_words(plan: &mut Plan) -> Option<Vec<String>> {
+    commands(plan).map(|words| mem::replace(words, kept(words))).last()
 }
 
 /// A run that is measured, and its file.
@@ -123,16 +146,19 @@ pub(crate) struct Taken {
     /// None where it is not stored, or not as a whole.
     file: Option<RunFile>,
     pub(crate) interrupt: Interrupt,
+    /// Those of the command that the plan has, which are in no file.
+    words: Option<Vec<String>>,
 }
 
 impl Taken {
     /// Makes the file; without one measuring continues.
-    pub(crate) fn begin(header: Header, interrupt: &Interrupt) -> Self {
+    pub(crate) fn begin(mut header: Header, interrupt: &Interrupt) -> Self {
+        let words = take_words(&mut header.plan);
         let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
         let file = file.inspect_err(|error| {
             say(&format!("error: the run is not stored: {error:#}; measuring continues"));
         });
-        Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone() }
+        Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone(), words }
     }
 
     /// Where all of it is stored.
@@ -183,6 +209,12 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
             run.header.run
         )));
     }
+    if commands(&mut run.header.plan).next().is_some() {
+        return Err(usage(format!(
+            "{} measures a command, whose words are not stored: measure it anew",
+            run.header.run
+        )));
+    }
     more.check_preload(&run.header.plan)?;
     let here = Here::detect()?;
     run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
@@ -203,7 +235,7 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     file.write(&resumed)?;
     run.push(resumed);
     let progress = Progress::new(&run.header.plan, quiet);
-    let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()? };
+    let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
     Ok(finish(taken, &here, progress))
 }
 
@@ -300,7 +332,10 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
 
 /// Measures one run from where it is.
 fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
-    let plan = taken.run.header.plan.clone();
+    let mut plan = taken.run.header.plan.clone();
+    if let Some(words) = &taken.words {
+        commands(&mut plan).for_each(|of| of.clone_from(words));
+    }
     let workers = [Workers::new(taken.interrupt.clone())];
     let [taken] = measure([taken], workers, &plan, Course::of(&plan), here, progress);
     speed::learn(&taken.run);

@@ -7,6 +7,7 @@ use std::process::{self, ExitCode};
 
 use anstream::AutoStream;
 use anyhow::{Context, Result};
+use charts::is_obeyed;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -61,11 +62,27 @@ impl Cli {
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         lines::choose();
         let mut command = with_examples(command).term_width(lines::width());
-        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let matches = command.try_get_matches_from_mut(&words);
+        let matches = matches.map_err(|error| harmless(error, &words, &mut command));
         let matches = matches.map_err(|error| hints::hinted(error, &command));
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
         typed.unwrap_or_else(|told| end_with(&told))
     }
+}
+
+/// The same error with what a terminal would obey (escapes, marks of direction) spelt out in the
+/// words that it repeats. A message is coloured by escapes of its own: so the words are changed.
+fn harmless(error: clap::Error, words: &[OsString], command: &mut clap::Command) -> clap::Error {
+    let spelt = |word: &OsString| -> String {
+        let spelt = |c: char| match is_obeyed(c) {
+            true => c.escape_unicode().collect(),
+            false => String::from(c),
+        };
+        word.to_string_lossy().chars().map(spelt).collect()
+    };
+    let spelt: Vec<String> = words.iter().map(spelt).collect();
+    command.try_get_matches_from_mut(spelt).err().unwrap_or(error)
 }
 
 /// Prints the help that was asked for, or what is wrong with the arguments, and ends.

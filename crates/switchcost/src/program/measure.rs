@@ -85,7 +85,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         started: Instant::now(),
         budget: Budget { time: args.budget.time.mul_f64(1.0 - FOR_THE_END), ..args.budget },
         seed: args.seed,
-        about: About { name: args.name.clone(), anonymous: args.anonymous },
+        about: About { name: args.name.clone(), anonymous: args.anonymous, store_command: false },
         interrupt: Interrupt::watch()?,
         bar: Progress::whole(args.budget.time, args.quiet),
         headline: None,

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod attacks;
 mod bad_input;
 mod classic;
 mod classic_links;

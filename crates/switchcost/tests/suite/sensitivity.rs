@@ -59,6 +59,24 @@ impl Drop for Worker {
     }
 }
 
+/// The worker needs them, and nobody else.
+#[test]
+fn the_words_of_the_command_are_in_no_file() {
+    let home = Home::new();
+    let quick = "sensitivity --budget 600s --neighbour 0 --rate 1000 --rounds 1 --json - --";
+    let quick: Vec<&str> = quick.split(' ').collect();
+    let said = home.run(&[&quick[..], &["sh", "-c", WORK[2], "hunter2"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let file = home.run_file();
+    let text = fs::read_to_string(&file).expect("a file");
+    assert!(!text.contains("hunter2") && !said.out.contains("hunter2"), "{text}");
+    assert!(!said.err.contains("hunter2"), "{}", said.err);
+    assert!(text.contains("\"words:"), "{text}");
+    let resumed = home.run(&["runs", "resume", "last"]);
+    assert_eq!(resumed.code, Some(2), "{resumed:?}");
+    assert!(resumed.error().contains("words are not stored"), "{}", resumed.err);
+}
+
 #[test]
 fn every_setting_runs_in_every_round_and_is_counted() {
     let home = Home::new();

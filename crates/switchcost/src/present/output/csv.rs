@@ -46,6 +46,12 @@ pub(crate) fn write(
     Ok(all)
 }
 
+/// Whether a spreadsheet would calculate it: what begins so and is no number. Names come from whoever
+/// gave them.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@']) && cell.len() > 1 && cell.parse::<f64>().is_err()
+}
+
 /// A table that is being written.
 struct Table<W: Write>(Writer<W>);
 
@@ -59,6 +65,9 @@ impl<W: Write> Table<W> {
     fn row(&mut self, mut row: Vec<String>) -> Result<()> {
         // CSV has no way to escape these (RFC 4180, section 2).
         row.iter_mut().filter(|cell| cell.contains(is_obeyed)).for_each(|cell| *cell = clean(cell));
+        // A spreadsheet takes these for formulas.
+        let formulas = row.iter_mut().filter(|cell| is_formula(cell));
+        formulas.for_each(|cell| cell.insert(0, '\''));
         self.0.write_record(row).context("cannot write CSV")
     }
 
@@ -298,6 +307,15 @@ mod tests {
     use model::trial::wakeup::{Load, Wakeup};
 
     use super::*;
+
+    #[test]
+    fn a_name_is_no_formula_and_a_number_stays_one() {
+        let row = ["=1+1", "+a", "-b c", "@x", "-1.5", "+2", "-1e-9", "-", "a=b", "\t=1"];
+        let rows = [row.map(String::from).to_vec()];
+        let text = String::from_utf8(write(&["n"; 10], rows).unwrap()).unwrap();
+        let line = text.lines().nth(1).unwrap();
+        assert_eq!(line, "'=1+1,'+a,'-b c,'@x,-1.5,+2,-1e-9,-,a=b,'=1");
+    }
 
     /// Of a sample in which no two fields are alike.
     #[test]

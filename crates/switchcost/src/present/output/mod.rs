@@ -47,6 +47,11 @@ pub(crate) struct Files {
     /// Leave out of the record what identifies the machine: host name, boot id, command lines
     #[arg(long)]
     pub(crate) anonymous: bool,
+
+    /// Store all words of a command behind --, which may hold secrets, not only its program and a
+    /// hash of them
+    #[arg(long, conflicts_with = "anonymous")]
+    pub(crate) store_command: bool,
 }
 
 /// The same of what is stored and drawn.

@@ -515,7 +515,15 @@ fn write(
         };
         let build = execute::build_info();
         let (machine, about) = match args.output.files.anonymous {
-            false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
+            false => (
+                machine,
+                (
+                    started,
+                    Some(execute::host()),
+                    execute::invocation(args.output.files.store_command),
+                    build,
+                ),
+            ),
             true => {
                 let machine = (execute::anonymous(machine.0), machine.1);
                 (machine, (started, None, Vec::new(), build))

@@ -1,0 +1,220 @@
+//! What gave way when it was attacked: stops, other users, hostile commands and surroundings.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use testing::{Need, lacks, skip};
+
+use crate::common::{Home, PROGRAM, Said, wait_for};
+
+const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "50"];
+
+/// The program behind a shell's `commands`.
+fn behind(home: &Home, commands: &str, args: &[&str]) -> Command {
+    let mut shell = home.command("sh");
+    shell.args(["-c", &format!("{commands}; exec \"$0\" \"$@\""), PROGRAM]).args(args);
+    shell
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a change of mode");
+}
+
+#[test]
+fn a_launcher_that_was_stopped_and_not_continued_is_told_and_runs_before_it_are_kept() {
+    let home = Home::new();
+    let marks = home.path().join("marks");
+    let script = format!("echo >> {}; sleep 0.2", marks.display());
+    let child = home.start(&["run", "--no-estimate", "-n", "1000", "--", "sh", "-c", &script]);
+    let own = child.id();
+    wait_for("a few runs", || {
+        let done = fs::read_to_string(&marks).ok()?;
+        (done.lines().count() > 3).then_some(())
+    });
+    let launcher = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok();
+    let launcher = launcher.and_then(|list| list.split_whitespace().next()?.parse().ok());
+    // Without that file (CONFIG_PROC_CHILDREN).
+    let by_parent = || home.processes().iter().find(|of| of.parent == own as i32).map(|of| of.pid);
+    let launcher: i32 = launcher.or_else(by_parent).expect("the launcher");
+    kill_process(Pid::from_raw(launcher).expect("a process"), Signal::STOP).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let told = format!("the launcher (process {launcher}) was stopped by a signal");
+    assert!(said.err.contains(&told), "{}", said.err);
+    assert!(said.err.contains("\nreal "), "{said:?}");
+    home.wait_until_alone();
+}
+
+/// Whatever the umask says.
+#[test]
+fn what_is_stored_is_its_owners_alone() {
+    let home = Home::new();
+    let said = Said::of(&mut behind(&home, "umask 0", &SMALL));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let folder = home.runs_folder();
+    assert_eq!([mode(folder.parent().expect("above")), mode(&folder)], [0o700, 0o700]);
+    assert_eq!(mode(&home.run_file()), 0o600);
+    let state = home.path().join("state/switchcost");
+    if state.exists() {
+        assert_eq!([mode(&state), mode(&state.join("full-speed.json"))], [0o700, 0o600]);
+    }
+}
+
+/// Whoever can write there chooses what `last` is.
+#[test]
+fn a_store_that_others_may_write_to_is_refused() {
+    let home = Home::new();
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "9"]);
+    let folder = home.runs_folder();
+    for (path, with) in [(folder.clone(), 0o777), (home.path().join("switchcost"), 0o770)] {
+        set_mode(&path, with);
+        for args in [&["runs", "show", "last"][..], &["runs", "list"]] {
+            let said = home.run(args);
+            assert_eq!((said.code, &*said.out), (Some(1), ""), "{said:?}");
+            let told = format!("others may write to {}", path.display());
+            assert!(said.error().contains(&told), "{}", said.err);
+            assert!(said.error().contains("chmod go-w"), "{}", said.err);
+        }
+        let file = home.run_file();
+        assert_eq!(home.run(&["runs", "show", &file.display().to_string()]).code, Some(0));
+        let said = home.run(&SMALL);
+        assert!(said.err.contains("others may write to"), "{said:?}");
+        assert_eq!(home.run_files(), [file], "nothing is stored there");
+        set_mode(&path, 0o700);
+    }
+    assert_eq!(home.run(&["runs", "show", "last"]).code, Some(0));
+}
+
+#[test]
+fn words_that_a_terminal_would_obey_are_spelt_out() {
+    let home = Home::new();
+    for args in
+        [&["ring", "--no\u{202e}such"][..], &["no\u{1b}[31msuch"], &["ring", "--link", "\u{2066}"]]
+    {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(!said.err.contains(['\u{202e}', '\u{1b}', '\u{2066}']), "{:?}", said.err);
+        assert!(said.err.contains("no such link") || said.err.contains("\\u{"), "{:?}", said.err);
+    }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    let home = Home::new();
+    for stack_kib in [64, 100, 500] {
+        let said =
+            Said::of(&mut behind(&home, &format!("ulimit -s {stack_kib}"), &["runs", "list"]));
+        assert_eq!(said.code, Some(0), "{stack_kib}: {said:?}");
+        let said = Said::of(&mut behind(&home, &format!("ulimit -s {stack_kib}"), &SMALL));
+        assert_eq!(said.code, Some(0), "{stack_kib}: {said:?}");
+    }
+}
+
+/// With few descriptors a part of the program that fails must not speak for the others.
+#[test]
+fn few_descriptors_are_told_as_that() {
+    let home = Home::new();
+    for most in 3..16 {
+        let run = ["run", "--no-estimate", "--", "/bin/true"];
+        let said = Said::of(&mut behind(&home, &format!("ulimit -n {most}"), &run));
+        assert!(!said.err.contains("internal command"), "{most}: {}", said.err);
+        if said.err.contains("loading shared libraries") {
+            continue;
+        }
+        let is_told = said.err.contains("ulimit -n") || said.err.contains("descriptor");
+        let is_told = is_told || said.err.contains("open files");
+        assert!(said.code == Some(0) || is_told, "{most}: {said:?}");
+    }
+}
+
+#[test]
+fn a_command_is_run_without_proc() {
+    if lacks([Need::Root, Need::Program("unshare")]) {
+        return;
+    }
+    let home = Home::new();
+    let hidden = "mount -t tmpfs none /proc && [ ! -e /proc/self ] || exit 77";
+    let commands = format!("{hidden}; exec \"$0\" \"$@\"");
+    let mut shell = home.command("unshare");
+    shell.args(["--mount", "sh", "-c", &commands, PROGRAM]);
+    let said = Said::of(shell.args(["run", "--no-estimate", "--", "/bin/true"]));
+    if said.code != Some(0) && said.err.contains("mount") || said.code == Some(77) {
+        return skip(Need::Mounts, said.err);
+    }
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.err.contains("the launcher has ended"), "{}", said.err);
+}
+
+/// The profiled command finds the memory for counts by its environment.
+#[test]
+fn a_profiled_command_that_writes_to_the_table_keeps_its_exit_code() {
+    let home = Home::new();
+    let profile = |script: &str| home.run(&["profile", "--malloc", "--", "sh", "-c", script]);
+    let said = profile("(: > $SWITCHCOST_PROFILE_DATA); (: > ${LD_PRELOAD%%:*}); exit 0");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains("ns/call"), "what is sealed cannot be taken away: {said:?}");
+    let zero = "dd if=/dev/zero of=$SWITCHCOST_PROFILE_DATA bs=8 count=1 conv=notrunc 2> /dev/null";
+    let odd = "tr '\\0' '\\376' < /dev/zero | dd of=$SWITCHCOST_PROFILE_DATA bs=4096 seek=2 count=300 \
+               iflag=fullblock conv=notrunc 2> /dev/null";
+    for script in [zero, odd] {
+        for code in [0, 3] {
+            let said = profile(&format!("{script}; exit {code}"));
+            assert_eq!((said.code, &*said.out), (Some(code), ""), "{script}: {said:?}");
+            assert!(said.error().contains("was written to"), "{}", said.err);
+        }
+    }
+}
+
+/// It is no worker that could ask for that itself.
+#[test]
+fn what_a_prefix_is_ends_with_the_program() {
+    let home = Home::new();
+    let mut child = home.start(&["compare", "--ab", "", "sh -c 'while :; do read x; done'"]);
+    let own = child.id() as i32;
+    let is_shell = |pid: i32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "sh"
+    };
+    wait_for("the prefix", || {
+        home.processes().iter().any(|of| of.parent == own && is_shell(of.pid)).then_some(())
+    });
+    child.kill().expect("the program is killed");
+    child.wait().expect("it has ended");
+    home.wait_until_alone();
+}
+
+/// A process whose name has ends of lines in it.
+#[test]
+fn a_name_forges_no_line() {
+    if lacks([Need::Program("python3")]) {
+        return;
+    }
+    let home = Home::new();
+    let script =
+        "open('/proc/self/comm', 'w').write('a\\nforged\\t1'); print(flush=True)\nwhile 1: pass";
+    let mut python = home.command("python3");
+    let mut named = python.args(["-c", script]).stdout(Stdio::piped()).spawn().expect("python3");
+    let pid = named.id().to_string();
+    wait_for("its name", || {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        name.starts_with("a\nforged").then_some(())
+    });
+    let said = home.run(&["cost", "--pid", &pid, "--budget", "300ms"]);
+    let traced = home.run(&["trace", "--pid", &pid, "--budget", "300ms", "--verbose"]);
+    let top = home.run(&["top", "--batch", "--updates", "1", "--interval", "0.3"]);
+    named.kill().expect("a signal");
+    named.wait().expect("its end");
+    for said in [said, traced, top] {
+        let forged =
+            said.out.lines().chain(said.err.lines()).find(|line| line.starts_with("forged"));
+        assert_eq!(forged, None, "{said:?}");
+        assert!(!said.out.contains('\t'), "{said:?}");
+    }
+}

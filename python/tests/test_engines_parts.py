@@ -271,13 +271,20 @@ def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, c
 
 @pytest.mark.parametrize(
     "change",
-    [{"id": "../../x"}, {"hosts": ["../../x"]}, {"hosts": "n1"}, {"command": [1]}, {"other": 1}, {"time": None}],
+    [{"id": "../../x"}, {"hosts": ["../../x"]}, {"hosts": "n1"}, {"command": [1]}, {"other": 1}, {"time": None}, {"jobs": ["--help"]}, {"jobs": ["a b"]}],
 )
 def test_a_question_that_names_paths_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     submission = asked(tmp_path, "n1")
     path = tmp_path / "submissions" / f"{submission.id}.json"
     assert load(path) == submission
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(FleetError, match="no submission"):
+        load(path)
+
+
+def test_a_question_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "submissions" / f"{asked(tmp_path, 'n1').id}.json"
+    path.write_text("[" * 100_000)
     with pytest.raises(FleetError, match="no submission"):
         load(path)
 
@@ -380,8 +387,9 @@ def test_the_jobs_of_submit_are_valid(tmp_path: Path, cluster: Cluster, capsys: 
         job = json.loads(text)
         for version in VERSIONS:
             validate.validate(job, version, strict=True)
-        # Kubernetes takes "$(" for its own.
-        assert not re.search(r"(?<!\$)\$\(", pod_of(job)["containers"][0]["command"][2])
+        # Kubernetes takes "$(" and "$$" for its own: each "$" of the shell is there twice.
+        runs = re.findall(r"\$+", pod_of(job)["containers"][0]["command"][2])
+        assert runs and all(len(run) % 2 == 0 for run in runs)
     assert "JOB_COMPLETION_INDEX * 45000 / 1000" in text
     assert not (cluster.folder / "created.json").exists()
 

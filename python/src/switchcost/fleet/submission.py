@@ -26,6 +26,7 @@ from typing import IO, Any
 from .._program import printable
 from ..tables import parse_time
 
+JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)  # an argument of the engine's commands
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
 YEARS = range(2000, 2100)  # of submissions and runs: a host whose clock says another has none
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
@@ -183,11 +184,11 @@ def load(path: Path) -> Submission:
         lists = [one.hosts, one.command, one.jobs]
         words = [one.id, one.time, one.engine, one.program, *(word for words in lists for word in words)]
         whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
-        if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
+        if not whole or not ID.fullmatch(one.id) or one.id != path.stem or not all(map(JOB_NAME.fullmatch, one.jobs)):
             raise ValueError("not as `submit` writes it")
         parse_time(one.time, YEARS)
         checked_hosts(one.hosts)
-    except (ValueError, TypeError, FleetError) as error:
+    except (ValueError, TypeError, RecursionError, FleetError) as error:
         raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None
     one.folder.mkdir(exist_ok=True)
     return one

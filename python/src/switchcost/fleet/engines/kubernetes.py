@@ -99,8 +99,8 @@ def container(submission: Submission, arguments: argparse.Namespace, turn_s: flo
     return {
         "name": "measure",
         "image": arguments.image,
-        # "$(" is kubernetes' own; "$$(" is the shell's.
-        "command": ["sh", "-c", (wait + submission.job_text()).replace("$(", "$$("), "job", "$(NODE)"],
+        # "$(" and "$$" are kubernetes' own: of two "$" it leaves one, whatever follows.
+        "command": ["sh", "-c", (wait + submission.job_text()).replace("$", "$$"), "job", "$(NODE)"],
         "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "resources": {"requests": {"cpu": "1", "memory": "256Mi"}},
         "securityContext": {

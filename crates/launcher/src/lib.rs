@@ -10,6 +10,7 @@ mod series;
 mod serve;
 mod used;
 
+use std::cell::RefCell;
 use std::ffi::{CString, OsString};
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
@@ -18,7 +19,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use probe::command::{BlockedStopSignals, Inherited, StopHandlers, start_again, stop_signal};
 use probe::standstill::{PATIENCE, Standstill};
@@ -38,10 +39,34 @@ pub struct Launcher {
     _handlers: StopHandlers,
     answers: BufReader<UnixStream>,
     process: Option<Pid>,
-    standstill: Option<Standstill>,
+    watch: RefCell<Watch>,
     commands: Vec<Vec<OsString>>,
     /// The last signal that reached the launcher, once the series is done.
     signal: Option<u8>,
+}
+
+/// Looks whether the launcher goes on.
+struct Watch {
+    standstill: Standstill,
+    next_look: Instant,
+    /// It was killed, as it had been stopped and nobody continued it: its process id.
+    given_up: Option<i32>,
+}
+
+impl Watch {
+    fn of(process: Pid) -> Self {
+        let standstill = Standstill::of(process);
+        Self { next_look: Instant::now() + standstill.pause(), standstill, given_up: None }
+    }
+
+    fn look(&mut self, process: Option<Pid>) {
+        let stands = process.filter(|_| self.standstill.look().is_some());
+        self.next_look = Instant::now() + self.standstill.pause();
+        if let Some(process) = stands {
+            let _ = kill_process(process, Signal::KILL);
+            self.given_up = Some(process.as_raw_pid());
+        }
+    }
 }
 
 /// A command could not be started, or the launcher failed.
@@ -95,9 +120,9 @@ impl Launcher {
         let process =
             start_again(&again, &[theirs.as_fd(), words.as_fd()]).map_err(cannot("fork"))?;
         let handlers = StopHandlers::install(Some(socket.into())).map_err(cannot("sigaction"))?;
-        let (answers, standstill) = (BufReader::new(ours), Some(Standstill::of(process)));
+        let (answers, watch) = (BufReader::new(ours), RefCell::new(Watch::of(process)));
         let process = Some(process);
-        Ok(Self { _handlers: handlers, answers, process, standstill, commands, signal: None })
+        Ok(Self { _handlers: handlers, answers, process, watch, commands, signal: None })
     }
 
     /// The last signal that asked to stop, if one came.
@@ -137,35 +162,30 @@ impl Launcher {
     }
 
     /// Waits for the next answer, so long or without end; gives whether it is there. A signal may
-    /// end it before.
+    /// end it before. A launcher that was stopped and that nobody continues gives none any more.
     pub fn wait_for_answer(&self, longest: Option<Duration>) -> bool {
-        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
-        let mut answers = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
-        !self.answers.buffer().is_empty()
-            || !matches!(poll(&mut answers, longest.as_ref()), Ok(0) | Err(Errno::INTR))
-    }
-
-    /// Waits for the next answer as long as the launcher goes on: one that was stopped and that
-    /// nobody continues gives none.
-    fn wait_while_it_goes_on(&mut self) -> Result<(), LauncherError> {
-        let Some(mut standstill) = self.standstill.take() else { return Ok(()) };
-        while !self.wait_for_answer(Some(standstill.pause())) {
-            let Some(pid) = standstill.look() else { continue };
-            if let Some(process) = self.process {
-                let _ = kill_process(process, Signal::KILL);
+        let end = longest.and_then(|longest| Instant::now().checked_add(longest));
+        let mut watch = self.watch.borrow_mut();
+        while self.answers.buffer().is_empty() && watch.given_up.is_none() {
+            let until = end.map_or(watch.next_look, |end| end.min(watch.next_look));
+            let left = until.saturating_duration_since(Instant::now());
+            let mut answers = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
+            match poll(&mut answers, Timespec::try_from(left).ok().as_ref()) {
+                Ok(0) if watch.next_look <= Instant::now() => watch.look(self.process),
+                Ok(0) => {}
+                Err(Errno::INTR) => return false,
+                _ => return true,
             }
-            return Err(LauncherError::new(format!(
-                "the launcher (process {pid}) was stopped by a signal and not continued within \
-                    {} s: it was killed; a command that was running continues, without figures",
-                PATIENCE.as_secs()
-            )));
+            if end.is_some_and(|end| end <= Instant::now()) {
+                return watch.given_up.is_some();
+            }
         }
-        self.standstill = Some(standstill);
-        Ok(())
+        true
     }
 
     fn answer(&mut self) -> Result<Answer, LauncherError> {
-        self.wait_while_it_goes_on()?;
+        // A signal may end a wait.
+        while !self.wait_for_answer(None) {}
         let unreadable = |error: &dyn Display| {
             LauncherError::new(format!("cannot read the launcher's answer: {error}"))
         };
@@ -174,6 +194,14 @@ impl Launcher {
             Ok(1..) => {}
             Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {
                 return Err(unreadable(&error));
+            }
+            Ok(0) | Err(_) if self.watch.borrow().given_up.is_some() => {
+                let pid = self.watch.borrow().given_up.unwrap_or_default();
+                let s = PATIENCE.as_secs();
+                return Err(LauncherError::new(format!(
+                    "the launcher (process {pid}) was stopped by a signal and not continued within \
+                        {s} s: it was killed; a command that was running continues, without figures"
+                )));
             }
             Ok(0) | Err(_) => {
                 return Err(LauncherError::new(format!(

@@ -27,29 +27,48 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a change of mode");
 }
 
-#[test]
-fn a_launcher_that_was_stopped_and_not_continued_is_told_and_runs_before_it_are_kept() {
-    let home = Home::new();
-    let marks = home.path().join("marks");
-    let script = format!("echo >> {}; sleep 0.2", marks.display());
-    let child = home.start(&["run", "--no-estimate", "-n", "1000", "--", "sh", "-c", &script]);
-    let own = child.id();
-    wait_for("a few runs", || {
-        let done = fs::read_to_string(&marks).ok()?;
-        (done.lines().count() > 3).then_some(())
-    });
+/// The launcher of a running program.
+fn launcher_of(home: &Home, own: u32) -> i32 {
     let launcher = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok();
     let launcher = launcher.and_then(|list| list.split_whitespace().next()?.parse().ok());
     // Without that file (CONFIG_PROC_CHILDREN).
     let by_parent = || home.processes().iter().find(|of| of.parent == own as i32).map(|of| of.pid);
-    let launcher: i32 = launcher.or_else(by_parent).expect("the launcher");
+    launcher.or_else(by_parent).expect("the launcher")
+}
+
+/// Stops the launcher of a command that has written `lines` lines to the file `marks`; what was
+/// said of it.
+fn stop_launcher(home: &Home, args: &[&str], lines: usize) -> Said {
+    let marks = home.path().join("marks");
+    let child = home.start(args);
+    wait_for("a command that runs", || {
+        let done = fs::read_to_string(&marks).ok()?;
+        (done.lines().count() >= lines).then_some(())
+    });
+    let launcher = launcher_of(home, child.id());
     kill_process(Pid::from_raw(launcher).expect("a process"), Signal::STOP).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(1), "{said:?}");
     let told = format!("the launcher (process {launcher}) was stopped by a signal");
     assert!(said.err.contains(&told), "{}", said.err);
+    said
+}
+
+#[test]
+fn a_launcher_that_was_stopped_and_not_continued_is_told_and_runs_before_it_are_kept() {
+    let home = Home::new();
+    let script = format!("echo >> {}; sleep 0.2", home.path().join("marks").display());
+    let run = ["run", "--no-estimate", "-n", "1000", "--", "sh", "-c", &script];
+    let said = stop_launcher(&home, &run, 4);
     assert!(said.err.contains("\nreal "), "{said:?}");
     home.wait_until_alone();
+}
+
+#[test]
+fn so_is_that_of_a_command_that_is_watched() {
+    let home = Home::new();
+    let script = format!("echo >> {}; exec sleep 10000", home.path().join("marks").display());
+    stop_launcher(&home, &["cost", "--", "sh", "-c", &script], 1);
 }
 
 /// Whatever the umask says.

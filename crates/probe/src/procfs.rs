@@ -55,9 +55,14 @@ impl Stat {
 }
 
 /// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
-/// of one wherever it is printed: each control character becomes a question mark.
+/// of one wherever it is printed: these become blanks, other control characters nothing.
 pub fn one_line(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    name.chars()
+        .filter_map(|c| match c {
+            '\n' | '\t' | '\r' => Some(' '),
+            _ => (!c.is_control()).then_some(c),
+        })
+        .collect()
 }
 
 /// The state of a process, one letter.

@@ -81,6 +81,7 @@ impl Standstill {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
     use rustix::process::{Signal, kill_process};
@@ -100,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_child_that_stands_is_told_and_one_that_was_continued_is_not() {
-        let child = Command::new("sleep").arg("1000").spawn().unwrap();
+        // A group of its own: one that is orphaned with somebody in it who stands is sent SIGHUP.
+        let child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let mut watch = Standstill::of(pid);
         assert_eq!(looks_until_told(&mut watch), None);
@@ -118,6 +120,7 @@ mod tests {
     fn a_child_of_the_child_counts_where_it_was_asked_for() {
         let script = "sleep 1000 & kill -STOP $!; echo $! >&2; wait";
         let mut shell = Command::new("sh");
+        shell.process_group(0);
         let child = shell.args(["-c", script]).stderr(std::process::Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let mut watch = Standstill::with_children(pid);

@@ -37,8 +37,8 @@ pub struct Thread {
     pub tgid: u32,
     /// The process of its parent when it was first seen. 0: it has none.
     pub parent: u32,
-    /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2), with a
-    /// question mark for each control character.
+    /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2), without
+    /// control characters.
     pub comm: String,
     /// Whether it has ended.
     pub ended: bool,
@@ -144,9 +144,14 @@ fn text(halves: [u64; 2]) -> String {
 }
 
 /// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
-/// of one wherever it is printed.
+/// of one wherever it is printed: these become blanks, other control characters nothing.
 fn one_line(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    name.chars()
+        .filter_map(|c| match c {
+            '\n' | '\t' | '\r' => Some(' '),
+            _ => (!c.is_control()).then_some(c),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -161,6 +166,6 @@ mod tests {
         assert_eq!(text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
         assert_eq!(text([0, 0]), "");
         assert_eq!(text([u64::MAX, 0]).chars().count(), 8);
-        assert_eq!(text([half(b"a\nb\tc\x1bd\r"), half(b"e\0\0\0\0\0\0\0")]), "a?b?c?d?e");
+        assert_eq!(text([half(b"a\nb\tc\x1bd\r"), half(b"e\0\0\0\0\0\0\0")]), "a b cd e");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -40,7 +41,10 @@ fn launcher_of(home: &Home, own: u32) -> i32 {
 /// said of it.
 fn stop_launcher(home: &Home, args: &[&str], lines: usize) -> Said {
     let marks = home.path().join("marks");
-    let child = home.start(args);
+    // A group of its own: one that is orphaned with somebody in it who stands is sent SIGHUP.
+    let mut program = home.command(PROGRAM);
+    program.args(args).process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = program.spawn().expect("the program starts");
     wait_for("a command that runs", || {
         let done = fs::read_to_string(&marks).ok()?;
         (done.lines().count() >= lines).then_some(())

@@ -146,12 +146,8 @@ fn text(halves: [u64; 2]) -> String {
 /// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
 /// of one wherever it is printed: these become blanks, other control characters nothing.
 fn one_line(name: &str) -> String {
-    name.chars()
-        .filter_map(|c| match c {
-            '\n' | '\t' | '\r' => Some(' '),
-            _ => (!c.is_control()).then_some(c),
-        })
-        .collect()
+    let visible = |c: char| if c.is_whitespace() { ' ' } else { c };
+    name.chars().map(visible).filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

@@ -73,9 +73,9 @@ const WORDS: &str = "words:";
 /// A command as it is stored: its program, and by what the words behind it can be told from others.
 /// Whoever has a guess at all of them can check it by that.
 pub(crate) fn kept(words: &[String]) -> Vec<String> {
-    // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands between
-    // two of them.
-    let bytes = words.iter().flat_map(|word| word.bytes().chain([0]));
+    // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands behind
+    // each. A program is told apart by its file: its name may be a path or not.
+    let bytes = words.iter().skip(1).flat_map(|word| word.bytes().chain([0]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
@@ -289,7 +289,7 @@ mod tests {
         let words = |text: &str| shell_words::split(text).unwrap();
         let kept_of = |text: &str| kept(&words(text)).join(" ");
         assert_eq!(kept_of("a"), "a");
-        assert_eq!(kept_of("db hunter2"), "db words:f437e8c18398757d");
+        assert_eq!(kept_of("db hunter2"), "db words:0d2630db1a24ae69");
         assert_ne!(kept_of("db hunter2"), kept_of("db hunter 2"));
         assert_eq!(kept(&[]), [""; 0]);
         let line = kept_behind(&words("switchcost cost --quiet -- db hunter2"));

@@ -71,7 +71,7 @@ fn a_launcher_that_was_stopped_and_not_continued_is_told_and_runs_before_it_are_
 #[test]
 fn so_is_that_of_a_command_that_is_watched() {
     let home = Home::new();
-    let script = format!("echo >> {}; exec sleep 10000", home.path().join("marks").display());
+    let script = format!("echo >> {}; exec sleep 15", home.path().join("marks").display());
     stop_launcher(&home, &["cost", "--", "sh", "-c", &script], 1);
 }
 

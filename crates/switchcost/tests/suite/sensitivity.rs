@@ -174,6 +174,15 @@ fn the_answer_is_what_a_preemption_costs_by_the_least_and_the_most() {
     assert_eq!(said.out.lines().next(), Some(first));
 }
 
+/// What stands for words in a run file: FNV-1a.
+fn hash(words: &[&str]) -> String {
+    let bytes = words.iter().flat_map(|word| word.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("words:{hash:016x}")
+}
+
 #[test]
 fn a_program_that_was_measured_itself_is_priced_by_that() {
     let home = Home::new();
@@ -185,7 +194,9 @@ fn a_program_that_was_measured_itself_is_priced_by_that() {
     assert_eq!(other.json()["own"], Value::Null);
     let file = home.run_file();
     let text = fs::read_to_string(&file).expect("a run file");
-    fs::write(&file, text.replace(WORK[2], LINES)).expect("a run file");
+    let [of_work, of_lines] = [WORK[2], LINES].map(|script| hash(&["-c", script]));
+    assert!(text.contains(&of_work), "{text}");
+    fs::write(&file, text.replace(&of_work, &of_lines)).expect("a run file");
     let out = home.path().join("cost.json");
     let said =
         home.run(&["cost", "--pid", &pid, "--budget", "1s", "--json", &out.to_string_lossy()]);

@@ -271,7 +271,16 @@ def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, c
 
 @pytest.mark.parametrize(
     "change",
-    [{"id": "../../x"}, {"hosts": ["../../x"]}, {"hosts": "n1"}, {"command": [1]}, {"other": 1}, {"time": None}, {"jobs": ["--help"]}, {"jobs": ["a b"]}],
+    [
+        {"id": "../../x"},
+        {"hosts": ["../../x"]},
+        {"hosts": "n1"},
+        {"command": [1]},
+        {"other": 1},
+        {"time": None},
+        {"jobs": ["--help"]},
+        {"jobs": ["a b"]},
+    ],
 )
 def test_a_question_that_names_paths_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     submission = asked(tmp_path, "n1")

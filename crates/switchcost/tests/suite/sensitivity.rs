@@ -217,6 +217,11 @@ fn a_command_that_fails_is_told_before_anything_is_measured() {
     let said = home.run(&["sensitivity", "--", "sh", "-c", "echo why >&2; exit 3"]);
     assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
     assert!(said.err.contains("why\n") && said.err.contains("exit status: 3"), "{}", said.err);
+    for rate in ["0", "20001"] {
+        let said = home.run(&["sensitivity", "--rate", rate, "--", "true"]);
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains("2 to 20000"), "{}", said.err);
+    }
     let said = home.run(&["sensitivity", "--", "no-such-program"]);
     assert!(said.code != Some(0) && said.err.contains("no-such-program"), "{}", said.err);
     assert!(home.run_files().is_empty());

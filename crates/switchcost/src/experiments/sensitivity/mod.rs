@@ -8,10 +8,14 @@ pub(crate) mod table;
 use std::ffi::OsString;
 
 use clap::Args;
+use model::trial::command::MOST_HZ;
 
-use crate::base::values::{List, byte_sizes, counts, pid};
+use crate::base::values::{List, byte_sizes, pid, whole};
 use crate::engine::effort::Effort;
 use crate::present::output::Output;
+
+/// Wake-ups a second, of which half are measured, too.
+const LEAST_HZ: u32 = 2;
 
 #[derive(Debug, Args)]
 pub(crate) struct SensitivityArgs {
@@ -26,7 +30,7 @@ pub(crate) struct SensitivityArgs {
     ///
     /// Neighbours with much memory wake less often: one takes some 40 % of the CPU at most, beside
     /// the process of --pid about 1 %.
-    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = rate)]
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MOST_HZ))]
     pub(crate) rate: u32,
 
     /// The CPUs that the command may run on, with a neighbour on each [default: one away from CPU 0
@@ -66,14 +70,4 @@ pub(crate) struct SensitivityArgs {
     /// /dev/null
     #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
-}
-
-/// Wake-ups a second, of which half are measured, too.
-fn rate(text: &str) -> Result<u32, String> {
-    const LEAST: u32 = 2;
-    let most = model::trial::command::MOST_HZ;
-    match counts(text)?.as_slice() {
-        [rate] if (LEAST..=most).contains(rate) => Ok(*rate),
-        _ => Err(format!("accepted is one number from {LEAST} to {most}")),
-    }
 }

@@ -2,18 +2,21 @@
 """`switchcost sensitivity` against what is known otherwise. Prints tables in Markdown.
 
 widths    six programs, a run each: what a preemption costs by each neighbour, and how wide the interval is.
-chase     a random chase through 64 KiB to 1 MiB: lines that the neighbour takes from the private cache x what a line costs from the next
-          level above what it costs from its own (measured beside it), against what was measured, by the largest neighbour.
+chase     a random chase through 64 KiB to 1 MiB: lines that a preemption takes from its cache (counted by chase.c, hop by hop) x what a
+          line costs from the next level above what it costs from its own, and what a chase of 4 KiB loses, as the switch itself has
+          lines, too; against what was measured. By neighbours of 1 and 2 MiB.
 never     a neighbour that sleeps for the whole run: what is measured must hold zero.
-pairs     two of the programs on one CPU, their preemptions counted: the loss that was measured against count x cost, between the
-          neighbours next to the other's own working set (by `switchcost cost --`), or beyond the largest.
+pairs     two of the programs on one CPU, their preemptions counted: the loss that was measured against count x cost by a neighbour
+          that uses as much cache as the other does. How much that is tells a chase of 512 KiB beside the other, by its own
+          curve (the reporter of Bubble-Up, Mars et al. 2011).
 
-    bench/sensitivity/compare.py PROGRAM [widths|chase|pairs ...] [--budget 120s] [--cpu 1] [--repeats 12]
+    bench/sensitivity/compare.py PROGRAM [widths|chase|pairs ...] [--budget 120s] [--cpu 1] [--repeats 30]
 """
 
 import argparse
 import itertools
 import json
+import math
 import os
 import random
 import statistics
@@ -39,7 +42,8 @@ def programs(folder):
         file.write(" ".join(source.choice(words) for _ in range(300_000)))
     subprocess.run(["gcc", "-O2", "-o", f"{folder}/chase", f"{HERE}/chase.c"], check=True)
     all = {
-        "python": ["python3", "-c", PYTHON],
+        # Its dictionaries have another order in every run otherwise.
+        "python": ["env", "PYTHONHASHSEED=0", "python3", "-c", PYTHON],
         "sqlite3": ["sqlite3", ":memory:", SQL],
         "gzip": ["gzip", "-kc", text],
         "chase": [f"{folder}/chase", str(512 << 10), "20000000"],
@@ -94,18 +98,29 @@ def hop_ns(bench, bytes, hops=20_000_000):
     return statistics.median(runs)
 
 
+def lost(bench, bytes, neighbour):
+    words = [f"{bench.folder}/chase", str(bytes), "3000000", str(bench.options.cpu), "250", str(neighbour)]
+    return statistics.median(float(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()[0]) for _ in range(9))
+
+
 def chase(bench, all):
     del all
-    print("| chase KiB | hop ns | refilled hop ns | by lines, us | measured less that of no memory, us | ratio |\n|---|---|---|---|---|---|")
-    beyond = hop_ns(bench, 4 << 20)
-    for size in [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20]:
-        own = hop_ns(bench, size)
+    print("| chase KiB | neighbour MiB | lines lost | ns a line | by lines, us | measured less that of no memory, us | ratio |\n|---|---|---|---|---|---|---|")
+    # A line from the next level of cache above one from its own.
+    line = hop_ns(bench, 4 << 20) - hop_ns(bench, 256 << 10)
+
+    def costs(size):
         found = bench.sensitivity([f"{bench.folder}/chase", str(size), "20000000"], "--neighbour", "0,1M,2M")
-        costs = [point["ns_per_preemption"] for point in found["points"]]
-        lines = size / 64 * (beyond - own) / 1000
-        for cost, of in zip(costs[1:], (1, 2)):
-            above = (cost["value"] - costs[0]["value"]) / 1000
-            print(f"| {size >> 10} | {own:.2f} | {beyond:.2f} | {lines:.1f} | {above:.1f} by {of} MiB, {told(cost)} | {above / lines:.2f} |", flush=True)
+        return [point["ns_per_preemption"] for point in found["points"]]
+
+    of_the_switch = costs(4096)
+    for size in [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20]:
+        found = costs(size)
+        for of in (1, 2):
+            lines = lost(bench, size, of << 20)
+            theory = (lines * line + of_the_switch[of]["value"] - of_the_switch[0]["value"]) / 1000
+            above = (found[of]["value"] - found[0]["value"]) / 1000
+            print(f"| {size >> 10} | {of} | {lines:.0f} | {line:.2f} | {theory:.1f} | {above:.1f}, {told(found[of])} | {above / theory:.2f} |", flush=True)
 
 
 def never(bench, all):
@@ -133,51 +148,62 @@ def used(bench, words, beside=None):
     return usage.ru_utime + usage.ru_stime, usage.ru_nivcsw + usage.ru_nvcsw
 
 
-def working_set(bench, words):
-    record = f"{bench.folder}/cost.json"
-    subprocess.run([bench.options.program, "cost", "--quiet", "--json", record, "--", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    with open(record) as file:
-        found = json.load(file)["program"]["working_set"]
-    known = found.get("known") if isinstance(found, dict) else None
-    return (known["low_bytes"], known["high_bytes"]) if known else None
+def loss(bench, words, beside):
+    """Median and error of the loss, preemptions of a run, and its CPU seconds alone."""
+    losses, counts = [], []
+    for _ in range(bench.options.repeats):
+        (alone, own), (with_other, switches) = used(bench, words), used(bench, words, beside)
+        losses.append(with_other / alone - 1)
+        counts.append((switches - own, alone))
+    quartiles = statistics.quantiles(losses, n=4)
+    count, alone = (statistics.median(values) for values in zip(*counts))
+    return quartiles[1], 1.25 * (quartiles[2] - quartiles[0]) / 1.35 * 1.96 / len(losses) ** 0.5, count, alone
 
 
-def predicted(points, other):
-    """Between the neighbours next to the other's working set, in seconds."""
-    low_bytes, high_bytes = other
-    below = [p for p in points if p["bytes"] <= low_bytes] or points[:1]
-    above = [p for p in points if p["bytes"] >= high_bytes] or points[-1:]
-    chosen = [p for p in points if below[-1]["bytes"] <= p["bytes"] <= above[0]["bytes"]]
-    ends = [p["ns_per_preemption"] for p in chosen if p["ns_per_preemption"] and p["ns_per_preemption"]["low"] is not None]
-    return (max(min(of["low"] for of in ends), 0) / 1e9, max(of["high"] for of in ends) / 1e9) if ends else None
+def place(of):
+    return math.log2(max(of, 1024))
+
+
+def at(points, where, key):
+    """A curve's value, or an end of its interval, at log2 of bytes."""
+    known = [(place(p["bytes"]), p["ns_per_preemption"][key]) for p in points if p["ns_per_preemption"] and p["ns_per_preemption"]["low"] is not None]
+    where = min(max(where, known[0][0]), known[-1][0])
+    for (left, low), (right, high) in itertools.pairwise(known):
+        if where <= right:
+            return low + (high - low) * (where - left) / (right - left)
+    return known[-1][1]
+
+
+def footprint(points, low_ns, high_ns):
+    """Where the curve may be between these two."""
+    steps = [place(1024) + step / 16 for step in range(16 * 13 + 1)]
+    may = [of for of in steps if at(points, of, "high") >= low_ns and at(points, of, "low") <= high_ns]
+    return (may[0], may[-1]) if may else (steps[-1], steps[-1])
 
 
 def pairs(bench, all):
-    sets = {name: working_set(bench, words) for name, words in all.items()}
-    print(f"working sets: {sets}\n")
-    print("| program | beside | switches a run | measured loss % | predicted % | inside | width |\n|---|---|---|---|---|---|---|")
+    reporter = bench.of("chase", all["chase"])["points"]
+    uses = {}
+    for name, words in all.items():
+        share, error, count, alone = loss(bench, all["chase"], words)
+        each = [1e9 * (share + by) * alone / max(count, 1) for by in (-error, error)]
+        uses[name] = footprint(reporter, *each)
+        print(f"{name} takes {each[0] / 1000:.0f} to {each[1] / 1000:.0f} us from the chase: uses {2 ** uses[name][0] / 1024:.0f} to {2 ** uses[name][1] / 1024:.0f} KiB\n", flush=True)
+    print("| program | beside | preemptions a run | measured loss % | predicted % | inside | width |\n|---|---|---|---|---|---|---|")
     inside, ratios = 0, []
-    chosen = [pair for pair in itertools.permutations(all, 2) if sets[pair[1]]]
+    chosen = list(itertools.permutations(all, 2))
     random.Random(3).shuffle(chosen)
     for name, other in chosen[:10]:
         points = bench.of(name, all[name])["points"]
-        losses, counts = [], []
-        for _ in range(bench.options.repeats):
-            (alone, own), (beside, switches) = used(bench, all[name]), used(bench, all[name], all[other])
-            losses.append(beside / alone - 1)
-            counts.append((switches - own, alone))
-        quartiles = statistics.quantiles(losses, n=4)
-        loss, error = quartiles[1], (quartiles[2] - quartiles[0]) / len(losses) ** 0.5
-        count, alone = (statistics.median(values) for values in zip(*counts))
-        each = predicted(points, sets[other])
-        if not each:
-            print(f"| {name} | {other} | {count:.0f} | {100 * loss:.2f} | not known | no | - |")
-            continue
-        low, high = (count * end / alone for end in each)
-        holds = low - error <= loss <= high + error
+        share, error, count, alone = loss(bench, all[name], all[other])
+        # What a timer's interrupt costs is in a preemption, too.
+        timer = (bench.of(name, all[name])["timer_ns"] or {"value": 0})["value"]
+        ends = [(end, at(points, where, end)) for where in uses[other] for end in ("low", "high")]
+        low, high = (max(pick(value for _, value in ends) + timer, 0) * count / alone / 1e9 for pick in (min, max))
+        holds = low - error <= share <= high + error
         inside += holds
         ratios.append(high / low if low > 0 else float("inf"))
-        print(f"| {name} | {other} | {count:.0f} | {100 * loss:.2f} +- {100 * error:.2f} | {100 * low:.2f} to {100 * high:.2f} | {'yes' if holds else 'no'} | {ratios[-1]:.1f} |", flush=True)
+        print(f"| {name} | {other} | {count:.0f} | {100 * share:.2f} +- {100 * error:.2f} | {100 * low:.2f} to {100 * high:.2f} | {'yes' if holds else 'no'} | {ratios[-1]:.1f} |", flush=True)
     print(f"\n{inside} of {len(chosen[:10])} inside, median width {statistics.median(ratios):.1f}")
 
 
@@ -187,7 +213,7 @@ def main():
     parser.add_argument("what", nargs="*", default=["widths", "chase", "never", "pairs"])
     parser.add_argument("--budget", default="120s")
     parser.add_argument("--cpu", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench, all = Bench(options, folder), programs(folder)

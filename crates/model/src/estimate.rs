@@ -118,10 +118,21 @@ impl Estimate {
     /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on.
     /// Absent without figures. It says nothing of other launches.
     pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
+        Self::middle(figures, Center::Median, minimum_rounds, confidence, seed)
+    }
+
+    /// The same with another middle.
+    pub fn middle(
+        figures: &[f64],
+        center: Center,
+        minimum_rounds: u32,
+        confidence: f64,
+        seed: u64,
+    ) -> Option<Self> {
         let rounds = figures.len() as u32;
-        let bare = Self::bare(median(figures)?, rounds, confidence, Speed::NotJudged);
+        let bare = Self::bare(center.of(figures)?, rounds, confidence, Speed::NotJudged);
         let found = (rounds >= minimum_rounds)
-            .then(|| bootstrap(figures, Center::Median, confidence, seed))
+            .then(|| bootstrap(figures, center, confidence, seed))
             .flatten();
         Some(found.map_or(bare, |found| {
             bare.known(found.standard_error, found.interval.low, found.interval.high)

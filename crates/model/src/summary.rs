@@ -7,7 +7,7 @@ use stats::{Elasticity, mean, quantile};
 use crate::bounds;
 use crate::curve::{Point, point};
 use crate::estimate::{Estimate, Speed, widest};
-use crate::ring::{Case, Sample};
+use crate::ring::{Case, Event, Sample};
 use crate::run::Failure;
 use crate::scaling;
 use crate::speed::leader_cpus;
@@ -68,6 +68,18 @@ pub struct TwoParts {
     pub memory_ns: Estimate,
 }
 
+/// What was counted of an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counted {
+    /// The event.
+    pub event: Event,
+    /// How often for a hop.
+    pub per_hop: Option<Estimate>,
+    /// How often for a switch above the ring of one; absent of that ring, where each member
+    /// measures its own solo, and of a ring that does not switch.
+    pub per_switch_above_solo: Option<Estimate>,
+}
+
 /// One case and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
@@ -121,6 +133,9 @@ pub struct CaseSummary {
     /// `elasticity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_parts: Option<TwoParts>,
+    /// What was counted of each event of the plan; empty where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Counted>,
     /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same
     /// ring with `state` none, in the same round; absent without such a ring beside it.
     pub ns_per_switch_above_none: Option<Estimate>,
@@ -254,6 +269,16 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> 
         clock_ghz: None,
         cycles_per_switch: None,
         two_parts: None,
+        events: (0..)
+            .zip(&plan.batching.ring.events)
+            .map(|(place, event)| Counted {
+                event: *event,
+                per_hop: table.events_per_hop(index, place, stream(0)),
+                per_switch_above_solo: switching
+                    .filter(|()| case.members > 1)
+                    .and_then(|()| table.events_per_switch(index, place, stream(2))),
+            })
+            .collect(),
         elasticity: match case.members == 1 || does_not_switch {
             true => table.hop_elasticity(index),
             false => table.elasticity(index),

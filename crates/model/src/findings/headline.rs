@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::sensitivity;
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::plan::Plan;
@@ -35,7 +36,12 @@ pub(crate) fn figure_ns(table: &Table, case: usize) -> Option<Estimate> {
 /// The relative half-width of each trial that is still measured; none of one without an interval.
 pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item = Option<f64>> {
     let failed = move |case: usize| failures.iter().any(|failure| failure.case == case);
+    // What a preemption costs is none of one case alone.
+    let of_costs = sensitivity::widths(table);
     table.trials().filter(move |(case, _)| !failed(*case)).map(move |(case, trial)| {
+        if let Some(width) = of_costs.get(&case) {
+            return *width;
+        }
         let of = trial.headline();
         table.estimate_of_slices(case, of.tally, |sample| of.told(sample))?.relative_half_width()
     })

@@ -2,6 +2,7 @@
 //! carried by what, doing what, where and under which policy, and how a worker makes samples of it.
 
 mod burden;
+mod event;
 mod sample;
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use crate::words;
 
 use crate::placement::Placement;
 pub use burden::Burden;
+pub use event::Event;
 pub use sample::*;
 
 /// What the members of the ring are.
@@ -364,6 +366,9 @@ pub struct Batching {
     /// most; it measures at the one where a lap took least. Absent where it tries none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
+    /// What is counted in each slice beside its time, on the ring's one CPU; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
 }
 
 impl Batching {
@@ -374,7 +379,12 @@ impl Batching {
         within("samples_per_round", self.samples_per_round, 1..=MOST_COUNTS)?;
         known_within("slice_ns", self.slice_ns, 1..=LONGEST_NS)?;
         known_within("triples", self.triples, 1..=MOST_COUNTS)?;
-        known_within("places", self.places, 1..=MOST_COUNTS)
+        known_within("places", self.places, 1..=MOST_COUNTS)?;
+        let is_again = |at: usize| self.events[..at].contains(&self.events[at]);
+        match (0..self.events.len()).find(|at| is_again(*at)) {
+            Some(at) => Err(format!("events: {} is there twice", self.events[at])),
+            None => Ok(()),
+        }
     }
 }
 
@@ -395,6 +405,7 @@ impl Default for Batching {
             slice_ns: Some(SLICE_NS),
             triples: None,
             places: None,
+            events: Vec::new(),
         }
     }
 }

@@ -339,6 +339,10 @@ pub struct Slices {
     /// be asked after each slice, and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub cpu_ns: Vec<u64>,
+    /// What was counted in each slice's laps of each event of the plan, in its order; empty where
+    /// nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Vec<u64>>,
     /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was
     /// timed as the machine was found: it waited for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -383,8 +387,21 @@ impl Slices {
             latency_ns: touched(u32::MAX, quanta),
             throughput_ns: touched(u32::MAX, quanta),
             cpu_ns: touched(u64::MAX, slices),
+            events: Vec::new(),
             waits: None,
         }
+    }
+
+    /// Room for so many events of each slice.
+    pub fn with_events(mut self, events: usize) -> Self {
+        let slices = self.elapsed_ns.capacity();
+        let touched = || {
+            let mut room = vec![u64::MAX; slices];
+            room.clear();
+            room
+        };
+        self.events = (0..events).map(|_| touched()).collect();
+        self
     }
 
     /// The same of a batch that waits for a core that nobody shares, with room for a wait before
@@ -435,6 +452,13 @@ impl Slices {
             middle.saturating_mul(HALTED_SLICE_TIMES).max(middle.saturating_add(HALTED_SLICE_NS));
         let over = sorted.iter().filter(|ns| **ns > longest).map(|ns| ns - middle);
         over.fold(0, u64::saturating_add)
+    }
+
+    /// What was counted of the event at this place of the plan in each slice; absent where it was
+    /// not counted in all.
+    pub fn counts_of(&self, event: usize) -> Option<&[u64]> {
+        let counts = self.events.get(event)?;
+        (counts.len() == self.elapsed_ns.len() && !counts.is_empty()).then_some(counts)
     }
 
     /// Whether the batch was timed as the machine was found, waiting for nothing.

@@ -312,6 +312,29 @@ fn timed_hops<'a>(
     all
 }
 
+/// What was counted of the event at this place of the plan in clean slices, at whatever clock, for
+/// a hop; absent where there are none, and where nothing was counted.
+pub(crate) fn clean_events(
+    case: &ring::Case,
+    samples: &[&ring::Sample],
+    level: &Level,
+    event: usize,
+) -> Option<f64> {
+    let (mut counted, mut hops) = (0.0, 0.0);
+    for sample in samples {
+        let Some(slices) = judged(case, sample) else { continue };
+        let Some(counts) = slices.counts_of(event) else { continue };
+        let beside_others = slices.beside_others();
+        let alone = |at: &usize| beside_others.get(*at) != Some(&true);
+        let clean = |at: &usize| level.quantum_of_slice(Clocks::Any, slices, *at).is_some();
+        for at in (0..counts.len()).filter(alone).filter(clean) {
+            counted += counts[at] as f64;
+            hops += slices.laps_of(at, sample.laps) as f64 * f64::from(case.members);
+        }
+    }
+    (hops > 0.0).then(|| counted / hops)
+}
+
 /// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings
 /// of triples; of hops in pieces each worker has one figure.
 pub(crate) fn clean_above(

@@ -8,8 +8,8 @@ use crate::estimate::Estimate;
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, FEWEST_CLEAN, Level, clean_above, clean_hops, elasticity_of_sum,
-    leader_cpus,
+    CaseClocks, CaseSlices, Clock, FEWEST_CLEAN, Level, clean_above, clean_events, clean_hops,
+    elasticity_of_sum, leader_cpus,
 };
 use stats::{Elasticity, Pooled, mean, median};
 
@@ -268,6 +268,53 @@ impl<'a> Table<'a> {
         self.per_switch(case, above)
     }
 
+    /// What was counted of an event of the plan for a hop, by its place in the plan: of clean slices
+    /// where the case has enough of them.
+    pub fn events_per_hop(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
+        self.counted(self.events(case, event), self.is_judged_in_full(case), stream)
+    }
+
+    /// What was counted of it for a counted switch above the solo ring; absent where the solo is no
+    /// ring of its own.
+    pub fn events_per_switch(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
+        let Some(Solo::Case(solo)) = self.solo(case) else { return None };
+        let above = less(&self.events(case, event), &self.events(solo, event));
+        let full = self.is_judged_in_full(case) && self.is_judged_in_full(solo);
+        self.counted(self.per_switch(case, above), full, stream)
+    }
+
+    /// Launches do not scatter in what is counted as they do in time: over rounds.
+    fn counted(&self, figures: Figures, full: bool, stream: u64) -> Option<Estimate> {
+        let all: Vec<f64> = figures.values().copied().collect();
+        match full {
+            true => self.over_rounds(&figures, stream),
+            false => Estimate::contended(&all, self.confidence()),
+        }
+    }
+
+    /// Whether nothing but clean slices of a case are in what was counted, or nobody looked.
+    fn is_judged_in_full(&self, case: usize) -> bool {
+        !self.is_judged(case) || self.has_figure(Figure::Hop(case))
+    }
+
+    fn events(&self, case: usize, event: usize) -> Figures {
+        if self.has_figure(Figure::Hop(case)) {
+            let clean = self.of_clean(case, |ring, batch, level| {
+                clean_events(ring, batch, level, event).into_iter().collect()
+            });
+            return clean.map(|of| medians(&of)).unwrap_or_default();
+        }
+        let of_all = |batch: &Batch| {
+            let counts =
+                |s: &Sample| Some(sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()));
+            let all = batch.iter().filter_map(|s| Some((counts(s)?, s.hops)));
+            let (counts, hops): (Vec<u64>, Vec<u64>) = all.unzip();
+            let (count, hops) = (sum(counts.into_iter()), sum(hops.into_iter()));
+            (hops > 0).then(|| count as f64 / hops as f64)
+        };
+        self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?))).collect()
+    }
+
     /// Costs of a hop by rounds / the switches that the kernel counted in each.
     fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
@@ -456,7 +503,7 @@ mod tests {
     use crate::placement::Placement;
     use crate::plan::Known;
     use crate::quote::NotQuotable;
-    use crate::ring::{self, Counters};
+    use crate::ring::{self, Counters, Event};
     use crate::speed::cut;
 
     /// Four rings: a solo one and one of two, twice.
@@ -578,6 +625,43 @@ mod tests {
             Sample { elapsed_ns: sample.elapsed_ns - drift, ..sample }
         };
         rounds(count).into_iter().map(steady).map(cut).collect()
+    }
+
+    #[test]
+    fn counts_are_those_of_clean_slices_above_the_ring_of_one() {
+        let mut plan = plan();
+        plan.batching.ring.events = vec![Event::Instructions, Event::PageFaults];
+        let mut all = sliced(10, |_, index| index < 8);
+        for sample in &mut all {
+            let members = if sample.case % 2 == 0 { 1 } else { 2 };
+            let laps = sample.laps;
+            let slices = sample.slices.as_mut().unwrap();
+            // Another guest's work makes more of them.
+            let counts = |at: usize| {
+                let a_hop = [5, 7][sample.case % 2] * if at < 8 { 1 } else { 9 };
+                a_hop * members * slices.laps_of(at, laps)
+            };
+            let counts: Vec<u64> = (0..slices.elapsed_ns.len()).map(counts).collect();
+            slices.events = vec![counts.clone(), counts];
+            // Of one round not all is known.
+            if sample.round == 3 {
+                slices.events[0].pop();
+            }
+        }
+        let table = Table::of(&plan, &all, []);
+        let hop = table.events_per_hop(1, 0, 1).unwrap();
+        assert_eq!((hop.value, hop.rounds, hop.speed), (7.0, 9, Speed::NotJudged));
+        let switch = table.events_per_switch(1, 0, 1).unwrap();
+        assert!((switch.value - 2.0).abs() < 1e-9 && switch.rounds == 9, "{switch:?}");
+        assert_eq!(table.events_per_hop(1, 1, 1).unwrap().rounds, 10);
+        assert_eq!((table.events_per_hop(1, 2, 1), table.events_per_switch(0, 0, 1)), (None, None));
+        // Where too few are clean it is of all, and not to be quoted.
+        let few = sliced(2, |_, index| index < 8);
+        assert_eq!(Table::of(&plan, &few, []).events_per_hop(1, 0, 1), None);
+        let mut few = all;
+        few.retain(|sample| sample.round < 3);
+        let of_all = Table::of(&plan, &few, []).events_per_hop(1, 0, 1).unwrap();
+        assert!(of_all.value > 7.0 && of_all.speed == Speed::Contended, "{of_all:?}");
     }
 
     #[test]

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use super::by_round::{brought, finite};
 use super::{ByRound, Table};
 use crate::estimate::Estimate;
+use crate::plan::MINIMUM_ROUNDS;
 use crate::speed::{
     CaseSlices, CleanCounts, Clocks, Level, Timed, known_power, longest_uninterrupted,
 };
 use crate::trial::{Sample, Sliced, Tally, Trial};
-use stats::{AtLevel, median, same_level, tells_power};
+use stats::{AtLevel, Center, median, same_level, tells_power};
 
 /// What is known of one case.
 #[derive(Debug, Default)]
@@ -274,6 +275,23 @@ impl<'a> Table<'a> {
         cases: &[usize],
         of: impl Fn(&[&Sample]) -> Option<f64>,
     ) -> Option<Estimate> {
+        self.figures_together(cases, of).estimate(self.plan)
+    }
+
+    /// The same as the midmean over rounds: it is nearer than the median where there are few, and
+    /// passes over those far off as well.
+    pub(crate) fn midmean_together(
+        &self,
+        cases: &[usize],
+        of: impl Fn(&[&Sample]) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let figures: Vec<f64> =
+            self.figures_together(cases, of).figures().map(|(_, f)| f).collect();
+        let (confidence, seed) = (self.plan.stopping.confidence, self.plan.seed);
+        Estimate::middle(&figures, Center::Midmean, MINIMUM_ROUNDS, confidence, seed)
+    }
+
+    fn figures_together(&self, cases: &[usize], of: impl Fn(&[&Sample]) -> Option<f64>) -> ByRound {
         let together = |first: &&Sample| {
             let in_round =
                 |case: &usize| self.of_trial(*case).iter().find(|s| s.round == first.round);
@@ -281,7 +299,7 @@ impl<'a> Table<'a> {
                 cases.iter().map(|case| in_round(case).copied()).collect();
             Some((first.round, of(&samples?)?))
         };
-        let figures = self.of_trial(*cases.first()?).iter().filter_map(together);
-        figures.collect::<ByRound>().estimate(self.plan)
+        let first = cases.first().map_or(&[][..], |case| self.of_trial(*case));
+        first.iter().filter_map(together).collect()
     }
 }

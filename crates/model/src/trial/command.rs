@@ -96,6 +96,10 @@ pub const MOST_HZ: u32 = 20_000;
 const MOST_WORDS: usize = 1 << 16;
 /// Alone it runs so many times as often in a round: all others are compared with that.
 pub const TIMES_ALONE: u32 = 3;
+/// Beside a neighbour that wakes less often than this it runs so many times as often: one run has few
+/// preemptions.
+const SELDOM_HZ: u32 = 1000;
+const TIMES_SELDOM: u32 = 2;
 
 impl Command {
     pub(super) fn check(&self) -> Result<(), String> {
@@ -114,9 +118,21 @@ impl Command {
         within("rate_hz", self.rate_hz, 0..=MOST_HZ)
     }
 
+    /// How often in a second somebody looks at the CPU's speed.
+    pub fn looks_hz(&self) -> u32 {
+        match self.subject {
+            Subject::Command(_) => LOOKS_HZ,
+            Subject::Process { .. } => LOOKS_OF_PROCESS_HZ,
+        }
+    }
+
     /// How many times as often as others it is measured in a round.
     pub fn times(&self) -> u32 {
-        if self.neighbour == Neighbour::Nobody { TIMES_ALONE } else { 1 }
+        match self.neighbour {
+            Neighbour::Nobody => TIMES_ALONE,
+            Neighbour::Preempts if self.rate_hz < SELDOM_HZ => TIMES_SELDOM,
+            Neighbour::Preempts | Neighbour::Elsewhere => 1,
+        }
     }
 }
 
@@ -147,6 +163,17 @@ pub const PREEMPTIONS: &str = "preemptions";
 pub const WAITS: &str = "waits";
 /// Count: how often the neighbours woke.
 pub const WAKES: &str = "wakes";
+/// How often in a second somebody looks how fast the program's CPU is: its neighbour, and where
+/// none is there a process that does nothing else, and preempts the program for it.
+pub const LOOKS_HZ: u32 = 500;
+/// The same of a process that others may rely on.
+pub const LOOKS_OF_PROCESS_HZ: u32 = 100;
+/// Tally: the latency quantum at each look, in nanoseconds. Where nobody preempts the program, each
+/// look did.
+pub const LATENCY_QUANTUM_NS: &str = "latency_quantum_ns";
+/// Tally: the throughput quantum over the latency quantum at each look, in thousandths: more on a
+/// core that is shared.
+pub const QUANTUM_RATIO: &str = "quantum_ratio_thousandths";
 /// Count: how often the timer has interrupted the program: its CPU time over the timer's period.
 pub const TIMER_INTERRUPTS: &str = "timer_interrupts";
 

@@ -4,7 +4,7 @@ use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use super::link::{End, LinkError, RingError};
-use super::own_time::OwnTime;
+use super::own_time::Meters;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
     Array, Cell, Notes, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
@@ -271,18 +271,18 @@ pub struct Leader<'a> {
     pub(super) area: &'a SharedArea,
     token: u8,
     hops: u64,
-    own_time: OwnTime,
+    meters: Meters,
 }
 
 impl<'a> Leader<'a> {
     /// The leader of the ring whose members share `area`.
     pub fn new(member: Box<dyn Member + 'a>, area: &'a SharedArea) -> Self {
-        Self { member, area, token: 0, hops: 0, own_time: OwnTime::default() }
+        Self { member, area, token: 0, hops: 0, meters: Meters::default() }
     }
 
-    /// Where the CPU time of all members is read, from the next batch on.
-    pub fn reads(&mut self, own_time: OwnTime) {
-        self.own_time = own_time;
+    /// What is read around each slice, from the next batch on.
+    pub fn reads(&mut self, meters: Meters) {
+        self.meters = meters;
     }
 
     /// Whether each member has a channel of its own, so that there are solos.
@@ -377,9 +377,9 @@ impl<'a> Leader<'a> {
         cut(&mut *self.member, self.area);
         self.laps(WARM_LAPS)?;
         reference_quantum(monotonic_raw_ns(), slices);
-        let own_time = take(&mut self.own_time);
-        let made = in_slices(laps, slices, &own_time, |laps| self.laps(laps), |_| ());
-        self.own_time = own_time;
+        let meters = take(&mut self.meters);
+        let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), |_| ());
+        self.meters = meters;
         made?;
         self.hops += laps + WARM_LAPS;
         Ok(())
@@ -413,9 +413,9 @@ impl<'a> Leader<'a> {
                 budget.wait(slices)
             }
         };
-        let own_time = take(&mut self.own_time);
-        let made = in_slices(laps, slices, &own_time, |laps| self.laps(laps), pause);
-        self.own_time = own_time;
+        let meters = take(&mut self.meters);
+        let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), pause);
+        self.meters = meters;
         let (elapsed_ns, now) = made?;
         reference_quantum(now, slices);
         self.hops += laps;

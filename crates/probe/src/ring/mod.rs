@@ -25,8 +25,8 @@ pub use burden::check as check_burden;
 pub use groups::sweep as sweep_groups;
 pub use link::RingError;
 pub use links::{LINKS, Registered, link};
-pub(crate) use own_time::OwnTime;
-pub use session::{Assignment, check_policy, run_by_clock, slowest};
+pub(crate) use own_time::{Meters, OwnTime};
+pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest};
 pub(crate) use slices::in_slices;
 
 use crate::sys::monotonic_raw_ns;

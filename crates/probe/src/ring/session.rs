@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::ring::{
-    Batching, Case, Counters, ELEMENT_BYTES, LONGEST_SLICE_NS, Places, Policy, Sample, Slices,
-    Triple, Triples,
+    Batching, Case, Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, Sample,
+    Slices, Triple, Triples,
 };
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +17,12 @@ use super::burden;
 use super::link::RingError;
 use super::links;
 use super::member::Leader;
-use super::own_time::OwnTime;
+use super::own_time::{Meters, OwnTime};
 use super::pieces;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::{self, Array, Ballast, Task, monotonic_raw_ns};
+use crate::sys::{self, Array, Ballast, CpuEvents, Task, monotonic_raw_ns};
 use crate::{halts, placement, policy};
 
 /// What a worker gets: one case, one round.
@@ -128,7 +129,8 @@ pub fn run_by_clock(
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
-        leader.reads(OwnTime::of(case, &tasks));
+        let own_time = OwnTime::of(case, &tasks);
+        leader.reads(Meters { own_time, events: events_of(assignment) });
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
         let sampler = Sampler {
             assignment,
@@ -274,7 +276,8 @@ impl Sampler<'_, '_> {
             let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
             let waits = number > 0 && unshared_ratio.is_some() && is_judged;
             let make = if waits { Slices::that_wait } else { Slices::with_room_for };
-            make(laps.div_ceil(slice_laps) as usize, slice_laps)
+            let slices = make(laps.div_ceil(slice_laps) as usize, slice_laps);
+            slices.with_events(batching.events.len())
         });
         let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
         let halts_before = self.halts.before();
@@ -406,6 +409,13 @@ impl Sampler<'_, '_> {
     }
 }
 
+/// What the plan has counted on the ring's one CPU; nothing where the machine cannot.
+fn events_of(Assignment { case, batching, .. }: &Assignment) -> Option<CpuEvents> {
+    let placed = case.placement.is_one_cpu() && !batching.events.is_empty();
+    let cpu = *case.placement.cpus_of(0).first().filter(|_| placed)?;
+    CpuEvents::open(cpu, &batching.events).ok()
+}
+
 /// Bytes of huge pages that the ring's processes were given; absent where the kernel does not
 /// report them.
 fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
@@ -454,6 +464,13 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
     policy::check(policy).map_err(|errno| RingError::Other(policy::refused(policy, errno)))
+}
+
+/// Whether a CPU counts these events, all at once; else one that it does not, and why.
+pub fn check_events(cpu: u32, events: &[Event]) -> Result<(), (Event, Errno)> {
+    let found = CpuEvents::open(cpu, events)?;
+    let last = events.last().filter(|_| found.read().is_none());
+    last.map_or(Ok(()), |event| Err((*event, Errno::BUSY)))
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

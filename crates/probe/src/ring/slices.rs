@@ -4,27 +4,35 @@
 
 use model::ring::{Places, Slices, Wait};
 
-use super::own_time::OwnTime;
-use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};
+use super::own_time::Meters;
+use crate::sys::{
+    CpuEvents, all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared,
+};
 
-/// Makes so many laps in slices, with a quantum behind each; `pause` comes between two. What is
-/// measured has used `own_time`: its clocks are read around each slice, outside of its time. Gives
-/// the time of the laps alone, and the time at the end.
+/// Makes so many laps in slices, with a quantum behind each; `pause` comes between two. The meters
+/// are read around each slice, outside of its time. Gives the time of the laps alone, and the time
+/// at the end.
 pub fn in_slices<E>(
     laps: u64,
     slices: &mut Slices,
-    own_time: &OwnTime,
+    meters: &Meters,
     mut run: impl FnMut(u64) -> Result<(), E>,
     mut pause: impl FnMut(&mut Slices),
 ) -> Result<(u64, u64), E> {
     let (mut left, mut elapsed_ns, mut now) = (laps, 0, 0);
     while left > 0 {
         let now_laps = left.min(slices.laps.max(1));
-        let used_before_ns = own_time.ns();
+        let used_before_ns = meters.own_time.ns();
+        let counts_before = meters.events.as_ref().and_then(CpuEvents::read);
         let start = monotonic_raw_ns();
         run(now_laps)?;
         let slice_ns = monotonic_raw_ns().wrapping_sub(start);
-        let used_ns = own_time.ns().zip(used_before_ns);
+        let counts = meters.events.as_ref().and_then(CpuEvents::read);
+        let used_ns = meters.own_time.ns().zip(used_before_ns);
+        if let (Some(events), Some(before), Some(after)) = (&meters.events, counts_before, counts) {
+            let counted = events.between(&before, &after);
+            slices.events.iter_mut().zip(counted).for_each(|(of, count)| of.push(count));
+        }
         elapsed_ns += slice_ns;
         slices.elapsed_ns.push(slice_ns);
         slices.cpu_ns.extend(used_ns.map(|(after, before)| after.wrapping_sub(before)));

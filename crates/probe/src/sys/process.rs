@@ -116,6 +116,20 @@ pub fn that_ends_with_us(command: &mut Command) {
     }
 }
 
+/// Has the command's addresses be the same in every run (ADDR_NO_RANDOMIZE), where that is granted.
+pub fn at_fixed_addresses(command: &mut Command) {
+    // SAFETY: between fork and exec the child makes two system calls and touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            const AS_IT_IS: libc::c_ulong = 0xffff_ffff;
+            if let Ok(persona @ 0..) = libc::c_ulong::try_from(libc::personality(AS_IT_IS)) {
+                libc::personality(persona | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Forks ([`fork`]) one that waits until nobody has the other end of `watched` any more, then does
 /// `act` and ends. It is in a session of its own, outlives its parent, and has no other descriptor:
 /// nobody waits for the end of what it has inherited.

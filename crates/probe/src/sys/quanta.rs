@@ -100,6 +100,14 @@ pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
     end_ns
 }
 
+/// The times of both loops at this moment, in nanoseconds: first the latency-bound one's. They are
+/// run twice, so that what somebody else left in the caches is not in them.
+pub fn warm_quantum_ns() -> (u64, u64) {
+    let (_, _, now_ns) = quantum(monotonic_raw_ns());
+    let (latency_ns, throughput_ns, _) = quantum(now_ns);
+    (latency_ns, throughput_ns)
+}
+
 /// Time of the latency-bound loop, that of the throughput-bound one, and now.
 #[inline]
 pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {

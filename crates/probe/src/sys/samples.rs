@@ -1,7 +1,7 @@
 //! Samples of what runs on a CPU, by the kernel's clock: perf_event_open(2),
 //! include/uapi/linux/perf_event.h.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
@@ -9,12 +9,25 @@ use rustix::param::page_size;
 
 use super::check;
 use super::mapping::Mapping;
+use model::ring::Event;
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
+const TYPE_CACHE: u32 = 3;
+const HW_CYCLES: u64 = 0;
 const HW_INSTRUCTIONS: u64 = 1;
 const SW_CPU_CLOCK: u64 = 0;
+const SW_PAGE_FAULTS: u64 = 2;
 const SW_CONTEXT_SWITCHES: u64 = 3;
+const SW_MIGRATIONS: u64 = 4;
+/// Of the caches L1D, LL, DTLB and ITLB: loads, misses.
+const L1D: u64 = 0;
+const LAST_LEVEL: u64 = 2;
+const DATA_TLB: u64 = 3;
+const INSTRUCTION_TLB: u64 = 4;
+const LOAD_MISSES: u64 = 1 << 16;
+/// TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, GROUP.
+const READ_GROUP_AND_TIMES: u64 = 1 | 2 | 8;
 const INHERIT: u64 = 1 << 1;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
@@ -81,11 +94,21 @@ pub struct Moment {
 
 /// Opens an event of a thread on all CPUs, or of all threads on one: the other of the two is -1.
 fn open(attributes: &Attributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
+    open_in(None, attributes, tid, cpu)
+}
+
+/// The same in the group of another.
+fn open_in(
+    group: Option<&OwnedFd>,
+    attributes: &Attributes,
+    tid: libc::pid_t,
+    cpu: i32,
+) -> Result<OwnedFd, Errno> {
     let (call, attributes) = (libc::SYS_perf_event_open, &raw const *attributes);
-    let no_group: libc::c_int = -1;
+    let group: libc::c_int = group.map_or(-1, AsRawFd::as_raw_fd);
     // SAFETY: the kernel reads the attributes, which are whole; the call returns a new descriptor.
     unsafe {
-        let fd = libc::syscall(call, attributes, tid, cpu, no_group, FD_CLOEXEC);
+        let fd = libc::syscall(call, attributes, tid, cpu, group, FD_CLOEXEC);
         Ok(OwnedFd::from_raw_fd(check(fd)? as i32))
     }
 }
@@ -138,6 +161,91 @@ pub fn count_own_switches() -> Result<OwnedFd, Errno> {
         ..Attributes::default()
     };
     open(&attributes, 0, -1)
+}
+
+/// Type and number of an event.
+fn config(event: Event) -> (u32, u64) {
+    let misses = |cache: u64| (TYPE_CACHE, cache | LOAD_MISSES);
+    match event {
+        Event::Cycles => (TYPE_HARDWARE, HW_CYCLES),
+        Event::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
+        Event::L1Misses => misses(L1D),
+        Event::LastLevelMisses => misses(LAST_LEVEL),
+        Event::DataTlbMisses => misses(DATA_TLB),
+        Event::InstructionTlbMisses => misses(INSTRUCTION_TLB),
+        Event::ContextSwitches => (TYPE_SOFTWARE, SW_CONTEXT_SWITCHES),
+        Event::PageFaults => (TYPE_SOFTWARE, SW_PAGE_FAULTS),
+        Event::Migrations => (TYPE_SOFTWARE, SW_MIGRATIONS),
+    }
+}
+
+/// Most events of a group: there are no more.
+const MOST_EVENTS: usize = Event::ALL.len();
+
+/// What a CPU counts of each event.
+pub type EventCounts = [u64; MOST_EVENTS];
+
+/// Events of all that runs on one CPU, counted together.
+pub struct CpuEvents {
+    /// The first leads the group.
+    events: Vec<OwnedFd>,
+    /// What two readings one after the other count.
+    empty: EventCounts,
+}
+
+impl CpuEvents {
+    /// Counts these from now on. ENOENT or EOPNOTSUPP where the machine has no such counter, EINVAL
+    /// or EBUSY where it has too few for all of them at once, EACCES without the privilege.
+    pub fn open(cpu: u32, events: &[Event]) -> Result<Self, (Event, Errno)> {
+        let mut all: Vec<OwnedFd> = Vec::new();
+        for event in events {
+            let (kind, config) = config(*event);
+            let attributes = Attributes {
+                kind,
+                config,
+                size: size_of::<Attributes>() as u32,
+                read_format: READ_GROUP_AND_TIMES,
+                ..Attributes::default()
+            };
+            let opened = open_in(all.first(), &attributes, -1, cpu as i32);
+            all.push(opened.map_err(|errno| (*event, errno))?);
+        }
+        let mut found = Self { events: all, empty: [0; MOST_EVENTS] };
+        // The least of several: an interrupt between two readings counts, too.
+        const READINGS: usize = 9;
+        let last = events.last().copied().unwrap_or(Event::Cycles);
+        let mut empty = [u64::MAX; MOST_EVENTS];
+        for _ in 0..READINGS {
+            let before = found.read().ok_or((last, Errno::BUSY))?;
+            let after = found.read().ok_or((last, Errno::BUSY))?;
+            for (least, (after, before)) in empty.iter_mut().zip(after.into_iter().zip(before)) {
+                *least = (*least).min(after.wrapping_sub(before));
+            }
+        }
+        found.empty = empty;
+        Ok(found)
+    }
+
+    /// The counts so far; none where the kernel did not count all the time, as others use the
+    /// counters as well.
+    #[inline]
+    pub fn read(&self) -> Option<EventCounts> {
+        // How many, both times, and the counts.
+        let mut words = [0_u64; 3 + MOST_EVENTS];
+        let wanted = 8 * (3 + self.events.len());
+        // SAFETY: any bytes make numbers, and these have no padding.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of_val(&words))
+        };
+        let read = rustix::io::read(self.events.first()?, bytes).ok()?;
+        let [_, enabled, running, counts @ ..] = words;
+        (read == wanted && enabled == running).then_some(counts)
+    }
+
+    /// What was counted between two readings, without what these count themselves.
+    pub fn between(&self, before: &EventCounts, after: &EventCounts) -> EventCounts {
+        std::array::from_fn(|at| after[at].wrapping_sub(before[at]).saturating_sub(self.empty[at]))
+    }
 }
 
 /// Samples of all that runs in user space on one CPU. It ends when this is dropped.

@@ -13,7 +13,7 @@ use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 use super::calls::{CALLS, Call, LOOPS, Nothing, Registered, stamp};
 use super::harness::{Outcome, TrialError, room};
 use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
-use crate::ring::OwnTime;
+use crate::ring::{Meters, OwnTime};
 use crate::sys::{self, Child, Pause, Reset, Shared};
 
 /// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
@@ -58,7 +58,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
         Ok(())
     })?;
     let mut one_by_one = Cut::new(trials, pair_ns);
-    one_by_one.run(&OwnTime::Own, |calls| {
+    one_by_one.run(&Meters::of(OwnTime::Own), |calls| {
         for _ in 0..calls {
             empties.push(Nothing.single());
             singles.push(call.single());
@@ -66,7 +66,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
         Ok(())
     })?;
     let mut in_a_row = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    in_a_row.run(&OwnTime::Own, |batches| {
+    in_a_row.run(&Meters::of(OwnTime::Own), |batches| {
         (0..batches).for_each(|_| batched.push(call.batch()));
         Ok(())
     })?;
@@ -88,7 +88,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> 
     let call_ns = accounts.around(|| warm(call))?;
     // Beside a batch of calls an empty one does not count.
     let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    cut.run(&OwnTime::Own, |batches| {
+    cut.run(&Meters::of(OwnTime::Own), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 empty.push(Nothing.batch());
@@ -169,7 +169,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     })?;
     // The second process waits for a signal while the quanta run.
     let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(&OwnTime::With(vec![other.pid()]), |batches| {
+    cut.run(&Meters::of(OwnTime::With(vec![other.pid()])), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 sys::deadline(BATCH_DEADLINE_S);

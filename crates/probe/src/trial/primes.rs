@@ -9,7 +9,7 @@ use threadclock::ThreadClock;
 
 use super::harness::{self, Outcome, TrialError, room};
 use super::timing::{Cut, warm_up};
-use crate::ring::OwnTime;
+use crate::ring::{Meters, OwnTime};
 use crate::sys::{Usage, Whose, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
@@ -85,7 +85,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     // threadclock's are taken so.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {
-            cut.run(&OwnTime::Own, |trials| {
+            cut.run(&Meters::of(OwnTime::Own), |trials| {
                 for _ in 0..trials {
                     time(way, &clock, &mut timed, &mut work);
                     time(way, &clock, &mut nothing, none);

@@ -9,7 +9,7 @@ use model::trial::loops::{
 };
 
 use super::harness::{Outcome, TrialError};
-use crate::ring::{OwnTime, in_slices};
+use crate::ring::{Meters, in_slices};
 use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage};
 
 /// Calls that are made before any is timed.
@@ -45,13 +45,13 @@ impl Cut {
     /// says.
     pub(super) fn run(
         &mut self,
-        own_time: &OwnTime,
+        meters: &Meters,
         mut run: impl FnMut(u64) -> Result<(), TrialError>,
     ) -> Result<(), TrialError> {
         let Some(slices) = &mut self.slices else { return run(self.laps) };
         let first = reference_quantum(monotonic_raw_ns(), slices);
         reference_quantum(first, slices);
-        let (_, end) = in_slices(self.laps, slices, own_time, run, |_| ())?;
+        let (_, end) = in_slices(self.laps, slices, meters, run, |_| ())?;
         reference_quantum(end, slices);
         Ok(())
     }
@@ -151,11 +151,12 @@ fn switches() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ring::OwnTime;
     use crate::trial::harness::room;
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
         let (mut cut, mut made) = (Cut::new(laps, ns_per_lap), Vec::new());
-        let ran = cut.run(&OwnTime::Own, |laps| {
+        let ran = cut.run(&Meters::of(OwnTime::Own), |laps| {
             made.push(laps);
             Ok(())
         });
@@ -206,7 +207,7 @@ mod tests {
     fn a_loop_that_breaks_off_says_why() {
         let mut cut = Cut::new(100, 1e6);
         let mut left = 5;
-        let ran = cut.run(&OwnTime::Own, |_| {
+        let ran = cut.run(&Meters::of(OwnTime::Own), |_| {
             left -= 1;
             if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });

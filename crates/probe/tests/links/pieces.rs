@@ -25,6 +25,7 @@ fn batching(slice_ns: u64) -> Batching {
         slice_ns: Some(slice_ns),
         triples: Some(2),
         places: Some(2),
+        events: Vec::new(),
     }
 }
 

@@ -65,6 +65,7 @@ pub fn start_by(command: Command, case: &Case, laps: u64) -> Child {
         slice_ns: None,
         triples: None,
         places: None,
+        events: Vec::new(),
     };
     start_batching(command, case, batching)
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod cost;
+mod events;
 pub(crate) mod explain;
 pub(crate) mod interference;
 pub(crate) mod links;

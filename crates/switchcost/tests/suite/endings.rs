@@ -611,6 +611,21 @@ fn as_nobody(home: &Home, wrap: &[&str], args: &[&str]) -> Option<Said> {
     Some(Said::of(command.arg(copy).args(args)))
 }
 
+/// Counting a CPU's events needs one; the ring goes on without.
+#[test]
+fn a_ring_whose_events_may_not_be_counted_is_measured_all_the_same() {
+    let home = Home::new();
+    let args = [&SMALL[..], &["--events", "all"]].concat();
+    let Some(said) = as_nobody(&home, &[], &args) else {
+        return;
+    };
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if paranoid.trim().parse::<i32>().is_ok_and(|level| level > 0) {
+        assert!(said.out.contains("not counted: ") && said.out.contains("CAP_PERFMON"), "{said:?}");
+    }
+}
+
 #[test]
 fn a_ring_needs_no_privilege() {
     let home = Home::new();

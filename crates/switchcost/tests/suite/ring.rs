@@ -397,3 +397,43 @@ fn processes_of_ours_have_names_that_tell_what_they_are() {
     let found: BTreeSet<String> = set(&["switchcost", "switchcost-work"]);
     assert_eq!(names(&trial, "switchcost-work"), found);
 }
+
+/// The software events, which every machine has, are counted in the same slices as the time.
+#[test]
+fn what_the_cpu_counts_is_told_by_hop_and_by_switch() {
+    if lacks([Need::Root]) {
+        return;
+    }
+    let home = Home::new();
+    let args = ["ring", "--members", "2", "--rounds", "3", "--laps", "2000", "--verbose"];
+    let events = ["--events", "context-switches,page-faults"];
+    let said = home.run(&[&args[..], &events].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("context-switches") && said.out.contains("per hop"), "{}", said.out);
+    let record = home.run(&["runs", "export", "last"]).json();
+    Schema::of("record").assert_holds(&record);
+    let case = &record["cases"][1];
+    let [switches, faults] = [0, 1].map(|at| case["events"][at].clone());
+    assert_eq!(
+        (&switches["event"], &faults["event"]),
+        (&"context-switches".into(), &"page-faults".into())
+    );
+    // Others on the CPU switch, too, and nobody switches less than the ring does.
+    let a_hop = |of: &Value| of["per_hop"]["value"].as_f64().expect("a count");
+    let own = case["switches_per_hop"]["value"].as_f64().expect("a count");
+    assert!(a_hop(&switches) >= 0.98 * own, "{case}");
+    assert!(switches["per_switch_above_solo"]["value"].as_f64() > Some(0.5), "{case}");
+    let csv = home.run(&["runs", "export", "last", "--format", "csv"]);
+    let columns = csv.out.lines().next().expect("columns");
+    assert!(columns.ends_with("context-switches,page-faults"), "{columns}");
+}
+
+#[test]
+fn an_event_that_cannot_be_counted_is_refused_by_name() {
+    let home = Home::new();
+    let said = home.run(&["ring", "--events", "cyles"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("did you mean 'cycles'"), "{}", said.err);
+    let said = home.run(&["ring", "--events", "context-switches", "--placement", "free"]);
+    assert!(said.code == Some(2) && said.err.contains("several CPUs"), "{}", said.err);
+}

@@ -9,13 +9,16 @@ use std::process::{self as programs, ExitStatus, Stdio};
 
 use model::trial::Case;
 use model::trial::command::{
-    CPU_NS, Command, DONE, Neighbour, PREEMPTIONS, REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
+    CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, Neighbour, PREEMPTIONS, QUANTUM_RATIO, REAL_NS,
+    Subject, TIMER_INTERRUPTS, WAITS, WAKES,
 };
 use rustix::io::Errno;
 
 use super::harness::{Outcome, TrialError, check_alive};
 use crate::placement;
-use crate::sys::{ChildEnd, CpuTimer, monotonic_raw_ns, that_ends_with_us, wait_for};
+use crate::sys::{
+    ChildEnd, CpuTimer, at_fixed_addresses, monotonic_raw_ns, that_ends_with_us, wait_for,
+};
 use neighbour::Neighbours;
 
 /// What one sample is taken of.
@@ -49,7 +52,8 @@ pub(super) fn run(
     let timers: Vec<CpuTimer> = timed
         .map(|cpu| CpuTimer::open(*cpu, period_ns).map_err(TrialError::at("perf_event_open")))
         .collect::<Result<_, TrialError>>()?;
-    let before = neighbours.wakes();
+    let looks = neighbours.looks.clone();
+    let (woken_before, looked_before) = (looks.wakes(), looks.taken());
     let start_ns = monotonic_raw_ns();
     let taken = match &command.subject {
         Subject::Command(words) => of_command(words, runs.saturating_mul(command.times()))?,
@@ -59,7 +63,7 @@ pub(super) fn run(
         }
     };
     let real_ns = monotonic_raw_ns() - start_ns;
-    let woken = neighbours.wakes().wrapping_sub(before);
+    let (woken, looked) = (looks.wakes().wrapping_sub(woken_before), looks.taken());
     drop(timers);
     check_alive("neighbour", &mut neighbours.processes)?;
     let mut outcome = Outcome { elapsed_ns: Some(real_ns), ..Outcome::default() };
@@ -71,8 +75,14 @@ pub(super) fn run(
     outcome.count(DONE, taken.done);
     outcome.count(PREEMPTIONS, taken.preemptions);
     outcome.count(WAITS, taken.waits);
-    if !neighbours.processes.is_empty() {
+    if command.neighbour != Neighbour::Nobody {
         outcome.count(WAKES, woken.into());
+    }
+    if looked > looked_before {
+        let looks = || looks.between(looked_before, looked);
+        let ratio = |(latency, throughput)| 1000 * i64::from(throughput) / i64::from(latency);
+        outcome.tally(LATENCY_QUANTUM_NS, looks().map(|(latency_ns, _)| latency_ns.into()));
+        outcome.tally(QUANTUM_RATIO, looks().map(ratio));
     }
     if has_timer {
         // On a CPU that others use, too, only some of them interrupt the program.
@@ -119,13 +129,15 @@ fn how(status: i32) -> String {
 }
 
 /// Runs the command to its end, where this process may run. Its streams are /dev/null, but for
-/// standard error, and it ends with this process.
+/// standard error, and it ends with this process. Its addresses are the same in every run: what
+/// differs by them would scatter more than a preemption costs.
 fn end_of(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, TrialError> {
     let (program, arguments) =
         words.split_first().ok_or_else(|| TrialError("the command has no words".to_string()))?;
     let mut command = programs::Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors());
     that_ends_with_us(&mut command);
+    at_fixed_addresses(&mut command);
     let cannot = |error: io::Error| TrialError(format!("cannot run {program}: {error}"));
     let child = command.spawn().map_err(cannot)?;
     wait_for(child.id() as i32).map_err(TrialError::at("wait4"))

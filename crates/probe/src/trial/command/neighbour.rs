@@ -1,7 +1,7 @@
-//! Processes that wake, do a little, and sleep again.
+//! Processes that wake, do a little, and sleep again: who preempts the program, and who looks how
+//! fast its CPU is.
 
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::ring::{Op, Policy, Work};
 use model::trial::command::{Command, Neighbour};
@@ -10,7 +10,10 @@ use rustix::thread::set_current_timer_slack;
 
 use super::super::harness::TrialError;
 use crate::random::Random;
-use crate::sys::{Array, Child, Shared, limit_real_time, monotonic_ns, set_own_name, sleep_until};
+use crate::sys::{
+    Array, Child, HAS_QUANTA, Looks, Shared, limit_real_time, monotonic_ns, set_own_name,
+    sleep_until, warm_quantum_ns,
+};
 use crate::{placement, policy};
 
 /// A cache line, on all that we know of.
@@ -20,48 +23,72 @@ const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 /// The nice value that preempts others soonest, where no real-time policy is granted.
 const MOST_URGENT: i32 = -20;
 
-/// All neighbours of a program; they end when this is dropped, and with this process.
+/// All that wake beside a program; they end when this is dropped, and with this process.
 pub(super) struct Neighbours {
     pub(super) processes: Vec<Child>,
-    wakes: Shared<AtomicU32>,
+    pub(super) looks: Shared<Looks>,
+}
+
+/// What one of them does.
+#[derive(Clone, Copy)]
+struct Role {
+    cpu: u32,
+    rate_hz: u32,
+    /// Bytes that it writes to whenever it wakes.
+    bytes: u64,
+    /// Whether it is one of the program's neighbours, whose wake-ups are counted.
+    is_neighbour: bool,
+    /// At each of so many wake-ups it looks how fast its CPU is; 0 where it does not.
+    looks_each: u32,
+}
+
+/// Who is beside the program: neighbours on its CPUs look themselves.
+fn roles(of: &Command) -> Vec<Role> {
+    let looks_hz = if HAS_QUANTA { of.looks_hz() } else { 0 };
+    let (rate_hz, bytes) = (of.rate_hz.max(1), of.bytes);
+    let neighbour =
+        |cpu: &u32, looks_each| Role { cpu: *cpu, rate_hz, bytes, is_neighbour: true, looks_each };
+    if of.neighbour == Neighbour::Preempts {
+        let each = rate_hz.checked_div(looks_hz).map_or(0, |each| each.max(1));
+        return of.cpus.iter().map(|cpu| neighbour(cpu, each)).collect();
+    }
+    let away = of.away.iter().filter(|_| of.neighbour == Neighbour::Elsewhere);
+    let onlookers = of.cpus.iter().filter(|_| looks_hz > 0);
+    let onlooker = |cpu: &u32| Role {
+        cpu: *cpu,
+        rate_hz: looks_hz,
+        bytes: 0,
+        is_neighbour: false,
+        looks_each: 1,
+    };
+    away.map(|cpu| neighbour(cpu, 0)).chain(onlookers.map(onlooker)).collect()
 }
 
 impl Neighbours {
     /// Asleep in their loops when this returns.
     pub(super) fn start(of: &Command, policy: Policy, round: u32) -> Result<Self, TrialError> {
-        let wakes = Shared::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
-        let cpus: &[u32] = match of.neighbour {
-            Neighbour::Nobody => &[],
-            Neighbour::Elsewhere => of.away.as_slice(),
-            Neighbour::Preempts => &of.cpus,
-        };
-        let one = |(place, cpu): (u32, &u32)| {
+        let looks = Shared::<Looks>::new().map_err(TrialError::at("mmap"))?;
+        let one = |(place, role): (u32, Role)| {
             // Other pauses in each round, on each CPU, and for each neighbour.
             let seed = of.bytes.rotate_left(32) ^ u64::from(of.rate_hz) << 16;
             let random = Random::new(seed ^ u64::from(round) << 40 ^ u64::from(place));
-            start(*cpu, of, policy, random, wakes.clone())
+            start(role, policy, random, looks.clone())
         };
-        let processes = (0..).zip(cpus).map(one).collect::<Result<_, TrialError>>()?;
-        Ok(Self { processes, wakes })
-    }
-
-    /// How often they have woken, all together.
-    pub(super) fn wakes(&self) -> u32 {
-        self.wakes.load(Ordering::Relaxed)
+        let processes = (0..).zip(roles(of)).map(one).collect::<Result<_, TrialError>>()?;
+        Ok(Self { processes, looks })
     }
 }
 
 fn start(
-    cpu: u32,
-    of: &Command,
+    role: Role,
     policy: Policy,
     mut random: Random,
-    wakes: Shared<AtomicU32>,
+    looks: Shared<Looks>,
 ) -> Result<Child, TrialError> {
     let ready = || {
         let failed = |what: &'static str| move |errno| format!("{what} of the neighbour: {errno}");
         set_own_name(c"switchcost-nb");
-        placement::pin(&[cpu]).map_err(failed("sched_setaffinity"))?;
+        placement::pin(&[role.cpu]).map_err(failed("sched_setaffinity"))?;
         if policy.is_realtime() {
             limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
             policy::take(policy).map_err(|errno| policy::refused(policy, errno))?;
@@ -70,29 +97,71 @@ fn start(
             let _ = nice(MOST_URGENT);
         }
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let array = match of.bytes {
+        let array = match role.bytes {
             0 => None,
             bytes => {
                 let work = Work::new(bytes, LINE_BYTES, Op::Rmw).map_err(|why| why.to_string())?;
                 Array::check(&work)
                     .map_err(|most| format!("--neighbour {bytes}: at most {most}"))?;
-                Some(Array::new(&work, of.bytes))
+                Some(Array::new(&work, role.bytes))
             }
         };
         Ok(array)
     };
-    let period_ns = 1_000_000_000 / u64::from(of.rate_hz.max(1));
+    let period_ns = 1_000_000_000 / u64::from(role.rate_hz);
     let act = |mut array: Option<Array>| {
         let mut next_ns = monotonic_ns();
+        let mut until_look = 1;
         loop {
             // Not in step with anything that the program does; what was late is not made up for.
             next_ns = next_ns.max(monotonic_ns()) + period_ns / 2 + random.below(period_ns + 1);
             sleep_until(next_ns);
+            if until_look == role.looks_each {
+                looks.note(warm_quantum_ns());
+                until_look = 0;
+            }
+            until_look += 1;
             if let Some(array) = &mut array {
                 array.walk();
             }
-            wakes.fetch_add(1, Ordering::Relaxed);
+            if role.is_neighbour {
+                looks.woke();
+            }
         }
     };
     Child::start_ready(ready, act).map_err(|why| TrialError::lost("neighbour", why))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::trial::command::{LOOKS_HZ, Subject};
+
+    use super::*;
+
+    #[test]
+    fn every_cpu_of_the_program_is_looked_at_about_as_often_whoever_is_there() {
+        if !HAS_QUANTA {
+            return;
+        }
+        let of = |neighbour, rate_hz| Command {
+            subject: Subject::Command(vec!["true".to_string()]),
+            executable: None,
+            cpus: vec![1, 2],
+            neighbour,
+            rate_hz,
+            bytes: 0,
+            away: Some(0),
+            timer: true,
+        };
+        let looks = |of: &Command| {
+            let all = roles(of);
+            let looking = all.iter().filter(|of| of.looks_each > 0);
+            looking.map(|of| (of.cpu, of.rate_hz / of.looks_each)).collect::<Vec<_>>()
+        };
+        let expected = [(1, LOOKS_HZ), (2, LOOKS_HZ)];
+        assert_eq!(looks(&of(Neighbour::Nobody, 0)), expected);
+        assert_eq!(looks(&of(Neighbour::Elsewhere, 4000)), expected);
+        assert_eq!(looks(&of(Neighbour::Preempts, 4000)), expected);
+        assert_eq!(looks(&of(Neighbour::Preempts, 100)), [(1, 100), (2, 100)]);
+    }
 }

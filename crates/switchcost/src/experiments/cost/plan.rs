@@ -15,6 +15,7 @@ use super::CostArgs;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::setting::{self, Here, PlacementArg, Planned, pair};
+use crate::experiments::events;
 
 /// The stride where none is asked for: the paper's.
 const STRIDES: [u64; 1] = [128];
@@ -68,6 +69,8 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
     let grid =
         grid.chain(placement.is_one_cpu().then(|| by_yield(&placement)).into_iter().flatten());
+    let (events, not_counted) = events::choose(&args.events, Some(&placement))?;
+    notices.extend(not_counted);
     // One sample a worker, for the counts, and then the ring between solos on the same memory.
     let batching = plan::Batching::of_rings(Batching {
         laps: args.laps,
@@ -75,6 +78,7 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
         samples_per_round: 1,
         triples: Some(TRIPLES),
         places: Some(PLACES),
+        events,
         ..Batching::default()
     });
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))

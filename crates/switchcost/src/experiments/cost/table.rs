@@ -5,10 +5,13 @@ use model::published::li2007;
 use model::record::RingRecord;
 use model::regions::{Answer, Axis, Beside};
 use model::ring::{Case, Walk};
+use model::summary::CaseSummary;
+use model::words;
 
 use super::answer::headline;
 use super::figures::map;
 use super::tables::{self, title};
+use crate::experiments::events;
 use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
 const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
@@ -24,6 +27,10 @@ pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {
     let mut details = direct.collect::<String>() + "\n" + LEGEND;
     details.extend(view.wide.then_some(CLOCK_LEGEND));
     details.extend(beside(cost).into_iter().map(|line| line + "\n"));
+    let ring = |of: &CaseSummary| {
+        of.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
+    };
+    details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
     details.push_str(&terminal::drawn(map(cost)));
     Text {
         headline: headline(record, cost),

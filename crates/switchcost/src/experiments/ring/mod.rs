@@ -72,6 +72,16 @@ pub(crate) struct RingArgs {
     )]
     pub(crate) state: Vec<String>,
 
+    /// What is counted beside time in each slice: events by perf(1)'s names, or all that this
+    /// machine has: cycles, instructions, L1-dcache-load-misses, LLC-load-misses,
+    /// dTLB-load-misses, iTLB-load-misses, context-switches, page-faults, cpu-migrations
+    ///
+    /// Counted is all that runs on the ring's CPU in the timed laps, in user space and in the
+    /// kernel (needs CAP_PERFMON, or kernel.perf_event_paranoid of 0). Reading the counters between
+    /// slices disturbs the caches a little. Not counted where members run on several CPUs.
+    #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
+    pub(crate) events: Vec<String>,
+
     /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
     ///
     /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:

@@ -13,7 +13,7 @@ use super::RingArgs;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::setting::{Here, PlacementArg, Planned, pair};
-use crate::experiments::links;
+use crate::experiments::{events, links};
 
 /// What a member adds to the time of a ring: its start, its laps and its end.
 const MEMBER: Duration = Duration::from_millis(1);
@@ -65,7 +65,10 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         .iter()
         .flat_map(|ring| states.iter().map(move |state| Case { state: *state, ..ring.clone() }));
     let cases = each_once(with_states.flat_map(sized));
-    let batching = Batching { laps: args.laps, ..Batching::default() };
+    let one_cpu = placements.iter().find(|of| of.is_one_cpu());
+    let (events, not_counted) = events::choose(&args.events, one_cpu)?;
+    notices.extend(not_counted);
+    let batching = Batching { laps: args.laps, events, ..Batching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
 }

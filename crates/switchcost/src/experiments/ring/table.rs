@@ -13,6 +13,7 @@ use model::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
+use crate::experiments::events;
 use crate::present::table::Table;
 use crate::present::terminal::{
     self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
@@ -40,6 +41,8 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     details.extend(view.wide.then_some(CLOCK_LEGEND));
     details.extend(placements(record).map(|line| format!("{line}\n")));
     details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    let ring = |of: &CaseSummary| comparison.ring(&of.case);
+    details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
     details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
     Text {

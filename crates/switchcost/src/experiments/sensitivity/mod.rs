@@ -22,7 +22,7 @@ pub(crate) struct SensitivityArgs {
     /// What the neighbour writes to whenever it wakes [default: nothing, and sizes about this
     /// machine's caches]
     ///
-    /// 0 is a neighbour that uses nothing.
+    /// 0 is a neighbour that uses nothing; it is always measured.
     #[arg(long, value_name = "BYTES,...", value_parser = byte_sizes)]
     pub(crate) neighbour: Option<List<u64>>,
 

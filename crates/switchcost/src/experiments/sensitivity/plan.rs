@@ -8,7 +8,7 @@ use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Batching;
 use model::ring::Policy;
-use model::trial::command::{Command, Neighbour, Progress, Subject, TIMES_ALONE};
+use model::trial::command::{Command, MOST_HZ, Neighbour, Progress, Subject, TIMES_ALONE};
 use model::trial::{Case, Repeats, Trial};
 use probe::{executable, placement, policy, trial};
 
@@ -31,6 +31,9 @@ const OF_PROCESS_NS: u64 = 10_000_000;
 const SWITCH_NS: u64 = 2_500;
 /// The lower rate is this part of the higher.
 const PART: u32 = 2;
+/// The timer interrupts a command so many times as often as a neighbour preempts it: what it costs is
+/// taken off each preemption.
+const TIMER: u32 = 3;
 /// A sample lasts about so long: a command that takes less runs several times.
 const SAMPLE: Duration = Duration::from_millis(100);
 /// How long a process is looked at for a sample.
@@ -93,7 +96,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let runs = SAMPLE.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
     let runs = if args.pid.is_some() { 1 } else { runs };
     let sizes = args.neighbour.clone().map(|list| list.to_vec());
-    let sizes = sizes.unwrap_or_else(|| default_sizes(&here.machine, of.cpus[0]));
+    let sizes = with_nothing(sizes.unwrap_or_else(|| default_sizes(&here.machine, of.cpus[0])));
     let largest = sizes.iter().copied().max().unwrap_or_default();
     here.check_memory(&format!("--neighbour {largest}"), largest.into(), "smaller sizes")?;
     let sample = once * runs;
@@ -169,7 +172,11 @@ fn lacks_progress(args: &SensitivityArgs, why: &str) -> String {
 fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), sizes: &[u64]) -> Vec<Command> {
     let highest = |bytes: u64| highest_rate(rate_hz, most_ns, bytes);
     let neighbour = Neighbour::Elsewhere;
-    let elsewhere = Command { neighbour, rate_hz: highest(0), ..of.clone() };
+    let timer_hz = match of.subject {
+        Subject::Command(_) => (TIMER * highest(0)).min(MOST_HZ),
+        Subject::Process { .. } => highest(0),
+    };
+    let elsewhere = Command { neighbour, rate_hz: timer_hz, ..of.clone() };
     let mut all = vec![of.clone()];
     all.extend((of.timer || of.away.is_some()).then_some(elsewhere));
     for bytes in sizes {
@@ -186,6 +193,14 @@ fn highest_rate(asked_hz: u32, most_ns: u64, bytes: u64) -> u32 {
     let each_ns = bytes.div_ceil(LINE_BYTES).saturating_mul(LINE_NS).saturating_add(SWITCH_NS);
     let most = u32::try_from(most_ns / each_ns).unwrap_or(u32::MAX);
     asked_hz.min(most.max(PART))
+}
+
+/// Sizes with 0 among them: by that is known what they cost who look at the CPU's speed.
+fn with_nothing(mut sizes: Vec<u64>) -> Vec<u64> {
+    if !sizes.contains(&0) {
+        sizes.insert(0, 0);
+    }
+    sizes
 }
 
 /// Nothing, the first and last private cache and a quarter of that, and what all CPUs share, up to
@@ -223,7 +238,7 @@ mod tests {
         let told: Vec<String> = cases.iter().map(Command::to_string).collect();
         let expected = [
             "alone",
-            "timer and neighbour elsewhere, 4000 a second",
+            "timer and neighbour elsewhere, 12000 a second",
             "neighbour without memory, 2000 a second",
             "neighbour without memory, 4000 a second",
             "neighbour of 1 MiB, 2369 a second",

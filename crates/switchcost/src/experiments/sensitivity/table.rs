@@ -21,7 +21,11 @@ pub(crate) fn text(record: &TrialRecord, found: &Found) -> Text {
         headline: answer::headline(found),
         table: costs(found).to_string() + "\n",
         details: format!("{}\n{LEGEND}{}", rates(record, found), subject(found)),
-        findings: proportions(found).chain(timer(found)).chain(alone(record, found)).collect(),
+        findings: proportions(found)
+            .chain(timer(found))
+            .chain(core(found))
+            .chain(alone(record, found))
+            .collect(),
         ..Text::default()
     }
 }
@@ -107,6 +111,22 @@ fn proportions(found: &Found) -> impl Iterator<Item = String> {
         ))
     };
     found.points.iter().filter_map(differs)
+}
+
+/// How often the core was shared, and what is left of the scatter when that is taken out.
+fn core(found: &Found) -> Option<String> {
+    let of = found.core_speed?;
+    let percent = |share: f64| words::two_digits(100.0 * share);
+    let [measured, left] = of.scatter.map(percent);
+    let shared = format!("core: shared for {} % of the time", percent(of.shared));
+    let is_known = of.power_of_width > 0.0 || of.power_of_period > 0.0 || of.part_of_time > 0.0;
+    Some(match is_known {
+        true => format!(
+            "{shared}; runs scatter by {measured} % of the CPU time, by {left} % with the core's speed \
+             and slow changes taken out"
+        ),
+        false => format!("{shared}; the runs are too few to take that out"),
+    })
 }
 
 fn timer(found: &Found) -> Option<String> {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
 use model::case::Sample;
 use model::plan::Plan;
-use model::ring::{self, Burden, Disturbance, Slices, State};
+use model::ring::{self, Burden, Disturbance, Event, Slices, State};
 use model::run::Run;
 use model::trial::interference::Environment;
 use model::trial::{self, Quantity, Trial};
@@ -109,8 +109,10 @@ pub(crate) struct Rows<'a, W: Write> {
 impl<'a, W: Write> Rows<'a, W> {
     pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
         let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
-        let is_shown =
-            |name: &&&str| **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some());
+        let is_shown = |name: &&&str| match name.parse::<Event>() {
+            Ok(event) => plan.batching.ring.events.contains(&event),
+            Err(_) => **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some()),
+        };
         let rings = of_rings.iter().filter(|_| plan.rings().next().is_some()).filter(is_shown);
         let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
         let names = each_once(rings.chain(trials).copied());
@@ -155,13 +157,23 @@ struct Ring<'a> {
     sample: &'a ring::Sample,
 }
 
+impl Ring<'_> {
+    /// What was counted of an event, of all slices together.
+    fn counted(&self, event: Event) -> String {
+        let place = self.plan.batching.ring.events.iter().position(|of| *of == event);
+        let counts = || self.sample.slices.as_ref()?.counts_of(place?);
+        known(counts().map(|all| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one))))
+    }
+}
+
 type OfRing = fn(&Ring) -> String;
 
-/// A column of plans that have a burden only: rows of others are to the byte what they were.
+/// A column of plans that have a burden only, as those of events are: rows of others are to the byte
+/// what they were.
 const BURDEN: &str = "burden";
 
 /// Columns by name.
-const RING: [(&str, OfRing); 38] = [
+const RING: [(&str, OfRing); 47] = [
     ("experiment", |of| of.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
@@ -202,6 +214,15 @@ const RING: [(&str, OfRing); 38] = [
     ("waited_ns", |of| known(of.sample.slices.as_ref().and_then(Slices::waited_ns))),
     ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
     (BURDEN, |of| known(of.case.burden.map(Burden::name))),
+    ("cycles", |of| of.counted(Event::Cycles)),
+    ("instructions", |of| of.counted(Event::Instructions)),
+    ("L1-dcache-load-misses", |of| of.counted(Event::L1Misses)),
+    ("LLC-load-misses", |of| of.counted(Event::LastLevelMisses)),
+    ("dTLB-load-misses", |of| of.counted(Event::DataTlbMisses)),
+    ("iTLB-load-misses", |of| of.counted(Event::InstructionTlbMisses)),
+    ("context-switches", |of| of.counted(Event::ContextSwitches)),
+    ("page-faults", |of| of.counted(Event::PageFaults)),
+    ("cpu-migrations", |of| of.counted(Event::Migrations)),
 ];
 
 /// A quantity of a sample of a trial; its unit is the end of its name.
@@ -344,6 +365,8 @@ mod tests {
             latency_ns: vec![41, 42],
             throughput_ns: vec![51, 52],
             cpu_ns: Vec::new(),
+            // Each event another count, in the plan's order: the last first.
+            events: (0..9).map(|event| vec![event, 100]).collect(),
             waits: Some(vec![Wait { elapsed_ns: 61, ..Wait::default() }]),
         };
         let sample = ring::Sample {
@@ -371,7 +394,8 @@ mod tests {
             triples: None,
             huge_page_bytes: Some(16),
         };
-        let plan = Plan::of(Experiment::Ring, [case.clone()]);
+        let mut plan = Plan::of(Experiment::Ring, [case.clone()]);
+        plan.batching.ring.events = Event::ALL.iter().rev().copied().collect();
         let row = Ring { plan: &plan, case: &case, sample: &sample };
         // Of CPU time the quanta are left out: 41 + 42 + 51 + 52.
         let expected = "experiment=ring, case=4, round=6, sample=8, members=3, kind=thread, \
@@ -382,7 +406,10 @@ mod tests {
                         disturbed=steal:14ns major-faults:13 migrations:11, walk=sparse, \
                         huge_pages=true, priority=17, state=avx, slice_laps=5, slices_ns=31 32, \
                         latency_quanta_ns=41 42, throughput_quanta_ns=51 52, waited_ns=61, \
-                        huge_page_bytes=16, burden=seccomp";
+                        huge_page_bytes=16, burden=seccomp, cycles=108, instructions=107, \
+                        L1-dcache-load-misses=106, LLC-load-misses=105, dTLB-load-misses=104, \
+                        iTLB-load-misses=103, context-switches=102, page-faults=101, \
+                        cpu-migrations=100";
         assert_eq!(RING.map(|(name, of)| format!("{name}={}", of(&row))).join(", "), expected);
     }
 

@@ -541,6 +541,27 @@ mod tests {
         assert!((alone_ms / at - 1000.0 * CPU_S).abs() < 0.3, "{alone_ms}");
     }
 
+    /// Memory that all guests share is seen by no quantum, and changes slowly.
+    #[test]
+    fn what_changes_slowly_is_taken_out_by_the_samples_around() {
+        let plan = plan(&[0, 1 << 20]);
+        let mut random = ChaCha8Rng::seed_from_u64(6);
+        let mut drift = 0.0;
+        let samples = rounds(&plan, 30, &mut random, |random, case, round| {
+            drift = 0.98 * drift + 0.01 * normal(random);
+            let scale = f64::exp(drift + 0.002 * normal(random));
+            looked_at(sample(&plan, case, round, scale, cost), 0.0, 1.0)
+        });
+        let found = found(&plan, &samples);
+        let speed = found.core_speed.expect("looks");
+        assert!(speed.part_of_time > 0.8, "{speed:?}");
+        assert!(speed.scatter[1] < speed.scatter[0] / 2.0, "{speed:?}");
+        let interval = |of: &Point| of.ns_per_preemption?.interval();
+        let [none, some] = [0, 1].map(|at| interval(&found.points[at]).expect("an interval"));
+        assert!(none.half_width() < 2000.0 && some.half_width() < 2000.0, "{none:?} {some:?}");
+        assert!((some.low..=some.high).contains(&14_000.0), "{some:?}");
+    }
+
     #[test]
     fn too_few_samples_change_nothing() {
         let plan = plan(&[0]);

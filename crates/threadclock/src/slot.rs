@@ -439,12 +439,11 @@ mod tests {
         }
     }
 
-    /// A slot whose witness is a word of the test's.
-    fn slot(witness: &AtomicU64) -> Slot {
+    /// Makes a word of the test's the witness of a slot, which may not move from here on: it keeps
+    /// the distance to that word.
+    fn set_up(slot: &Slot, witness: &AtomicU64) {
         assert!(calibrate::finish());
-        let slot = Slot::bare();
         slot.set_up(kind::COUNT, witness, 0);
-        slot
     }
 
     fn now(slot: &Slot) -> CpuTime {
@@ -454,7 +453,8 @@ mod tests {
     #[test]
     fn a_clock_ahead_of_the_kernel_is_held_and_not_set_back() {
         let witness = AtomicU64::new(0);
-        let slot = slot(&witness);
+        let slot = Slot::bare();
+        set_up(&slot, &witness);
         let ahead = CpuTime { ns: now(&slot).ns + 30_000, cycles: 0 };
         slot.base_ns.store(ahead.ns, Relaxed);
         slot.forget();
@@ -474,7 +474,8 @@ mod tests {
     fn a_base_is_used_no_longer_than_the_period_held_or_not() {
         const STAMP: u64 = 1 << 40;
         let witness = AtomicU64::new(0);
-        let slot = slot(&witness);
+        let slot = Slot::bare();
+        set_up(&slot, &witness);
         let times = |ahead_ns| {
             let pair = Pair { kernel_ns: 0, stamp: STAMP, width: 0, token: 0 };
             slot.store_period(&pair, ahead_ns);
@@ -494,7 +495,8 @@ mod tests {
     #[test]
     fn a_sign_that_was_cleared_before_it_was_read_makes_no_base() {
         let witness = AtomicU64::new(0);
-        let slot = slot(&witness);
+        let slot = Slot::bare();
+        set_up(&slot, &witness);
         // As if the kernel had cleared it at once.
         slot.set_up(kind::STORE, &witness, 0);
         now(&slot);
@@ -511,7 +513,8 @@ mod tests {
     fn a_handler_in_a_resync_leaves_the_slot_alone_and_is_not_overtaken() {
         let witness = AtomicU64::new(0);
         for phase in [CLOSING, WRITING] {
-            let slot = slot(&witness);
+            let slot = Slot::bare();
+            set_up(&slot, &witness);
             let before = now(&slot);
             slot.expected.store(NEVER, Relaxed);
             slot.floor_ns.store(before.ns, Relaxed);
@@ -532,7 +535,8 @@ mod tests {
     #[test]
     fn a_late_store_of_an_old_stamp_does_not_set_the_clock_back() {
         let witness = AtomicU64::new(0);
-        let slot = slot(&witness);
+        let slot = Slot::bare();
+        set_up(&slot, &witness);
         let old = arch::stamp();
         now(&slot);
         let read = now(&slot);

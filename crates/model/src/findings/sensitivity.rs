@@ -17,7 +17,7 @@ use crate::competing::CompetingTasks;
 use crate::estimate::Estimate;
 use crate::table::Table;
 use crate::trial::command::*;
-use crate::trial::{Sample, Tally, Trial};
+use crate::trial::{Sample, Trial};
 use speed::CoreSpeed;
 pub use speed::CoreSpeedFound;
 
@@ -80,17 +80,28 @@ struct Used {
     cpu_ns: f64,
     done: f64,
     events: f64,
+    /// Events that were looks at the CPU's speed alone.
+    looks: f64,
 }
 
 impl Used {
+    /// None of a sample whose time cannot be brought to where the others are.
     fn of(sample: &Sample, at: &CoreSpeed, count: &str) -> Option<Self> {
-        let cpu_ns = at.full(sample) * sample.tallies.get(CPU_NS)?.total();
+        let cpu_ns = at.full(sample)? * sample.tallies.get(CPU_NS)?.total();
         let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
-        Some(Self { cpu_ns, done, events: sample.count(count).unwrap_or_default() as f64 })
+        let number = |name: &str| sample.count(name).unwrap_or_default() as f64;
+        let events = number(count);
+        Some(Self { cpu_ns, done, events, looks: number(LOOKS).clamp(0.0, events.max(0.0)) })
     }
 
     fn for_one(self) -> f64 {
         self.cpu_ns / self.done
+    }
+
+    /// The same without the looks, each of which costs so much.
+    fn without_looks(self, look_ns: f64) -> Self {
+        let cpu_ns = self.cpu_ns - self.looks * look_ns;
+        Self { cpu_ns, events: self.events - self.looks, looks: 0.0, ..self }
     }
 }
 
@@ -109,12 +120,21 @@ fn each(alone: Used, beside: impl IntoIterator<Item = Used>) -> Option<f64> {
     (events > 0.0).then(|| ns / events)
 }
 
-/// A program alone, without those who looked at its CPU: each preempted it as a neighbour without
-/// memory does, of which these are samples.
-fn without_looks(alone: Used, looks: u64, empty: impl IntoIterator<Item = Used>) -> Used {
-    let by_looks = alone.events.min(looks as f64);
-    let each_ns = each(alone, empty).unwrap_or_default();
-    Used { cpu_ns: alone.cpu_ns - by_looks * each_ns, events: alone.events - by_looks, ..alone }
+/// What a look costs the program: as much as a preemption by a neighbour without memory, of which
+/// these are samples. All events of these and of the program alone are of that kind, whether more
+/// or fewer in the one than in the other. Of a program that was not looked at nothing.
+fn look_ns(alone: Used, empty: &[Used]) -> Option<f64> {
+    if alone.looks == 0.0 && empty.iter().all(|of| of.looks == 0.0) {
+        return Some(0.0);
+    }
+    let (mut products, mut squares) = (0.0, 0.0);
+    for of in empty {
+        let part = of.done / alone.done;
+        let more = of.events - alone.events * part;
+        products += more * (of.cpu_ns - alone.cpu_ns * part);
+        squares += more * more;
+    }
+    (squares >= FEWEST_EVENTS * FEWEST_EVENTS).then(|| products / squares)
 }
 
 /// The cases of a plan, and how fast the CPU was in each sample.
@@ -165,13 +185,15 @@ impl<'a> Cases<'a> {
             let all = samples.iter().map(used).collect::<Option<Vec<Used>>>()?;
             let (_, neighbours) = all.split_at(1 + elsewhere.len());
             let (empty, beside) = neighbours.split_at(empty.len());
+            let look_ns = look_ns(all[0], empty)?;
+            let beside: Vec<Used> = beside.iter().map(|of| of.without_looks(look_ns)).collect();
             let timer_ns = if elsewhere.is_empty() { 0.0 } else { self.timer_of(samples)? };
-            let looks = samples[0].tallies.get(LATENCY_QUANTUM_NS).map_or(0, Tally::count);
-            of(without_looks(all[0], looks, empty.iter().copied()), timer_ns, beside)
+            of(all[0].without_looks(look_ns), timer_ns, &beside)
         })
     }
 
-    /// What a timer's interrupt costs, by samples of the program alone and elsewhere.
+    /// What a timer's interrupt costs, by samples of the program alone and elsewhere: looks are in
+    /// both.
     fn timer_of(&self, samples: &[&Sample]) -> Option<f64> {
         let used = |at: usize| Used::of(samples[at], &self.speed, TIMER_INTERRUPTS);
         each(used(0)?, [used(1)?])
@@ -251,7 +273,12 @@ pub(super) fn widths(table: &Table) -> BTreeMap<usize, Option<f64>> {
 }
 
 fn found(table: &Table) -> Option<Found> {
-    let cases = Cases::of(table)?;
+    let mut cases = Cases::of(table)?;
+    let timer = cases.timer(table);
+    if timer.is_none() {
+        // Costs are told with it.
+        cases.elsewhere = None;
+    }
     let point = |(bytes, rates): (&u64, &BTreeMap<u32, usize>)| {
         let numbers: Vec<usize> = rates.values().copied().collect();
         let [together, apart] = cases.costs(table, &numbers);
@@ -268,7 +295,7 @@ fn found(table: &Table) -> Option<Found> {
         executable: cases.command.executable.clone(),
         alone_cpu_ns: cases.estimate(table, &[], |alone, _, _| Some(alone.for_one())),
         core_speed: cases.speed.told(),
-        timer_ns: cases.timer(table),
+        timer_ns: timer,
         points: cases.beside.iter().map(point).collect(),
     })
 }
@@ -380,7 +407,7 @@ mod tests {
         of.tallies.insert(LATENCY_QUANTUM_NS.to_string(), latency.into());
         let width = 1.0 - f64::from(at_shared) / f64::from(looks) / 2.0;
         let more = period.powf(0.7) * width.powf(-1.3);
-        let looked = !of.counts.contains_key(WAKES);
+        let looked = of.count(WAKES).is_none_or(|wakes| wakes < i64::from(looks));
         let looks_us = f64::from(LOOKS_OF_RUN) * (TIMER_US + 2.0);
         let looks_ns = if looked { 1000.0 * looks_us } else { 0.0 };
         let slow = |ns: i64| ((ns as f64 + looks_ns) * more) as i64;
@@ -391,6 +418,7 @@ mod tests {
         of.tallies.insert(CPU_NS.to_string(), runs.into_iter().collect());
         if looked {
             *of.counts.entry(PREEMPTIONS.to_string()).or_default() += i64::from(looks);
+            of.counts.insert(LOOKS.to_string(), looks.into());
         }
         of
     }
@@ -560,6 +588,72 @@ mod tests {
         let [none, some] = [0, 1].map(|at| interval(&found.points[at]).expect("an interval"));
         assert!(none.half_width() < 2000.0 && some.half_width() < 2000.0, "{none:?} {some:?}");
         assert!((some.low..=some.high).contains(&14_000.0), "{some:?}");
+    }
+
+    /// Neighbours that wake more rarely than somebody looks, and as often.
+    #[test]
+    fn looks_are_no_part_of_a_cost_at_any_rate() {
+        for [low, high] in [[100, 200], [250, 500], [500, 1000]] {
+            let mut plan = plan(&[0, 1 << 20]);
+            for case in &mut plan.cases {
+                let crate::case::Case::Trial(case) = case else { continue };
+                let Trial::Command(of) = &mut case.trial else { continue };
+                of.rate_hz = match of.rate_hz {
+                    2000 => low,
+                    4000 if of.neighbour == Neighbour::Preempts => high,
+                    other => other,
+                };
+            }
+            let mut random = ChaCha8Rng::seed_from_u64(8);
+            let samples = rounds(&plan, 8, &mut random, |_, case, round| {
+                // More runs, so that the rarest preempts often enough.
+                let mut of = sample(&plan, case, round, 1.0, cost);
+                of.counts.iter_mut().for_each(|(_, count)| *count *= 4);
+                let runs = of.tallies[CPU_NS].values().map(|(ns, times)| (ns, 4 * times));
+                let runs = runs.collect::<Vec<_>>().into();
+                of.tallies.insert(CPU_NS.to_string(), runs);
+                looked_at(of, 0.0, 1.0)
+            });
+            let found = found(&plan, &samples);
+            for (point, us) in found.points.iter().zip([2.0, 14.0]) {
+                let of = point.ns_per_preemption.expect("a cost");
+                assert!((of.value / 1000.0 - us).abs() < 0.01, "{low} {high}: {of:?} not {us}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_the_timers_interrupt_a_cost_holds_it() {
+        let plan = plan(&[0]);
+        let samples: Vec<Sample> = (0..6)
+            .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
+            .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
+            .map(|mut of| {
+                of.counts.remove(TIMER_INTERRUPTS);
+                of
+            })
+            .collect();
+        let found = found(&plan, &samples);
+        let value = found.points[0].ns_per_preemption.expect("a cost").value;
+        assert!(found.timer_ns.is_none() && (value - 1000.0 * (2.0 + TIMER_US)).abs() < 10.0);
+    }
+
+    /// Of which nobody knows how fast the core was, among others of which that is known.
+    #[test]
+    fn a_sample_without_looks_is_passed_over_where_the_others_are_brought() {
+        let plan = plan(&[0, 1 << 20]);
+        let mut random = ChaCha8Rng::seed_from_u64(9);
+        let mut samples = rounds(&plan, 12, &mut random, |random, case, round| {
+            looked_at(sample(&plan, case, round, 1.0, cost), random.random(), 1.0)
+        });
+        let mut lost = 0;
+        for of in samples.iter_mut().filter(|of| of.round == 5 && of.case == 2) {
+            of.tallies.remove(QUANTUM_RATIO);
+            lost += 1;
+        }
+        let found = found(&plan, &samples);
+        let rounds = |at: usize| found.points[at].ns_per_preemption.expect("a cost").rounds;
+        assert_eq!((lost, rounds(0), rounds(1)), (1, 11, 11));
     }
 
     #[test]

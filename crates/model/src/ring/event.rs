@@ -45,10 +45,3 @@ named!(Event, "counted event", Cycles => "cycles", Instructions => "instructions
     DataTlbMisses => "dTLB-load-misses", InstructionTlbMisses => "iTLB-load-misses",
     ContextSwitches => "context-switches", PageFaults => "page-faults",
     Migrations => "cpu-migrations");
-
-impl Event {
-    /// Whether the kernel counts it, on every machine.
-    pub fn is_software(self) -> bool {
-        matches!(self, Self::ContextSwitches | Self::PageFaults | Self::Migrations)
-    }
-}

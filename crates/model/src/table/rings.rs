@@ -269,18 +269,19 @@ impl<'a> Table<'a> {
     }
 
     /// What was counted of an event of the plan for a hop, by its place in the plan: of clean slices
-    /// where the case has enough of them.
+    /// where the case has enough of them, else contended.
     pub fn events_per_hop(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
-        self.counted(self.events(case, event), self.is_judged_in_full(case), stream)
+        let (figures, full) = self.events(case, event);
+        self.counted(figures, full, stream)
     }
 
     /// What was counted of it for a counted switch above the solo ring; absent where the solo is no
     /// ring of its own.
     pub fn events_per_switch(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
         let Some(Solo::Case(solo)) = self.solo(case) else { return None };
-        let above = less(&self.events(case, event), &self.events(solo, event));
-        let full = self.is_judged_in_full(case) && self.is_judged_in_full(solo);
-        self.counted(self.per_switch(case, above), full, stream)
+        let ((ring, full), (solo, solo_full)) =
+            (self.events(case, event), self.events(solo, event));
+        self.counted(self.per_switch(case, less(&ring, &solo)), full && solo_full, stream)
     }
 
     /// Launches do not scatter in what is counted as they do in time: over rounds.
@@ -292,17 +293,18 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether nothing but clean slices of a case are in what was counted, or nobody looked.
-    fn is_judged_in_full(&self, case: usize) -> bool {
-        !self.is_judged(case) || self.has_figure(Figure::Hop(case))
-    }
-
-    fn events(&self, case: usize, event: usize) -> Figures {
-        if self.has_figure(Figure::Hop(case)) {
-            let clean = self.of_clean(case, |ring, batch, level| {
+    /// By rounds, and whether nothing but clean slices are in them, or nobody looked.
+    fn events(&self, case: usize, event: usize) -> (Figures, bool) {
+        let full = self.has_figure(Figure::Hop(case));
+        let of_clean = || {
+            self.of_clean(case, |ring, batch, level| {
                 clean_events(ring, batch, level, event).into_iter().collect()
-            });
-            return clean.map(|of| medians(&of)).unwrap_or_default();
+            })
+        };
+        let clean = full.then(of_clean).flatten().map(|of| medians(&of));
+        // Of hops that are cut into pieces no slice is clean.
+        if let Some(clean) = clean.filter(|of| !of.is_empty()) {
+            return (clean, true);
         }
         let of_all = |batch: &Batch| {
             let counts =
@@ -312,7 +314,8 @@ impl<'a> Table<'a> {
             let (count, hops) = (sum(counts.into_iter()), sum(hops.into_iter()));
             (hops > 0).then(|| count as f64 / hops as f64)
         };
-        self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?))).collect()
+        let all = self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?)));
+        (all.collect(), !self.is_judged(case))
     }
 
     /// Costs of a hop by rounds / the switches that the kernel counted in each.

@@ -164,12 +164,13 @@ pub const WAITS: &str = "waits";
 /// Count: how often the neighbours woke.
 pub const WAKES: &str = "wakes";
 /// How often in a second somebody looks how fast the program's CPU is: its neighbour, and where
-/// none is there a process that does nothing else, and preempts the program for it.
+/// none wakes as often a process that does nothing else, and preempts the program for it.
 pub const LOOKS_HZ: u32 = 500;
 /// The same of a process that others may rely on.
-pub const LOOKS_OF_PROCESS_HZ: u32 = 100;
-/// Tally: the latency quantum at each look, in nanoseconds. Where nobody preempts the program, each
-/// look did.
+pub const LOOKS_OF_PROCESS_HZ: u32 = 50;
+/// Count: how often the program was preempted for such a look alone.
+pub const LOOKS: &str = "looks";
+/// Tally: the latency quantum at each look, in nanoseconds.
 pub const LATENCY_QUANTUM_NS: &str = "latency_quantum_ns";
 /// Tally: the throughput quantum over the latency quantum at each look, in thousandths: more on a
 /// core that is shared.

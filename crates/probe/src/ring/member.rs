@@ -377,9 +377,11 @@ impl<'a> Leader<'a> {
         cut(&mut *self.member, self.area);
         self.laps(WARM_LAPS)?;
         reference_quantum(monotonic_raw_ns(), slices);
-        let meters = take(&mut self.meters);
+        let mut meters = take(&mut self.meters);
+        // Counts are of the samples, and would disturb these for nothing.
+        let events = meters.events.take();
         let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), |_| ());
-        self.meters = meters;
+        self.meters = Meters { events, ..meters };
         made?;
         self.hops += laps + WARM_LAPS;
         Ok(())

@@ -20,6 +20,19 @@ impl Meters {
     pub fn of(own_time: OwnTime) -> Self {
         Self { own_time, events: None }
     }
+
+    /// With events, around the clocks.
+    pub fn with_events(own_time: OwnTime, events: Option<CpuEvents>) -> Self {
+        let mut events = events;
+        let clocks = || {
+            own_time.ns();
+            own_time.ns();
+        };
+        if let Some(events) = &mut events {
+            events.measure_empty(clocks);
+        }
+        Self { own_time, events }
+    }
 }
 
 /// The clocks of all that is measured.

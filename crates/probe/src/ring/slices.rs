@@ -22,16 +22,20 @@ pub fn in_slices<E>(
     let (mut left, mut elapsed_ns, mut now) = (laps, 0, 0);
     while left > 0 {
         let now_laps = left.min(slices.laps.max(1));
-        let used_before_ns = meters.own_time.ns();
         let counts_before = meters.events.as_ref().and_then(CpuEvents::read);
+        let used_before_ns = meters.own_time.ns();
         let start = monotonic_raw_ns();
         run(now_laps)?;
         let slice_ns = monotonic_raw_ns().wrapping_sub(start);
-        let counts = meters.events.as_ref().and_then(CpuEvents::read);
         let used_ns = meters.own_time.ns().zip(used_before_ns);
-        if let (Some(events), Some(before), Some(after)) = (&meters.events, counts_before, counts) {
-            let counted = events.between(&before, &after);
-            slices.events.iter_mut().zip(counted).for_each(|(of, count)| of.push(count));
+        let counts = counts_before.zip(meters.events.as_ref().and_then(CpuEvents::read));
+        let counted = meters
+            .events
+            .as_ref()
+            .zip(counts)
+            .and_then(|(events, (before, after))| events.between(&before, &after));
+        if let Some(counts) = counted {
+            slices.events.iter_mut().zip(counts).for_each(|(of, count)| of.push(count));
         }
         elapsed_ns += slice_ns;
         slices.elapsed_ns.push(slice_ns);

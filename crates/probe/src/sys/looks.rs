@@ -10,6 +10,7 @@ const MOST: usize = 1 << 18;
 /// The times of reference quanta, one after another, and how often the processes woke.
 pub struct Looks {
     wakes: AtomicU32,
+    preempted: AtomicU32,
     taken: AtomicU32,
     /// Latency quantum and, in the upper half, throughput quantum, in nanoseconds; 0 while it is
     /// not written.
@@ -28,6 +29,16 @@ impl Looks {
     /// How often they have woken, all together.
     pub fn wakes(&self) -> u32 {
         self.wakes.load(Ordering::Relaxed)
+    }
+
+    /// One look more that preempted whoever was on the CPU for it.
+    pub fn preempted(&self) {
+        self.preempted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many of these there were.
+    pub fn preemptions(&self) -> u32 {
+        self.preempted.load(Ordering::Relaxed)
     }
 
     /// Keeps what a quantum took, while there is room.

@@ -122,12 +122,23 @@ pub fn at_fixed_addresses(command: &mut Command) {
     unsafe {
         command.pre_exec(|| {
             const AS_IT_IS: libc::c_ulong = 0xffff_ffff;
-            if let Ok(persona @ 0..) = libc::c_ulong::try_from(libc::personality(AS_IT_IS)) {
+            if let Ok(persona) = libc::c_ulong::try_from(libc::personality(AS_IT_IS)) {
                 libc::personality(persona | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
             }
             Ok(())
         });
     }
+}
+
+/// Whether that is granted: some containers refuse it.
+pub fn check_fixed_addresses() -> Result<(), Errno> {
+    // SAFETY: a flag that only exec(2) looks at, which is taken back at once.
+    unsafe {
+        let persona = check(libc::personality(0xffff_ffff))? as libc::c_ulong;
+        check(libc::personality(persona | libc::ADDR_NO_RANDOMIZE as libc::c_ulong))?;
+        check(libc::personality(persona))?;
+    }
+    Ok(())
 }
 
 /// Forks ([`fork`]) one that waits until nobody has the other end of `watched` any more, then does

@@ -182,15 +182,20 @@ fn config(event: Event) -> (u32, u64) {
 /// Most events of a group: there are no more.
 const MOST_EVENTS: usize = Event::ALL.len();
 
-/// What a CPU counts of each event.
-pub type EventCounts = [u64; MOST_EVENTS];
+/// What a CPU has counted at a moment.
+#[derive(Clone, Copy)]
+pub struct EventCounts {
+    /// How long the group was to count, and how long it did.
+    times: [u64; 2],
+    counts: [u64; MOST_EVENTS],
+}
 
 /// Events of all that runs on one CPU, counted together.
 pub struct CpuEvents {
     /// The first leads the group.
     events: Vec<OwnedFd>,
-    /// What two readings one after the other count.
-    empty: EventCounts,
+    /// What two readings one after the other count, with what is done between them.
+    empty: [u64; MOST_EVENTS],
 }
 
 impl CpuEvents {
@@ -211,23 +216,33 @@ impl CpuEvents {
             all.push(opened.map_err(|errno| (*event, errno))?);
         }
         let mut found = Self { events: all, empty: [0; MOST_EVENTS] };
-        // The least of several: an interrupt between two readings counts, too.
-        const READINGS: usize = 9;
-        let last = events.last().copied().unwrap_or(Event::Cycles);
-        let mut empty = [u64::MAX; MOST_EVENTS];
-        for _ in 0..READINGS {
-            let before = found.read().ok_or((last, Errno::BUSY))?;
-            let after = found.read().ok_or((last, Errno::BUSY))?;
-            for (least, (after, before)) in empty.iter_mut().zip(after.into_iter().zip(before)) {
-                *least = (*least).min(after.wrapping_sub(before));
-            }
+        match (found.measure_empty(|| ()), events.last()) {
+            (false, Some(last)) => Err((*last, Errno::BUSY)),
+            _ => Ok(found),
         }
-        found.empty = empty;
-        Ok(found)
     }
 
-    /// The counts so far; none where the kernel did not count all the time, as others use the
-    /// counters as well.
+    /// Measures what two readings count with this between them, which is no part of what is
+    /// measured. False where the kernel does not count.
+    pub fn measure_empty(&mut self, between: impl Fn()) -> bool {
+        // The least of several: an interrupt counts, too.
+        const READINGS: usize = 9;
+        let mut empty = [u64::MAX; MOST_EVENTS];
+        self.empty = [0; MOST_EVENTS];
+        for _ in 0..READINGS {
+            let before = self.read();
+            between();
+            let Some(counted) = before.zip(self.read()).and_then(|(a, b)| self.between(&a, &b))
+            else {
+                return false;
+            };
+            empty.iter_mut().zip(counted).for_each(|(least, now)| *least = (*least).min(now));
+        }
+        self.empty = empty;
+        true
+    }
+
+    /// The counts so far.
     #[inline]
     pub fn read(&self) -> Option<EventCounts> {
         // How many, both times, and the counts.
@@ -239,12 +254,18 @@ impl CpuEvents {
         };
         let read = rustix::io::read(self.events.first()?, bytes).ok()?;
         let [_, enabled, running, counts @ ..] = words;
-        (read == wanted && enabled == running).then_some(counts)
+        (read == wanted).then_some(EventCounts { times: [enabled, running], counts })
     }
 
-    /// What was counted between two readings, without what these count themselves.
-    pub fn between(&self, before: &EventCounts, after: &EventCounts) -> EventCounts {
-        std::array::from_fn(|at| after[at].wrapping_sub(before[at]).saturating_sub(self.empty[at]))
+    /// What was counted between two readings, without what these count themselves; none where the
+    /// kernel did not count all the time, as others use the counters as well.
+    pub fn between(&self, before: &EventCounts, after: &EventCounts) -> Option<[u64; MOST_EVENTS]> {
+        let [enabled, running] =
+            std::array::from_fn(|at| after.times[at].wrapping_sub(before.times[at]));
+        let counted = |at: usize| {
+            after.counts[at].wrapping_sub(before.counts[at]).saturating_sub(self.empty[at])
+        };
+        (enabled == running).then(|| std::array::from_fn(counted))
     }
 }
 

@@ -15,7 +15,7 @@ mod wakeup;
 
 use model::trial::{Case, Sample, Trial};
 
-pub use command::{check_process, check_timer, try_command};
+pub use command::{check_fixed_addresses, check_process, check_timer, most_timer_hz, try_command};
 pub use harness::TrialError;
 pub use interference::{check_noise, wire};
 pub use primes::primes as first_primes;

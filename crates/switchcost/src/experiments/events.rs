@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::links::ALL;
 use crate::base::failure::usage;
+use crate::base::values::each_once;
 use crate::present::table::Table;
 use crate::present::terminal::{figure, table};
 
@@ -34,14 +35,8 @@ pub(crate) fn choose(
                 |why: String| usage(format!("--events {}", why.replace(')', ", or all)")));
             name.trim().parse::<Event>().map_err(unknown)
         };
-        let mut events = asked.iter().map(named).collect::<Result<Vec<Event>>>()?;
-        let mut seen = Vec::new();
-        events.retain(|event| {
-            !seen.contains(event) && {
-                seen.push(*event);
-                true
-            }
-        });
+        let events = asked.iter().map(named).collect::<Result<Vec<Event>>>()?;
+        let events = each_once(events);
         let refused = |(event, errno)| usage(format!("--events {}", why_not(event, errno)));
         ring::check_events(cpu, &events).map_err(refused)?;
         return Ok((events, Vec::new()));

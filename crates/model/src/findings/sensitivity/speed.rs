@@ -20,11 +20,13 @@ use super::{CPU_NS, DONE, LATENCY_QUANTUM_NS, QUANTUM_RATIO};
 use crate::table::Table;
 use crate::trial::{Sample, Tally};
 
+/// Looks of a sample that tell how fast the core was.
+const FEWEST_LOOKS: u64 = 10;
 /// Samples beyond one a case that a fit needs.
 const FEWEST_FREE: usize = 20;
 /// The quickest share of looks, whose middle stands for an unshared core.
 const BEST: f64 = 0.1;
-/// A ratio of quanta this many times the best is one that an interrupt made long.
+/// A ratio of quanta counts as no more than this many times the best.
 const LONGEST: f64 = 4.0;
 /// A look with a ratio this much above the best is one of a shared core.
 const SHARED: f64 = 1.1;
@@ -39,6 +41,8 @@ const BOUNDS: [f64; 3] = [3.0, 1.0, 1.0];
 /// What the program's CPU time went with beside its neighbour, over all samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreSpeedFound {
+    /// Whether there were samples enough to say what the CPU time goes with.
+    pub fitted: bool,
     /// The share of looks at which the core was shared with another hardware thread's work.
     pub shared: f64,
     /// By which power the CPU time goes with the time that the core's width costs the quantum; 0
@@ -89,6 +93,7 @@ impl CoreSpeed {
         };
         let keys = seen.iter().map(|of| (of.case, of.round));
         let found = CoreSpeedFound {
+            fitted: fit.is_known,
             shared: shared(&samples, best),
             power_of_width: fit.powers[0],
             power_of_period: fit.powers[1],
@@ -101,9 +106,12 @@ impl CoreSpeed {
         }
     }
 
-    /// What brings a sample's CPU time to the full speed.
-    pub(super) fn full(&self, sample: &Sample) -> f64 {
-        self.by_sample.get(&(sample.case, sample.round)).copied().unwrap_or(1.0)
+    /// What brings a sample's CPU time to the full speed; none of one of which nobody knows how,
+    /// where the others are brought there.
+    pub(super) fn full(&self, sample: &Sample) -> Option<f64> {
+        let factor = self.by_sample.get(&(sample.case, sample.round)).copied();
+        let others_stay = self.found.is_none_or(|found| !found.fitted);
+        factor.or(others_stay.then_some(1.0))
     }
 
     pub(super) fn told(&self) -> Option<CoreSpeedFound> {
@@ -146,6 +154,9 @@ fn seen(sample: &Sample, best: f64) -> Option<Seen> {
     let done = sample.count(DONE)? as f64;
     let (ratios, latency) =
         (sample.tallies.get(QUANTUM_RATIO)?, sample.tallies.get(LATENCY_QUANTUM_NS)?);
+    if latency.count() < FEWEST_LOOKS {
+        return None;
+    }
     let (mut all, mut widths) = (0.0, 0.0);
     for (ratio, times) in ratios.values() {
         let ratio = (ratio as f64).clamp(best, LONGEST * best);
@@ -161,6 +172,7 @@ fn seen(sample: &Sample, best: f64) -> Option<Seen> {
 
 /// What the time goes with.
 struct Fit {
+    is_known: bool,
     powers: [f64; 3],
     /// Mean residual of the samples before and behind each.
     around: Vec<f64>,
@@ -181,7 +193,12 @@ impl Fit {
         let mut columns = [width, period, vec![0.0; seen.len()]];
         let raw = scatter(&time);
         if seen.len() < cases.len() + FEWEST_FREE {
-            return Self { powers: [0.0; 3], around: vec![0.0; seen.len()], scatter: [raw, raw] };
+            return Self {
+                is_known: false,
+                powers: [0.0; 3],
+                around: vec![0.0; seen.len()],
+                scatter: [raw, raw],
+            };
         }
         let mut around = vec![0.0; seen.len()];
         let mut powers = solve(&time, &columns);
@@ -194,7 +211,7 @@ impl Fit {
             powers = solve(&time, &columns);
         }
         let left = scatter(&residuals(&time, &columns, powers));
-        Self { powers, around, scatter: [raw, left] }
+        Self { is_known: true, powers, around, scatter: [raw, left] }
     }
 }
 

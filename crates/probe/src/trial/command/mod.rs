@@ -3,14 +3,15 @@
 mod neighbour;
 mod process;
 
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{self as programs, ExitStatus, Stdio};
 
 use model::trial::Case;
 use model::trial::command::{
-    CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, Neighbour, PREEMPTIONS, QUANTUM_RATIO, REAL_NS,
-    Subject, TIMER_INTERRUPTS, WAITS, WAKES,
+    CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, LOOKS, Neighbour, PREEMPTIONS, QUANTUM_RATIO,
+    REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
 };
 use rustix::io::Errno;
 
@@ -54,6 +55,7 @@ pub(super) fn run(
         .collect::<Result<_, TrialError>>()?;
     let looks = neighbours.looks.clone();
     let (woken_before, looked_before) = (looks.wakes(), looks.taken());
+    let preempted_before = looks.preemptions();
     let start_ns = monotonic_raw_ns();
     let taken = match &command.subject {
         Subject::Command(words) => of_command(words, runs.saturating_mul(command.times()))?,
@@ -64,6 +66,7 @@ pub(super) fn run(
     };
     let real_ns = monotonic_raw_ns() - start_ns;
     let (woken, looked) = (looks.wakes().wrapping_sub(woken_before), looks.taken());
+    let preempted = looks.preemptions().wrapping_sub(preempted_before);
     drop(timers);
     check_alive("neighbour", &mut neighbours.processes)?;
     let mut outcome = Outcome { elapsed_ns: Some(real_ns), ..Outcome::default() };
@@ -78,6 +81,7 @@ pub(super) fn run(
     if command.neighbour != Neighbour::Nobody {
         outcome.count(WAKES, woken.into());
     }
+    outcome.count(LOOKS, preempted.into());
     if looked > looked_before {
         let looks = || looks.between(looked_before, looked);
         let ratio = |(latency, throughput)| 1000 * i64::from(throughput) / i64::from(latency);
@@ -90,6 +94,18 @@ pub(super) fn run(
         outcome.count(TIMER_INTERRUPTS, i64::try_from(fired).unwrap_or(i64::MAX));
     }
     Ok(outcome)
+}
+
+/// Whether a command's addresses can be the same in every run.
+pub fn check_fixed_addresses() -> Result<(), Errno> {
+    crate::sys::check_fixed_addresses()
+}
+
+/// How often a timer may interrupt a CPU: beyond the kernel's limit on samples some are left out.
+pub fn most_timer_hz() -> u32 {
+    let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    let limit = limit.ok().and_then(|text| text.trim().parse::<u32>().ok());
+    limit.map_or(u32::MAX, |hz| hz / 2).max(1)
 }
 
 /// Whether a timer may interrupt a CPU without waking anybody.

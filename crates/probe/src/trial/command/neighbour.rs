@@ -11,8 +11,8 @@ use rustix::thread::set_current_timer_slack;
 use super::super::harness::TrialError;
 use crate::random::Random;
 use crate::sys::{
-    Array, Child, HAS_QUANTA, Looks, Shared, limit_real_time, monotonic_ns, set_own_name,
-    sleep_until, warm_quantum_ns,
+    Array, Child, HAS_QUANTA, Looks, Shared, least_quantum_ns, limit_real_time, monotonic_ns,
+    set_own_name, sleep_until,
 };
 use crate::{placement, policy};
 
@@ -42,18 +42,19 @@ struct Role {
     looks_each: u32,
 }
 
-/// Who is beside the program: neighbours on its CPUs look themselves.
+/// Who is beside the program: neighbours on its CPUs look themselves where they wake often enough.
 fn roles(of: &Command) -> Vec<Role> {
     let looks_hz = if HAS_QUANTA { of.looks_hz() } else { 0 };
-    let (rate_hz, bytes) = (of.rate_hz.max(1), of.bytes);
-    let neighbour =
-        |cpu: &u32, looks_each| Role { cpu: *cpu, rate_hz, bytes, is_neighbour: true, looks_each };
-    if of.neighbour == Neighbour::Preempts {
-        let each = rate_hz.checked_div(looks_hz).map_or(0, |each| each.max(1));
-        return of.cpus.iter().map(|cpu| neighbour(cpu, each)).collect();
-    }
-    let away = of.away.iter().filter(|_| of.neighbour == Neighbour::Elsewhere);
-    let onlookers = of.cpus.iter().filter(|_| looks_hz > 0);
+    let rate_hz = of.rate_hz.max(1);
+    let on: &[u32] = match of.neighbour {
+        Neighbour::Nobody => &[],
+        Neighbour::Elsewhere => of.away.as_slice(),
+        Neighbour::Preempts => &of.cpus,
+    };
+    let looks_itself = of.neighbour == Neighbour::Preempts && rate_hz >= looks_hz;
+    let each = rate_hz.checked_div(looks_hz).filter(|_| looks_itself).unwrap_or(0);
+    let (bytes, looks_each) = (of.bytes, each);
+    let neighbour = |cpu: &u32| Role { cpu: *cpu, rate_hz, bytes, is_neighbour: true, looks_each };
     let onlooker = |cpu: &u32| Role {
         cpu: *cpu,
         rate_hz: looks_hz,
@@ -61,7 +62,8 @@ fn roles(of: &Command) -> Vec<Role> {
         is_neighbour: false,
         looks_each: 1,
     };
-    away.map(|cpu| neighbour(cpu, 0)).chain(onlookers.map(onlooker)).collect()
+    let onlookers = of.cpus.iter().filter(|_| looks_hz > 0 && !looks_itself);
+    on.iter().map(neighbour).chain(onlookers.map(onlooker)).collect()
 }
 
 impl Neighbours {
@@ -117,7 +119,10 @@ fn start(
             next_ns = next_ns.max(monotonic_ns()) + period_ns / 2 + random.below(period_ns + 1);
             sleep_until(next_ns);
             if until_look == role.looks_each {
-                looks.note(warm_quantum_ns());
+                looks.note(least_quantum_ns());
+                if !role.is_neighbour {
+                    looks.preempted();
+                }
                 until_look = 0;
             }
             until_look += 1;
@@ -162,6 +167,7 @@ mod tests {
         assert_eq!(looks(&of(Neighbour::Nobody, 0)), expected);
         assert_eq!(looks(&of(Neighbour::Elsewhere, 4000)), expected);
         assert_eq!(looks(&of(Neighbour::Preempts, 4000)), expected);
-        assert_eq!(looks(&of(Neighbour::Preempts, 100)), [(1, 100), (2, 100)]);
+        assert_eq!(looks(&of(Neighbour::Preempts, 100)), expected);
+        assert_eq!(roles(&of(Neighbour::Preempts, 100)).len(), 4);
     }
 }

@@ -97,13 +97,14 @@ pub(crate) struct CostArgs {
     #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
     pub(crate) kind: Kind,
 
-    /// What is counted beside time in each slice: events by perf(1)'s names, or all that this
+    /// What is counted beside time for a hop: events by perf(1)'s names, or all that this
     /// machine has: cycles, instructions, L1-dcache-load-misses, LLC-load-misses,
     /// dTLB-load-misses, iTLB-load-misses, context-switches, page-faults, cpu-migrations
     ///
     /// Counted is all that runs on the ring's CPU in the timed laps, in user space and in the
     /// kernel (needs CAP_PERFMON, or kernel.perf_event_paranoid of 0). Reading the counters between
-    /// slices disturbs the caches a little. Not counted where members run on several CPUs.
+    /// slices disturbs the caches a little, and events of the kernel (the last three) are a little
+    /// work in every switch. Not counted where members run on several CPUs.
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 

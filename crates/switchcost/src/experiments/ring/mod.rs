@@ -78,7 +78,8 @@ pub(crate) struct RingArgs {
     ///
     /// Counted is all that runs on the ring's CPU in the timed laps, in user space and in the
     /// kernel (needs CAP_PERFMON, or kernel.perf_event_paranoid of 0). Reading the counters between
-    /// slices disturbs the caches a little. Not counted where members run on several CPUs.
+    /// slices disturbs the caches a little, and events of the kernel (the last three) are a little
+    /// work in every switch. Not counted where members run on several CPUs.
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 

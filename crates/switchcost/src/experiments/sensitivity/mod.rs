@@ -45,7 +45,7 @@ pub(crate) struct SensitivityArgs {
     pub(crate) output: Output,
 
     /// A process that runs already, instead of a command: it is preempted in some windows of half a
-    /// second and left alone in others, in random order (needs --inject)
+    /// second and not in others, in random order (needs --inject)
     ///
     /// It has to do the same all the time. Nothing of it is changed: neither its CPUs nor its
     /// priority.

@@ -27,7 +27,7 @@ const LINE_BYTES: u64 = 64;
 /// How much of a second a neighbour may take of a command's CPU; of a process that others may rely
 /// on, where what it costs that one is taken to be as much, and some microseconds for each switch.
 const OF_COMMAND_NS: u64 = 400_000_000;
-const OF_PROCESS_NS: u64 = 10_000_000;
+const OF_PROCESS_NS: u64 = 8_000_000;
 const SWITCH_NS: u64 = 2_500;
 /// The lower rate is this part of the higher.
 const PART: u32 = 2;
@@ -63,6 +63,12 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         notices.push(format!(
             "the cost of a timer's interrupt is not taken off: perf_event_open: {errno} (it needs \
              CAP_PERFMON, or kernel.perf_event_paranoid of -1)"
+        ));
+    }
+    if let (None, Err(errno)) = (args.pid, trial::check_fixed_addresses()) {
+        notices.push(format!(
+            "the command's addresses differ from run to run, so its times scatter more: \
+             personality(2): {errno} (containers may refuse it: seccomp)"
         ));
     }
     let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
@@ -173,7 +179,7 @@ fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), sizes: &[u64]) -> Vec<Com
     let highest = |bytes: u64| highest_rate(rate_hz, most_ns, bytes);
     let neighbour = Neighbour::Elsewhere;
     let timer_hz = match of.subject {
-        Subject::Command(_) => (TIMER * highest(0)).min(MOST_HZ),
+        Subject::Command(_) => (TIMER * highest(0)).min(MOST_HZ).min(trial::most_timer_hz()),
         Subject::Process { .. } => highest(0),
     };
     let elsewhere = Command { neighbour, rate_hz: timer_hz, ..of.clone() };

@@ -119,8 +119,7 @@ fn core(found: &Found) -> Option<String> {
     let percent = |share: f64| words::two_digits(100.0 * share);
     let [measured, left] = of.scatter.map(percent);
     let shared = format!("core: shared for {} % of the time", percent(of.shared));
-    let is_known = of.power_of_width > 0.0 || of.power_of_period > 0.0 || of.part_of_time > 0.0;
-    Some(match is_known {
+    Some(match of.fitted {
         true => format!(
             "{shared}; runs scatter by {measured} % of the CPU time, by {left} % with the core's speed \
              and slow changes taken out"

@@ -91,7 +91,9 @@ impl Used {
         let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
         let number = |name: &str| sample.count(name).unwrap_or_default() as f64;
         let events = number(count);
-        Some(Self { cpu_ns, done, events, looks: number(LOOKS).clamp(0.0, events.max(0.0)) })
+        // A look that is due while the neighbour runs comes behind it, and preempts nobody.
+        let looks = number(LOOKS).min(events - number(WAKES)).max(0.0);
+        Some(Self { cpu_ns, done, events, looks })
     }
 
     fn for_one(self) -> f64 {

@@ -51,8 +51,9 @@ fn roles(of: &Command) -> Vec<Role> {
         Neighbour::Elsewhere => of.away.as_slice(),
         Neighbour::Preempts => &of.cpus,
     };
-    let looks_itself = of.neighbour == Neighbour::Preempts && rate_hz >= looks_hz;
-    let each = rate_hz.checked_div(looks_hz).filter(|_| looks_itself).unwrap_or(0);
+    let looks_itself = of.neighbour == Neighbour::Preempts && rate_hz >= looks_hz / 2;
+    let each = rate_hz.checked_div(looks_hz).filter(|_| looks_itself);
+    let each = each.map_or(0, |each| each.max(1));
     let (bytes, looks_each) = (of.bytes, each);
     let neighbour = |cpu: &u32| Role { cpu: *cpu, rate_hz, bytes, is_neighbour: true, looks_each };
     let onlooker = |cpu: &u32| Role {
@@ -167,6 +168,7 @@ mod tests {
         assert_eq!(looks(&of(Neighbour::Nobody, 0)), expected);
         assert_eq!(looks(&of(Neighbour::Elsewhere, 4000)), expected);
         assert_eq!(looks(&of(Neighbour::Preempts, 4000)), expected);
+        assert_eq!(looks(&of(Neighbour::Preempts, 300)), [(1, 300), (2, 300)]);
         assert_eq!(looks(&of(Neighbour::Preempts, 100)), expected);
         assert_eq!(roles(&of(Neighbour::Preempts, 100)).len(), 4);
     }

@@ -4,7 +4,7 @@
 //! CPU time is then above that of its run alone, in the same round, over the preemptions that the
 //! kernel counted more, is what one costs. What a timer's interrupt charges to the command without
 //! any switch is measured by itself and taken off. Times are brought to the full speed of the CPU
-//! ([`speed`]). Formulas: `docs/method.md`.
+//! (`speed`). Formulas: `docs/method.md`.
 
 mod speed;
 

@@ -171,7 +171,9 @@ def test_only_runs_of_this_process_are_given_also_by_an_error(
 def test_an_interrupt_ends_the_program_too_and_keeps_what_was_measured(store: Path) -> None:
     """Only Python gets the signal, as in a notebook."""
     before = set(store.glob("*.jsonl"))
-    code = "import switchcost; switchcost.ring([2], budget=300, precision=0.000001, rounds=1000000)"
+    # Who starts the tests in the background of a script has the signal ignored.
+    heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeds}; import switchcost; switchcost.ring([2], budget=300, precision=0.000001, rounds=1000000)"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
 
     def new() -> list[Path]:

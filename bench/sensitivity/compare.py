@@ -67,10 +67,10 @@ class Bench:
         with open(record) as file:
             return json.load(file)["findings"]["sensitivity"]
 
-    def of(self, name, words, *more):
-        if (name, more) not in self.found:
-            self.found[name, more] = self.sensitivity(words, *more)
-        return self.found[name, more]
+    def of(self, name, words):
+        if name not in self.found:
+            self.found[name] = self.sensitivity(words)
+        return self.found[name]
 
 
 def told(estimate):
@@ -176,17 +176,13 @@ def at(points, where, key):
 
 def footprint(points, low_ns, high_ns):
     """Where the curve may be between these two."""
-    steps = [place(1024) + step / 16 for step in range(16 * 15 + 1)]
+    steps = [place(1024) + step / 16 for step in range(16 * 13 + 1)]
     may = [of for of in steps if at(points, of, "high") >= low_ns and at(points, of, "low") <= high_ns]
     return (may[0], may[-1]) if may else (steps[-1], steps[-1])
 
 
-# What a program touches while it has the CPU is more than the largest neighbour by default.
-WIDE = ("--neighbour", "0,1M,8M,32M")
-
-
 def pairs(bench, all):
-    reporter = bench.of("chase", all["chase"], *WIDE)["points"]
+    reporter = bench.of("chase", all["chase"])["points"]
     uses = {}
     for name, words in all.items():
         share, error, count, alone = loss(bench, all["chase"], words)
@@ -198,11 +194,10 @@ def pairs(bench, all):
     chosen = list(itertools.permutations(all, 2))
     random.Random(3).shuffle(chosen)
     for name, other in chosen[:10]:
-        found = bench.of(name, all[name], *WIDE)
-        points = found["points"]
+        points = bench.of(name, all[name])["points"]
         share, error, count, alone = loss(bench, all[name], all[other])
         # What a timer's interrupt costs is in a preemption, too.
-        timer = (found["timer_ns"] or {"value": 0})["value"]
+        timer = (bench.of(name, all[name])["timer_ns"] or {"value": 0})["value"]
         ends = [(end, at(points, where, end)) for where in uses[other] for end in ("low", "high")]
         low, high = (max(pick(value for _, value in ends) + timer, 0) * count / alone / 1e9 for pick in (min, max))
         holds = low - error <= share <= high + error

@@ -29,7 +29,7 @@ CAPS = {
     "switchcost": (120, "main and the build script"),
     "switchcost/base": (500, "errors and exit codes, lines that fit a terminal, typed values, secrets of more programs"),
     "switchcost/engine": (1940, "schedule, workers and those that stand, run files without words of commands"),
-    "switchcost/experiments": (5650, "seven experiments: arguments, plans, tables, charts, tiles"),
+    "switchcost/experiments": (5690, "seven experiments: arguments, plans, tables, charts, tiles"),
     "switchcost/observe": (4375, "programs that run: live, watch, trace with its charts and page, top; those that were measured themselves"),
     "switchcost/present": (2015, "outputs, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
     "switchcost/program": (3080, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),

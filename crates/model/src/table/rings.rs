@@ -1,5 +1,7 @@
 //! Figures of rings: within a round, or of all clean slices of a run.
 
+mod events;
+
 use std::collections::BTreeMap;
 
 use super::{Figures, Table};
@@ -8,8 +10,8 @@ use crate::estimate::Estimate;
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, FEWEST_CLEAN, Level, clean_above, clean_events, clean_hops,
-    elasticity_of_sum, leader_cpus,
+    CaseClocks, CaseSlices, Clock, FEWEST_CLEAN, Level, clean_above, clean_hops, elasticity_of_sum,
+    leader_cpus,
 };
 use stats::{Elasticity, Pooled, mean, median};
 
@@ -266,56 +268,6 @@ impl<'a> Table<'a> {
                 .middles(case, |s| s.triples.as_deref().and_then(Triples::above_solos_as_found_ns)),
         };
         self.per_switch(case, above)
-    }
-
-    /// What was counted of an event of the plan for a hop, by its place in the plan: of clean slices
-    /// where the case has enough of them, else contended.
-    pub fn events_per_hop(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
-        let (figures, full) = self.events(case, event);
-        self.counted(figures, full, stream)
-    }
-
-    /// What was counted of it for a counted switch above the solo ring; absent where the solo is no
-    /// ring of its own.
-    pub fn events_per_switch(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
-        let Some(Solo::Case(solo)) = self.solo(case) else { return None };
-        let ((ring, full), (solo, solo_full)) =
-            (self.events(case, event), self.events(solo, event));
-        self.counted(self.per_switch(case, less(&ring, &solo)), full && solo_full, stream)
-    }
-
-    /// Launches do not scatter in what is counted as they do in time: over rounds.
-    fn counted(&self, figures: Figures, full: bool, stream: u64) -> Option<Estimate> {
-        let all: Vec<f64> = figures.values().copied().collect();
-        match full {
-            true => self.over_rounds(&figures, stream),
-            false => Estimate::contended(&all, self.confidence()),
-        }
-    }
-
-    /// By rounds, and whether nothing but clean slices are in them, or nobody looked.
-    fn events(&self, case: usize, event: usize) -> (Figures, bool) {
-        let full = self.has_figure(Figure::Hop(case));
-        let of_clean = || {
-            self.of_clean(case, |ring, batch, level| {
-                clean_events(ring, batch, level, event).into_iter().collect()
-            })
-        };
-        let clean = full.then(of_clean).flatten().map(|of| medians(&of));
-        // Of hops that are cut into pieces no slice is clean.
-        if let Some(clean) = clean.filter(|of| !of.is_empty()) {
-            return (clean, true);
-        }
-        let of_all = |batch: &Batch| {
-            let counts =
-                |s: &Sample| Some(sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()));
-            let all = batch.iter().filter_map(|s| Some((counts(s)?, s.hops)));
-            let (counts, hops): (Vec<u64>, Vec<u64>) = all.unzip();
-            let (count, hops) = (sum(counts.into_iter()), sum(hops.into_iter()));
-            (hops > 0).then(|| count as f64 / hops as f64)
-        };
-        let all = self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?)));
-        (all.collect(), !self.is_judged(case))
     }
 
     /// Costs of a hop by rounds / the switches that the kernel counted in each.

@@ -4,7 +4,7 @@ use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use super::link::{End, LinkError, RingError};
-use super::own_time::Meters;
+use super::meters::Meters;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
     Array, Cell, Notes, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,

@@ -10,6 +10,7 @@ mod groups;
 mod link;
 mod links;
 mod member;
+mod meters;
 mod others;
 mod own_time;
 mod pieces;
@@ -25,7 +26,8 @@ pub use burden::check as check_burden;
 pub use groups::sweep as sweep_groups;
 pub use link::RingError;
 pub use links::{LINKS, Registered, link};
-pub(crate) use own_time::{Meters, OwnTime};
+pub(crate) use meters::Meters;
+pub(crate) use own_time::OwnTime;
 pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest};
 pub(crate) use slices::in_slices;
 

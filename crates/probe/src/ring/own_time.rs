@@ -1,39 +1,9 @@
-//! What the leader of a ring on one CPU reads around each slice, outside of its time: what the
-//! members have used of the CPU (where that is less than what passed, somebody else ran), and
-//! what the CPU has counted.
+//! What the members of a ring on one CPU have used of it, for the leader to read between two
+//! slices: where that is less than what passed, somebody else ran.
 
 use model::ring::{Case, MOST_ASKED_MEMBERS};
 
-use crate::sys::{CpuClock, CpuEvents, Task, cpu_clock_ns, own_process_cpu_ns};
-
-/// What is read around slices.
-#[derive(Default)]
-pub struct Meters {
-    /// The members' clocks.
-    pub own_time: OwnTime,
-    /// The CPU's events, where some were asked for.
-    pub events: Option<CpuEvents>,
-}
-
-impl Meters {
-    /// Of the clocks alone.
-    pub fn of(own_time: OwnTime) -> Self {
-        Self { own_time, events: None }
-    }
-
-    /// With events, around the clocks.
-    pub fn with_events(own_time: OwnTime, events: Option<CpuEvents>) -> Self {
-        let mut events = events;
-        let clocks = || {
-            own_time.ns();
-            own_time.ns();
-        };
-        if let Some(events) = &mut events {
-            events.measure_empty(clocks);
-        }
-        Self { own_time, events }
-    }
-}
+use crate::sys::{CpuClock, Task, cpu_clock_ns, own_process_cpu_ns};
 
 /// The clocks of all that is measured.
 #[derive(Default)]

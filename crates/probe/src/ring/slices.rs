@@ -4,7 +4,7 @@
 
 use model::ring::{Places, Slices, Wait};
 
-use super::own_time::Meters;
+use super::meters::Meters;
 use crate::sys::{
     CpuEvents, all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared,
 };

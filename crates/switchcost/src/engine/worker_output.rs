@@ -156,18 +156,23 @@ impl<R: Read + AsFd> Iterator for WorkerOutput<R> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
-    use std::process::{Child, Command, ExitStatus, Stdio};
+    use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
     use super::*;
 
-    /// The lines of a shell's commands, whether they took too long, and how they ended.
-    fn run(commands: &str, patience: Duration) -> (Vec<Vec<u8>>, bool, ExitStatus) {
-        let interrupt = Interrupt::default();
+    /// A shell as a worker, and its pipe.
+    fn start(interrupt: &Interrupt, commands: &str) -> (Pid, ChildStdout) {
         let mut shell = Command::new("sh");
         shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
         let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
         let (pid, stdout) = interrupt.start(|| shell.spawn(), taken).expect("sh(1) starts");
-        let stdout = stdout.expect("its pipe");
+        (pid, stdout.expect("its pipe"))
+    }
+
+    /// The lines of a shell's commands, whether they took too long, and how they ended.
+    fn run(commands: &str, patience: Duration) -> (Vec<Vec<u8>>, bool, ExitStatus) {
+        let interrupt = Interrupt::default();
+        let (pid, stdout) = start(&interrupt, commands);
         let mut output = WorkerOutput::of(&interrupt, pid, stdout, patience);
         let lines = output.by_ref().collect();
         (lines, output.is_overdue, interrupt.wait_for_worker().expect("its status"))
@@ -183,11 +188,7 @@ mod tests {
     fn a_worker_that_stands_still_is_ended_and_told() {
         for commands in ["kill -STOP $$", "sleep 1000 & kill -STOP $!; echo a; wait"] {
             let interrupt = Interrupt::default();
-            let mut shell = Command::new("sh");
-            shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
-            let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
-            let (pid, stdout) = interrupt.start(|| shell.spawn(), taken).expect("sh(1) starts");
-            let stdout = stdout.expect("its pipe");
+            let (pid, stdout) = start(&interrupt, commands);
             let mut output =
                 WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(100_000));
             let has_child = output.by_ref().count() > 0;

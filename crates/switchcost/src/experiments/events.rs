@@ -29,7 +29,7 @@ pub(crate) fn choose(
             "--events: members on several CPUs are not counted (accepted: --placement same, or one CPU)",
         ));
     };
-    if asked != [ALL] {
+    if asked.iter().all(|name| name.trim() != ALL) {
         let named = |name: &String| {
             let unknown =
                 |why: String| usage(format!("--events {}", why.replace(')', ", or all)")));

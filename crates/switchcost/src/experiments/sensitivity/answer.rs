@@ -17,26 +17,45 @@ const LONGEST_NAME: usize = 24;
 /// by one of 1 MiB. At 1,000 a second, 0.2 to 1.4 % of its CPU time.`
 pub(crate) fn headline(found: &Found) -> String {
     let name = name(found);
-    let quoted = |of: &Point| Some((of.bytes, of.ns_per_preemption?.quote_cost().ok()?));
-    let known: Vec<(u64, Quoted)> = found.points.iter().filter_map(quoted).collect();
-    let Some((first, least)) = known.first() else { return not_known(found, &name) };
+    let quoted = |of: &Point| {
+        let cost = of.ns_per_preemption?.quote_cost().ok()?;
+        Some((by_rate(of), of.bytes, cost))
+    };
+    let known: Vec<(Option<String>, u64, Quoted)> =
+        found.points.iter().filter_map(quoted).collect();
+    let Some((first_rate, first, least)) = known.first() else { return not_known(found, &name) };
     let by = |bytes: u64, whose: &str| match bytes {
         0 => format!("{whose} without memory"),
         bytes => format!("{whose} of {}", words::bytes(bytes)),
     };
-    let mut told =
-        format!("A preemption costs {name} {} by {}", least.time(), by(*first, "a neighbour"));
-    let most = known.iter().max_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    let most = most.filter(|(_, of)| of.differs_from(least));
-    if let Some((bytes, most)) = most {
-        told += &format!(", {} by {}", most.time(), by(*bytes, "one"));
+    let at = |rate: &Option<String>| rate.as_deref().unwrap_or_default().to_string();
+    let by_first = by(*first, "a neighbour") + &at(first_rate);
+    let mut told = format!("A preemption costs {name} {} by {by_first}", least.time());
+    let most = known.iter().max_by(|(.., one), (.., other)| one.value().total_cmp(&other.value()));
+    let most = most.filter(|(.., of)| of.differs_from(least));
+    if let Some((rate, bytes, most)) = most {
+        told += &format!(", {} by {}{}", most.time(), by(*bytes, "one"), at(rate));
     }
-    let share = |of: &Quoted| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9);
-    let shares = match most.map(|(_, most)| (share(least), share(most))) {
-        Some((low, high)) if low != high => format!("{low} to {high}"),
-        _ => share(least),
+    // At another rate only what goes with the count is known.
+    let share = |(rate, _, of): &(Option<String>, u64, Quoted)| {
+        rate.is_none().then(|| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9))
     };
-    format!("{told}. At 1,000 preemptions a second that is {shares} % of its CPU time.")
+    let costs = match (share(&known[0]), most.map(share)) {
+        (Some(low), Some(Some(high))) if low != high => format!("that is {low} to {high}"),
+        (Some(both), None | Some(Some(_))) => format!("that is {both}"),
+        (Some(low), Some(None)) => format!("the first costs {low}"),
+        (None, Some(Some(high))) => format!("the second costs {high}"),
+        (None, None | Some(None)) => return told + ".",
+    };
+    format!("{told}. At 1,000 preemptions a second {costs} % of its CPU time.")
+}
+
+/// ` at 304 to 608 a second`, of a neighbour by which the loss does not go with the count: the
+/// figure holds there only.
+fn by_rate(of: &Point) -> Option<String> {
+    of.highest_above_lowest_ns?.quote().ok()?;
+    let (first, last) = (of.rates.first()?, of.rates.last()?);
+    Some(format!(" at {} to {} a second", first.rate_hz, last.rate_hz))
 }
 
 /// The program's own name.
@@ -61,4 +80,62 @@ fn not_known(found: &Found, name: &str) -> String {
     let why =
         why.unwrap_or_else(|| "it was preempted too seldom, or no round is whole".to_string());
     format!("What a preemption costs {name}: {why}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::estimate::Estimate;
+    use model::findings::sensitivity::AtRate;
+
+    use super::*;
+
+    fn point(bytes: u64, us: f64, apart_us: f64) -> Point {
+        let about = |us: f64| {
+            let figures: Vec<f64> = (-3..4).map(|at| 1000.0 * us + f64::from(at)).collect();
+            Estimate::over(&figures, 5, 0.95, 1)
+        };
+        let rate = |rate_hz| AtRate {
+            case: 0,
+            rate_hz,
+            ns_per_preemption: about(us),
+            preemptions_per_cpu_second: None,
+            more_cpu_share: None,
+        };
+        Point {
+            bytes,
+            ns_per_preemption: about(us),
+            rates: vec![rate(304), rate(608)],
+            highest_above_lowest_ns: about(apart_us),
+        }
+    }
+
+    fn told(points: Vec<Point>) -> String {
+        headline(&Found {
+            subject: Subject::Command(vec!["gzip".to_string()]),
+            executable: None,
+            alone_cpu_ns: None,
+            core_speed: None,
+            timer_ns: None,
+            points,
+        })
+    }
+
+    #[test]
+    fn a_cost_that_does_not_go_with_the_count_is_told_at_its_rates_and_at_no_other() {
+        let proportional = told(vec![point(0, 2.0, 0.0), point(8 << 20, 300.0, 0.0)]);
+        assert!(
+            proportional.ends_with("a second that is 0.2 to 30 % of its CPU time."),
+            "{proportional}"
+        );
+        let one = told(vec![point(0, 2.0, 0.0), point(8 << 20, 300.0, -100.0)]);
+        assert!(one.contains("by one of 8 MiB at 304 to 608 a second. At 1,000"), "{one}");
+        assert!(one.ends_with("a second the first costs 0.2 % of its CPU time."), "{one}");
+        let other = told(vec![point(0, 2.0, -1.0), point(8 << 20, 300.0, 0.0)]);
+        assert!(other.ends_with("a second the second costs 30 % of its CPU time."), "{other}");
+        let both = told(vec![point(0, 2.0, -1.0), point(8 << 20, 300.0, -100.0)]);
+        assert!(
+            both.contains("without memory at 304 to 608 a second") && !both.contains("1,000"),
+            "{both}"
+        );
+    }
 }

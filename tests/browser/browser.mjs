@@ -31,3 +31,12 @@ export async function rulesBroken(page) {
     return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).slice(0, 3).join(" | ")}`);
   });
 }
+
+// Text that is cut off at the edge of its chart; what is scrolled in its own box is not.
+export const cutOff = (page) => page.evaluate(() => [...document.querySelectorAll(".chart > svg")].flatMap((chart) => {
+  const box = chart.getBoundingClientRect();
+  return [...chart.querySelectorAll("text")].filter((text) => {
+    const own = text.getBoundingClientRect();
+    return own.width > 0 && text.textContent && (own.left < box.left - 2 || own.right > box.right + 2);
+  }).map((text) => `${chart.closest("figure").id}: ${text.textContent}`);
+}));

@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { PATIENCE_MS, drawn, launch, rulesBroken } from "./browser.mjs";
+import { PATIENCE_MS, cutOff, drawn, launch, rulesBroken } from "./browser.mjs";
 
 const [browserPath, references, screenshots, ...reports] = process.argv.slice(2);
 const WIDTHS = [390, 800, 1280];
@@ -74,6 +74,7 @@ try {
         console.log(`${name} at ${width} px, ${scheme}: drawn after ${ms.toFixed(0)} ms`);
         await page.screenshot({ path: join(screenshots, `${name}-${width}-${scheme}.png`) });
         assert.deepEqual(await rulesBroken(page), [], `${name} at ${width} px, ${scheme}: axe-core`);
+        assert.deepEqual(await cutOff(page), [], `${name}: cut off at ${width} px`);
         if (width === 1280 && scheme === "light") {
           assert.deepEqual(await beyond(page), [], `${name}: below the first screen`);
           const found = await structure(page);

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { PATIENCE_MS, drawn, launch, rulesBroken } from "./browser.mjs";
+import { PATIENCE_MS, cutOff, drawn, launch, rulesBroken } from "./browser.mjs";
 
 const [browserPath, report, screenshots] = process.argv.slice(2);
 const WIDTHS = [390, 800, 1280];
@@ -95,15 +95,7 @@ async function isWhole(page, width) {
     return innerWidth >= 1280 && height > 3.5 * parseFloat(getComputedStyle(paragraph).lineHeight);
   }).map((paragraph) => paragraph.textContent));
   assert.deepEqual(walls, [], `more than three lines at ${width} px`);
-  // Text that is cut off at the edge of its chart; what is scrolled in its own box is not.
-  const cut = await page.evaluate(() => [...document.querySelectorAll(".chart > svg")].flatMap((chart) => {
-    const box = chart.getBoundingClientRect();
-    return [...chart.querySelectorAll("text")].filter((text) => {
-      const own = text.getBoundingClientRect();
-      return own.width > 0 && text.textContent && (own.left < box.left - 2 || own.right > box.right + 2);
-    }).map((text) => `${chart.closest("figure").id}: ${text.textContent}`);
-  }));
-  assert.deepEqual(cut, [], `cut off at ${width} px`);
+  assert.deepEqual(await cutOff(page), [], `cut off at ${width} px`);
   await isApart(page, `${width} px`);
 }
 

@@ -183,7 +183,7 @@
     chart.svg.querySelector(".leaders").setAttribute("d", leaders);
   }
 
-  function drawFrame({ svg, isTurned, left, right, top, bottom }, { x, y }) {
+  function drawFrame({ svg, isTurned, width, left, right, top, bottom }, { x, y }) {
     const [across, up] = isTurned ? [y, x] : [x, y];
     for (const tick of svg.querySelectorAll(isTurned ? ".tick[text-anchor=middle]" : ".tick")) tick.remove();
     let [grid, frame] = ["", `M${left},${top}L${left},${bottom}L${right},${bottom}`];
@@ -192,7 +192,9 @@
       const place = pixels(left + across.position(at) * (right - left));
       grid += `M${place},${top}L${place},${bottom}`;
       frame += `M${place},${bottom}L${place},${bottom + 4}`;
-      write(at, label, place, bottom + 17.6, "middle");
+      // The first and the last stay on the page.
+      const half = label.length * LETTER / 2;
+      write(at, label, pixels(Math.max(Math.min(place, width - half), half)), bottom + 17.6, "middle");
     }
     for (const { at, label } of up.ticks) {
       const share = up.position(at);

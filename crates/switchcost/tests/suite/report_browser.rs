@@ -135,6 +135,24 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
     });
 }
 
+/// A gap of 100 ms, as a busy machine has them: the last label of its axis is wider than the room
+/// beside it on a phone.
+#[test]
+fn the_last_label_of_an_axis_stays_on_the_page() {
+    const RUN: &str = include_str!("../fixtures/response-gaps.jsonl");
+    const GAP: &str = "[4837170,19567262,";
+    const LONGER: &str = "[4837170,160000000,";
+    passes("references.mjs", || {
+        let home = Home::new();
+        assert!(RUN.contains(GAP));
+        let run = home.path().join("gaps.jsonl");
+        fs::write(&run, RUN.replace(GAP, LONGER)).expect("a run");
+        let runs = [run.display().to_string()];
+        let report = report(&home, "live-gaps.html", &runs, MOST_BYTES_OF_FEW);
+        vec![scripts().join("references"), screenshots(), report]
+    });
+}
+
 /// A traced command with threads that wait for each other and preempt each other.
 #[test]
 fn a_trace_is_drawn_whole() {

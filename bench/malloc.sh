@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What malloc and free cost real programs by allocator, with nothing else to run and beside busy loops: the table of
-# docs/validation.md. Programs and allocators that are not here are passed over. Before: a tight loop, whose calls cost less
+# What malloc and free cost real programs by allocator, with nothing else to run and beside busy loops (docs/validation.md has a
+# part). Programs and allocators that are not here are passed over. Before: a tight loop, whose calls cost less
 # than they take alone; what its bare 10^8 pairs take must lie between what is told at least and at most.
 # usage: bench/malloc.sh [RUNS [BUSY LOOPS]]
 set -euo pipefail

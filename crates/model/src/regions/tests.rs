@@ -471,7 +471,7 @@ fn a_cache_is_bracketed_under_noise_and_none_is_seen_where_there_is_none() {
 
 /// How often the right number of breaks, more of them, and the right places are found.
 #[test]
-#[ignore = "prints the table of docs/validation.md; run it with --release"]
+#[ignore = "prints the table that docs/validation.md sums up; run it with --release"]
 fn figures() {
     for (sizes, scatter, trials) in [
         (doublings(), QUIET, 1000),

@@ -392,7 +392,7 @@ proptest! {
 
 /// How often each law gets its own name, none, the right number of knees, and the knees bracketed.
 #[test]
-#[ignore = "prints the table of docs/validation.md; run it with --release"]
+#[ignore = "prints the table that docs/validation.md sums up; run it with --release"]
 fn figures() {
     for errors in [Errors::Given, Errors::Absent] {
         for (sizes, noise) in [(&NINE[..], 0.03), (&THIRTEEN[..], 0.03), (&THIRTEEN[..], 0.05)] {

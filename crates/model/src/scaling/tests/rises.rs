@@ -255,7 +255,7 @@ fn a_gradual_rise_that_fits_as_well_leaves_a_knee_inconclusive() {
 /// Per cent of trials, over four sets of sizes, with a knee / inconclusive / with the true knees
 /// bracketed.
 #[test]
-#[ignore = "prints a table of docs/validation.md; run it with --release"]
+#[ignore = "prints a table that docs/validation.md sums up; run it with --release"]
 fn rises() {
     let trials = std::env::var("TRIALS").map_or(250, |given| given.parse().unwrap());
     let scatters =

@@ -207,7 +207,8 @@ mod tests {
     }
 
     /// What looking costs: a run that stops at the first look at which its interval is narrow
-    /// enough stops a little too readily. The loss is bounded here and told in docs/method.md.
+    /// enough stops a little too readily. The loss is bounded here and told in
+    /// docs/validation.md.
     #[test]
     fn looking_costs_few_points_of_coverage() {
         // Of 200 trials 1.5 points are a standard error of a share of 95 %.

@@ -1,8 +1,8 @@
 //! What does switching cost one program? Its own switch rate and working set, looked up on the
 //! machine's cost profile.
 //!
-//! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. The formula
-//! and its assumptions are in `docs/method.md`.
+//! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. Formulas:
+//! `docs/method.md`.
 
 use crate::reading::Reading;
 use crate::words::{plain, time_unit, two_digits, whole};

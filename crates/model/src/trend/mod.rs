@@ -2,8 +2,8 @@
 //! what of the machine changed with it.
 //!
 //! All figures are at one clock of the core, so that a turbo is no change of cost; the clock has
-//! changes of its own. `docs/method.md` has the formulas, and how often a change is found, and none
-//! where there is none.
+//! changes of its own. `docs/method.md` has the formulas; `docs/validation.md` has how often a
+//! change is found, and none where there is none.
 
 mod changes;
 mod choice;

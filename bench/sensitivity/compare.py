@@ -7,8 +7,8 @@ chase     a random chase through 64 KiB to 1 MiB: lines that a preemption takes 
           lines, too; against what was measured. By neighbours of 1 and 2 MiB.
 never     a neighbour that sleeps for the whole run: what is measured must hold zero.
 pairs     two of the programs on one CPU, their preemptions counted: the loss that was measured against count x cost by a neighbour
-          that uses as much cache as the other does. How much that is tells a chase of 512 KiB beside the other, by its own
-          curve (the reporter of Bubble-Up, Mars et al. 2011).
+          that stays as long as a slice (--stay) and uses as much cache as the other does. How much that is tells a chase of
+          512 KiB beside the other, by its own curve (the reporter of Bubble-Up, Mars et al. 2011).
 
     bench/sensitivity/compare.py PROGRAM [widths|chase|pairs ...] [--budget 120s] [--cpu 1] [--repeats 30]
 """
@@ -67,10 +67,16 @@ class Bench:
         with open(record) as file:
             return json.load(file)["findings"]["sensitivity"]
 
-    def of(self, name, words):
-        if name not in self.found:
-            self.found[name] = self.sensitivity(words)
-        return self.found[name]
+    def of(self, name, words, *more):
+        if (name, more) not in self.found:
+            self.found[name, more] = self.sensitivity(words, *more)
+        return self.found[name, more]
+
+    def curve(self, name, words):
+        """What a preemption costs by neighbours that stay as long as another program's slice."""
+        stay = ["--stay", self.options.stay, "--neighbour", "0,256K,1M,8M"]
+        found = self.of(name, words, *stay)
+        return [point for point in found["points"] if point["stays_ns"]]
 
 
 def told(estimate):
@@ -132,18 +138,24 @@ def never(bench, all):
             print(f"| {name} | {rate['rate_hz']} | - | {100 * more['value']:.2f} ({100 * more['low']:.2f} to {100 * more['high']:.2f}) |", flush=True)
 
 
-def used(bench, words, beside=None):
-    """CPU seconds and involuntary switches of a run, alone or beside another that goes on."""
+def used(bench, words, other_words, beside):
+    """CPU seconds and involuntary switches of a run, beside another that goes on, or that has just ended: a CPU that was idle is slower."""
     pin = ["taskset", "-c", str(bench.options.cpu)]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    other = subprocess.Popen([*pin, "sh", "-c", 'while :; do "$@"; done', "sh", *beside], start_new_session=True, **quiet) if beside else None
+    other = subprocess.Popen([*pin, "sh", "-c", 'while :; do "$@"; done', "sh", *other_words], start_new_session=True, **quiet)
+
+    def end():
+        os.killpg(other.pid, 9)
+        other.wait()
+
     time.sleep(0.05)
+    if not beside:
+        end()
     child = subprocess.Popen([*pin, *words], **quiet)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = status
-    if other:
-        os.killpg(other.pid, 9)
-        other.wait()
+    if beside:
+        end()
     assert status == 0, words
     return usage.ru_utime + usage.ru_stime, usage.ru_nivcsw + usage.ru_nvcsw
 
@@ -152,7 +164,7 @@ def loss(bench, words, beside):
     """Median and error of the loss, preemptions of a run, and its CPU seconds alone."""
     losses, counts = [], []
     for _ in range(bench.options.repeats):
-        (alone, own), (with_other, switches) = used(bench, words), used(bench, words, beside)
+        (alone, own), (with_other, switches) = (used(bench, words, beside, is_there) for is_there in (False, True))
         losses.append(with_other / alone - 1)
         counts.append((switches - own, alone))
     quartiles = statistics.quantiles(losses, n=4)
@@ -182,7 +194,8 @@ def footprint(points, low_ns, high_ns):
 
 
 def pairs(bench, all):
-    reporter = bench.of("chase", all["chase"])["points"]
+    # Slices end at the scheduler's tick, which interrupts a program alone, too: no timer's interrupt is added.
+    reporter = bench.curve("chase", all["chase"])
     uses = {}
     for name, words in all.items():
         share, error, count, alone = loss(bench, all["chase"], words)
@@ -194,12 +207,10 @@ def pairs(bench, all):
     chosen = list(itertools.permutations(all, 2))
     random.Random(3).shuffle(chosen)
     for name, other in chosen[:10]:
-        points = bench.of(name, all[name])["points"]
+        points = bench.curve(name, all[name])
         share, error, count, alone = loss(bench, all[name], all[other])
-        # What a timer's interrupt costs is in a preemption, too.
-        timer = (bench.of(name, all[name])["timer_ns"] or {"value": 0})["value"]
         ends = [(end, at(points, where, end)) for where in uses[other] for end in ("low", "high")]
-        low, high = (max(pick(value for _, value in ends) + timer, 0) * count / alone / 1e9 for pick in (min, max))
+        low, high = (max(pick(value for _, value in ends), 0) * count / alone / 1e9 for pick in (min, max))
         holds = low - error <= share <= high + error
         inside += holds
         ratios.append(high / low if low > 0 else float("inf"))
@@ -213,6 +224,7 @@ def main():
     parser.add_argument("what", nargs="*", default=["widths", "chase", "never", "pairs"])
     parser.add_argument("--budget", default="120s")
     parser.add_argument("--cpu", type=int, default=1)
+    parser.add_argument("--stay", default="4ms")
     parser.add_argument("--repeats", type=int, default=30)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

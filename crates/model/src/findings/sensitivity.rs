@@ -48,6 +48,9 @@ pub struct AtRate {
 pub struct Point {
     /// Bytes that the neighbour writes to whenever it wakes.
     pub bytes: u64,
+    /// How long it stays then, in nanoseconds; 0 where it goes through its bytes once.
+    #[serde(default)]
+    pub stays_ns: u64,
     /// CPU time of the command for a preemption, in nanoseconds, of all rates together.
     pub ns_per_preemption: Option<Estimate>,
     /// By rate, ascending.
@@ -72,7 +75,7 @@ pub struct Found {
     /// What a timer's interrupt charges to the command without a switch, in nanoseconds, beside a
     /// neighbour on another CPU; taken off all costs. Absent where no timer could be had.
     pub timer_ns: Option<Estimate>,
-    /// By what the neighbour uses, ascending.
+    /// By how long the neighbour stays and what it uses, ascending.
     pub points: Vec<Point>,
 }
 
@@ -82,8 +85,10 @@ struct Used {
     cpu_ns: f64,
     done: f64,
     events: f64,
-    /// Events that were looks at the CPU's speed alone.
+    /// Events that were looks at the CPU's speed alone, at most.
     looks: f64,
+    /// How often the neighbour woke.
+    wakes: f64,
 }
 
 impl Used {
@@ -92,20 +97,22 @@ impl Used {
         let cpu_ns = at.full(sample)? * sample.tallies.get(CPU_NS)?.total();
         let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
         let number = |name: &str| sample.count(name).unwrap_or_default() as f64;
-        let events = number(count);
-        // A look that is due while the neighbour runs comes behind it, and preempts nobody.
-        let looks = number(LOOKS).min(events - number(WAKES)).max(0.0);
-        Some(Self { cpu_ns, done, events, looks })
+        let [events, looks, wakes] = [count, LOOKS, WAKES].map(number);
+        Some(Self { cpu_ns, done, events, looks: looks.min(events), wakes })
     }
 
     fn for_one(self) -> f64 {
         self.cpu_ns / self.done
     }
 
-    /// The same without the looks, each of which costs so much.
-    fn without_looks(self, look_ns: f64) -> Self {
-        let cpu_ns = self.cpu_ns - self.looks * look_ns;
-        Self { cpu_ns, events: self.events - self.looks, looks: 0.0, ..self }
+    /// The same without the looks, each of which costs so much. A look that is due while the
+    /// neighbour runs comes behind it and preempts nobody: no more are taken off than leave the
+    /// neighbour's wake-ups, and the preemptions that the program has for as much done without both.
+    fn without_looks(self, look_ns: f64, own_for_one: f64) -> Self {
+        let others = self.wakes + own_for_one * self.done;
+        let looks = self.looks.min(self.events - others).max(0.0);
+        let cpu_ns = self.cpu_ns - looks * look_ns;
+        Self { cpu_ns, events: self.events - looks, looks: 0.0, ..self }
     }
 }
 
@@ -147,8 +154,8 @@ struct Cases<'a> {
     alone: usize,
     command: &'a Command,
     elsewhere: Option<usize>,
-    /// By bytes, then by rate.
-    beside: BTreeMap<u64, BTreeMap<u32, usize>>,
+    /// By time that they stay and bytes, then by rate.
+    beside: BTreeMap<(u64, u64), BTreeMap<u32, usize>>,
 }
 
 impl<'a> Cases<'a> {
@@ -161,7 +168,8 @@ impl<'a> Cases<'a> {
                 Neighbour::Elsewhere if of.timer => elsewhere = elsewhere.or(Some(case)),
                 Neighbour::Elsewhere => {}
                 Neighbour::Preempts => {
-                    let rates: &mut BTreeMap<u32, usize> = beside.entry(of.bytes).or_default();
+                    let kind = (of.stays_ns, of.bytes);
+                    let rates: &mut BTreeMap<u32, usize> = beside.entry(kind).or_default();
                     rates.insert(of.rate_hz, case);
                 }
             }
@@ -180,8 +188,8 @@ impl<'a> Cases<'a> {
         beside: &[usize],
         of: impl Fn(Used, f64, &[Used]) -> Option<f64>,
     ) -> Option<Estimate> {
-        let empty: Vec<usize> =
-            self.beside.get(&0).map_or_else(Vec::new, |rates| rates.values().copied().collect());
+        let empty = self.beside.get(&(0, 0));
+        let empty: Vec<usize> = empty.map_or_else(Vec::new, |of| of.values().copied().collect());
         let elsewhere = self.elsewhere.as_slice();
         let cases = [&[self.alone], elsewhere, &*empty, beside].concat();
         table.midmean_together(&cases, |samples| {
@@ -190,9 +198,12 @@ impl<'a> Cases<'a> {
             let (_, neighbours) = all.split_at(1 + elsewhere.len());
             let (empty, beside) = neighbours.split_at(empty.len());
             let look_ns = look_ns(all[0], empty)?;
-            let beside: Vec<Used> = beside.iter().map(|of| of.without_looks(look_ns)).collect();
+            let alone = all[0].without_looks(look_ns, 0.0);
+            let own_for_one = alone.events / alone.done;
+            let without = |of: &Used| of.without_looks(look_ns, own_for_one);
+            let beside: Vec<Used> = beside.iter().map(without).collect();
             let timer_ns = if elsewhere.is_empty() { 0.0 } else { self.timer_of(samples)? };
-            of(all[0].without_looks(look_ns), timer_ns, &beside)
+            of(alone, timer_ns, &beside)
         })
     }
 
@@ -283,12 +294,13 @@ fn found(table: &Table) -> Option<Found> {
         // Costs are told with it.
         cases.elsewhere = None;
     }
-    let point = |(bytes, rates): (&u64, &BTreeMap<u32, usize>)| {
+    let point = |((stays_ns, bytes), rates): (&(u64, u64), &BTreeMap<u32, usize>)| {
         let numbers: Vec<usize> = rates.values().copied().collect();
         let [together, apart] = cases.costs(table, &numbers);
         let at_rate = |(rate, case): (&u32, &usize)| cases.at_rate(table, (*rate, *case));
         Point {
             bytes: *bytes,
+            stays_ns: *stays_ns,
             ns_per_preemption: together,
             rates: rates.iter().map(at_rate).collect(),
             highest_above_lowest_ns: apart.filter(|_| numbers.len() > 1),

@@ -84,6 +84,10 @@ pub struct Command {
     pub rate_hz: u32,
     /// Bytes that the neighbour writes to whenever it wakes, a cache line at a time.
     pub bytes: u64,
+    /// How long it stays whenever it wakes, going through its bytes again and again; 0 where it
+    /// goes through them once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stays_ns: u64,
     /// The CPU of a neighbour elsewhere; absent where the program may use no other.
     pub away: Option<u32>,
     /// Whether a timer interrupts the program's CPUs where the neighbour is elsewhere.
@@ -92,6 +96,9 @@ pub struct Command {
 
 /// Most wake-ups a second: more would leave the program hardly any time.
 pub const MOST_HZ: u32 = 20_000;
+/// Longest that a neighbour may stay: one under a real-time policy is ended after a second without
+/// sleep.
+pub const MOST_STAY_NS: u64 = 500_000_000;
 /// Most words of a command.
 const MOST_WORDS: usize = 1 << 16;
 /// Alone it runs so many times as often in a round: all others are compared with that.
@@ -115,6 +122,7 @@ impl Command {
         within("CPUs of the command", self.cpus.len(), 1..=MAX_CPUS as usize)?;
         let cpus = self.cpus.iter().chain(&self.away);
         cpus.into_iter().try_for_each(|cpu| within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
+        within("stays_ns", self.stays_ns, 0..=MOST_STAY_NS)?;
         within("rate_hz", self.rate_hz, 0..=MOST_HZ)
     }
 
@@ -136,16 +144,31 @@ impl Command {
     }
 }
 
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
+/// `a neighbour of 1 MiB that stays for 4 ms`, where `whose` is `a neighbour`.
+pub fn by(whose: &str, bytes: u64, stays_ns: u64) -> String {
+    let of = match bytes {
+        0 => format!("{whose} without memory"),
+        bytes => format!("{whose} of {}", words::bytes(bytes)),
+    };
+    match stays_ns {
+        0 => of,
+        ns => format!("{of} that stays for {}", words::time(ns as f64)),
+    }
+}
+
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rate, bytes) = (self.rate_hz, words::bytes(self.bytes));
+        let rate = self.rate_hz;
         match self.neighbour {
             Neighbour::Nobody => f.write_str("alone"),
             Neighbour::Elsewhere => write!(f, "timer and neighbour elsewhere, {rate} a second"),
-            Neighbour::Preempts if self.bytes == 0 => {
-                write!(f, "neighbour without memory, {rate} a second")
+            Neighbour::Preempts => {
+                write!(f, "{}, {rate} a second", by("neighbour", self.bytes, self.stays_ns))
             }
-            Neighbour::Preempts => write!(f, "neighbour of {bytes}, {rate} a second"),
         }
     }
 }

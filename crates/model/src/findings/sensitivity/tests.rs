@@ -27,6 +27,7 @@ fn command(neighbour: Neighbour, rate_hz: u32, bytes: u64) -> Command {
         neighbour,
         rate_hz,
         bytes,
+        stays_ns: 0,
         away: Some(0),
         timer: true,
     }
@@ -174,6 +175,32 @@ fn what_a_preemption_costs_is_told_without_the_timer() {
     }
     let more = found.points[1].rates[1].more_cpu_share.expect("a share").value;
     assert!((more - 4000.0 * 15.5e-6).abs() < 1e-4, "{more}");
+}
+
+#[test]
+fn who_stays_is_told_apart_from_who_leaves_at_once() {
+    let mut plan = plan(&[0]);
+    for bytes in [0, 1 << 20] {
+        let of = command(Neighbour::Preempts, 250, bytes);
+        let of = Command { stays_ns: 4_000_000, ..of };
+        let case = Case { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
+        plan.cases.push(crate::case::Case::Trial(case));
+    }
+    let by_stay = |of: &Command| cost(of) + of.stays_ns as f64 / 1e5;
+    let samples: Vec<Sample> = (0..6)
+        .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
+        .map(|(round, case)| {
+            let mut of = sample(&plan, case, round, 1.0, by_stay);
+            // Looks that were due while the neighbour stayed came behind it.
+            let behind = if case >= plan.cases.len() - 2 { 40 } else { 0 };
+            of.counts.insert(LOOKS.to_string(), behind);
+            of
+        })
+        .collect();
+    let us = |of: &Point| of.ns_per_preemption.expect("a cost").value.round() / 1000.0;
+    let found = found(&plan, &samples);
+    let told: Vec<_> = found.points.iter().map(|of| (of.stays_ns, of.bytes, us(of))).collect();
+    assert_eq!(told, [(0, 0, 2.0), (4_000_000, 0, 42.0), (4_000_000, 1 << 20, 54.0)]);
 }
 
 #[test]

@@ -36,6 +36,7 @@ struct Role {
     rate_hz: u32,
     /// Bytes that it writes to whenever it wakes.
     bytes: u64,
+    stays_ns: u64,
     /// Whether it is one of the program's neighbours, whose wake-ups are counted.
     is_neighbour: bool,
     /// At each of so many wake-ups it looks how fast its CPU is; 0 where it does not.
@@ -54,12 +55,19 @@ fn roles(of: &Command) -> Vec<Role> {
     let looks_itself = of.neighbour == Neighbour::Preempts && rate_hz >= looks_hz / 2;
     let each = rate_hz.checked_div(looks_hz).filter(|_| looks_itself);
     let each = each.map_or(0, |each| each.max(1));
-    let (bytes, looks_each) = (of.bytes, each);
-    let neighbour = |cpu: &u32| Role { cpu: *cpu, rate_hz, bytes, is_neighbour: true, looks_each };
+    let neighbour = |cpu: &u32| Role {
+        cpu: *cpu,
+        rate_hz,
+        bytes: of.bytes,
+        stays_ns: of.stays_ns,
+        is_neighbour: true,
+        looks_each: each,
+    };
     let onlooker = |cpu: &u32| Role {
         cpu: *cpu,
         rate_hz: looks_hz,
         bytes: 0,
+        stays_ns: 0,
         is_neighbour: false,
         looks_each: 1,
     };
@@ -127,8 +135,14 @@ fn start(
                 until_look = 0;
             }
             until_look += 1;
-            if let Some(array) = &mut array {
-                array.walk();
+            let until_ns = (role.stays_ns > 0).then(|| monotonic_ns() + role.stays_ns);
+            loop {
+                if let Some(array) = &mut array {
+                    array.walk();
+                }
+                if until_ns.is_none_or(|until_ns| monotonic_ns() >= until_ns) {
+                    break;
+                }
             }
             if role.is_neighbour {
                 looks.woke();
@@ -156,6 +170,7 @@ mod tests {
             neighbour,
             rate_hz,
             bytes: 0,
+            stays_ns: 0,
             away: Some(0),
             timer: true,
         };

@@ -3,7 +3,7 @@
 use model::estimate::Speed;
 use model::findings::sensitivity::{Found, Point};
 use model::quote::{Quoted, cost};
-use model::trial::command::Subject;
+use model::trial::command::{Subject, by};
 use model::words;
 
 use crate::present::terminal::shortened;
@@ -19,25 +19,21 @@ pub(crate) fn headline(found: &Found) -> String {
     let name = name(found);
     let quoted = |of: &Point| {
         let cost = of.ns_per_preemption?.quote_cost().ok()?;
-        Some((by_rate(of), of.bytes, cost))
+        Some((by_rate(of), (of.bytes, of.stays_ns), cost))
     };
-    let known: Vec<(Option<String>, u64, Quoted)> =
+    let known: Vec<(Option<String>, (u64, u64), Quoted)> =
         found.points.iter().filter_map(quoted).collect();
     let Some((first_rate, first, least)) = known.first() else { return not_known(found, &name) };
-    let by = |bytes: u64, whose: &str| match bytes {
-        0 => format!("{whose} without memory"),
-        bytes => format!("{whose} of {}", words::bytes(bytes)),
-    };
     let at = |rate: &Option<String>| rate.as_deref().unwrap_or_default().to_string();
-    let by_first = by(*first, "a neighbour") + &at(first_rate);
+    let by_first = by("a neighbour", first.0, first.1) + &at(first_rate);
     let mut told = format!("A preemption costs {name} {} by {by_first}", least.time());
     let most = known.iter().max_by(|(.., one), (.., other)| one.value().total_cmp(&other.value()));
     let most = most.filter(|(.., of)| of.differs_from(least));
-    if let Some((rate, bytes, most)) = most {
-        told += &format!(", {} by {}{}", most.time(), by(*bytes, "one"), at(rate));
+    if let Some((rate, (bytes, stays_ns), most)) = most {
+        told += &format!(", {} by {}{}", most.time(), by("one", *bytes, *stays_ns), at(rate));
     }
     // At another rate only what goes with the count is known.
-    let share = |(rate, _, of): &(Option<String>, u64, Quoted)| {
+    let share = |(rate, _, of): &(Option<String>, (u64, u64), Quoted)| {
         rate.is_none().then(|| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9))
     };
     let costs = match (share(&known[0]), most.map(share)) {
@@ -103,6 +99,7 @@ mod tests {
         };
         Point {
             bytes,
+            stays_ns: 0,
             ns_per_preemption: about(us),
             rates: vec![rate(304), rate(608)],
             highest_above_lowest_ns: about(apart_us),

@@ -1,7 +1,9 @@
 //! `sensitivity` as a chart.
 
+use std::collections::BTreeSet;
+
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
-use model::findings::sensitivity::Found;
+use model::findings::sensitivity::{Found, Point};
 use model::words;
 
 use super::answer;
@@ -11,12 +13,18 @@ use crate::present::tiles::Tile;
 /// What stands for the run: a preemption by each neighbour, the largest first, and what its timer's
 /// interrupt costs.
 pub(crate) fn tiles(found: &Found) -> Vec<Tile> {
-    let by = |bytes: u64| match bytes {
-        0 => "preempted, no memory used".to_string(),
-        bytes => format!("preempted, {} used", words::bytes(bytes)),
+    let by = |of: &Point| {
+        let used = match of.bytes {
+            0 => "preempted, no memory used".to_string(),
+            bytes => format!("preempted, {} used", words::bytes(bytes)),
+        };
+        match of.stays_ns {
+            0 => used,
+            ns => format!("{used} for {}", words::time(ns as f64)),
+        }
     };
     let points = found.points.iter().rev();
-    let costs = points.filter_map(|of| Tile::cost(by(of.bytes), of.ns_per_preemption));
+    let costs = points.filter_map(|of| Tile::cost(by(of), of.ns_per_preemption));
     costs.chain(Tile::cost("timer's interrupt", found.timer_ns)).collect()
 }
 
@@ -25,9 +33,17 @@ pub(crate) fn tiles(found: &Found) -> Vec<Tile> {
 pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     const LINE_BYTES: u64 = 64;
     let at = |bytes: u64| bytes.max(LINE_BYTES) as f64;
-    let all = found.points.iter().map(|of| (at(of.bytes), of.ns_per_preemption));
-    let series = Series::new(answer::name(found), index, Role::Measured, points(all));
+    let stays: BTreeSet<u64> = found.points.iter().map(|of| of.stays_ns).collect();
+    let series = stays.into_iter().map(|stays_ns| {
+        let name = match stays_ns {
+            0 => answer::name(found),
+            ns => format!("{}, for {}", answer::name(found), words::time(ns as f64)),
+        };
+        let all = found.points.iter().filter(|of| of.stays_ns == stays_ns);
+        let all = all.map(|of| (at(of.bytes), of.ns_per_preemption));
+        Series::new(name, index, Role::Measured, points(all))
+    });
     let x = Axis::new("the neighbour uses", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("cost of a preemption"));
-    lines("sensitivity", "What a preemption costs", answer::headline(found), axes, [series])
+    lines("sensitivity", "What a preemption costs", answer::headline(found), axes, series)
 }

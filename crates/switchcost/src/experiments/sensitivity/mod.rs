@@ -6,16 +6,26 @@ pub(crate) mod plan;
 pub(crate) mod table;
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::Args;
-use model::trial::command::MOST_HZ;
+use model::trial::command::{MOST_HZ, MOST_STAY_NS};
 
-use crate::base::values::{List, byte_sizes, pid, whole};
+use crate::base::values::{List, byte_sizes, duration, pid, whole};
 use crate::engine::effort::Effort;
 use crate::present::output::Output;
 
 /// Wake-ups a second, of which half are measured, too.
 const LEAST_HZ: u32 = 2;
+
+fn stay(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_nanos(MOST_STAY_NS);
+    let of = duration(text)?;
+    if of > most {
+        return Err(format!("{of:?}: a neighbour would keep the CPU (accepted: up to {most:?})"));
+    }
+    Ok(of)
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct SensitivityArgs {
@@ -29,20 +39,23 @@ pub(crate) struct SensitivityArgs {
     /// How often a neighbour wakes in a second, on average; this and half of it are measured
     ///
     /// Neighbours with much memory wake less often: one takes some 40 % of the CPU at most, beside
-    /// the process of --pid about 1 %.
+    /// the process of --pid 0.8 % (what it costs that one is taken to be as much).
     #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MOST_HZ))]
     pub(crate) rate: u32,
+
+    /// How long a neighbour stays whenever it wakes, going through its bytes again and again: as long
+    /// as others on your machine, which have slices of some milliseconds [default: once through]
+    ///
+    /// The longer a program is away, the more of its caches others have used; but a neighbour that
+    /// stays wakes less often, so that the run takes longer for the same precision. One that uses
+    /// nothing and leaves at once is measured, too.
+    #[arg(long, value_name = "TIME", value_parser = stay, conflicts_with = "pid")]
+    pub(crate) stay: Option<Duration>,
 
     /// The CPUs that the command may run on, with a neighbour on each [default: one away from CPU 0
     /// and from this program]
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub(crate) cpus: Vec<u32>,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort<120>,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
 
     /// A process that runs already, instead of a command: it is preempted in some windows of half a
     /// second and not in others, in random order (needs --inject)
@@ -52,8 +65,7 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with = "command", requires = "inject")]
     pub(crate) pid: Option<i32>,
 
-    /// Agree that the process of --pid is preempted on purpose; neighbours and what they cost it
-    /// take some 2 % of its CPU time
+    /// Agree that the process of --pid is preempted on purpose, which slows it by 1 to 2 %
     #[arg(long, requires = "pid")]
     pub(crate) inject: bool,
 
@@ -70,4 +82,10 @@ pub(crate) struct SensitivityArgs {
     /// /dev/null
     #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort<120>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
 }

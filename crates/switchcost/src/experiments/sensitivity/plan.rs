@@ -36,6 +36,8 @@ const PART: u32 = 2;
 const TIMER: u32 = 3;
 /// A sample lasts about so long: a command that takes less runs several times.
 const SAMPLE: Duration = Duration::from_millis(100);
+/// Preemptions of a sample of a neighbour that stays, at its lower rate; it is taken twice in a round.
+const FEWEST_PREEMPTIONS: u32 = 20;
 /// How long a process is looked at for a sample.
 const WINDOW: Duration = Duration::from_millis(500);
 /// A worker has ten minutes, in which a command runs three times alone.
@@ -81,6 +83,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         neighbour: Neighbour::Nobody,
         rate_hz: 0,
         bytes: 0,
+        stays_ns: 0,
         cpus,
     };
     trial::check_process(&of).map_err(|why| usage(lacks_progress(args, &why)))?;
@@ -99,7 +102,9 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
             LONGEST_RUN.as_secs()
         )));
     }
-    let runs = SAMPLE.as_nanos().div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
+    let stays_ns = args.stay.map_or(0, nanoseconds);
+    let sample = longest(stays_ns).as_nanos();
+    let runs = sample.div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
     let runs = if args.pid.is_some() { 1 } else { runs };
     let sizes = args.neighbour.clone().map(|list| list.to_vec());
     let sizes = with_nothing(sizes.unwrap_or_else(|| default_sizes(&here.machine, of.cpus[0])));
@@ -112,7 +117,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| sample);
     notices.extend(left_out);
     let most_ns = if args.pid.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
-    let cases = cases(&of, (args.rate, most_ns), &sizes).into_iter();
+    let cases = cases(&of, (args.rate, most_ns), &neighbours(&sizes, stays_ns)).into_iter();
     let cases = cases.map(|of| Case { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
     let batching = Batching::of_trials(Repeats { trials: runs });
     Ok((args.effort.plan(Experiment::Sensitivity, cases, batching), notices))
@@ -175,28 +180,50 @@ fn lacks_progress(args: &SensitivityArgs, why: &str) -> String {
 
 /// The program alone, beside all of a preemption but the switch, and beside each neighbour at two
 /// rates.
-fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), sizes: &[u64]) -> Vec<Command> {
-    let highest = |bytes: u64| highest_rate(rate_hz, most_ns, bytes);
+fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), all: &[Kind]) -> Vec<Command> {
+    let highest = |kind: Kind| highest_rate(rate_hz, most_ns, kind);
+    let nothing = Kind { bytes: 0, stays_ns: 0 };
     let neighbour = Neighbour::Elsewhere;
     let timer_hz = match of.subject {
-        Subject::Command(_) => (TIMER * highest(0)).min(MOST_HZ).min(trial::most_timer_hz()),
-        Subject::Process { .. } => highest(0),
+        Subject::Command(_) => (TIMER * highest(nothing)).min(MOST_HZ).min(trial::most_timer_hz()),
+        Subject::Process { .. } => highest(nothing),
     };
     let elsewhere = Command { neighbour, rate_hz: timer_hz, ..of.clone() };
-    let mut all = vec![of.clone()];
-    all.extend((of.timer || of.away.is_some()).then_some(elsewhere));
-    for bytes in sizes {
-        for rate_hz in [highest(*bytes).div_ceil(PART), highest(*bytes)] {
-            let neighbour = Neighbour::Preempts;
-            all.push(Command { neighbour, rate_hz, bytes: *bytes, ..of.clone() });
+    let mut cases = vec![of.clone()];
+    cases.extend((of.timer || of.away.is_some()).then_some(elsewhere));
+    for kind in all {
+        for rate_hz in [highest(*kind).div_ceil(PART), highest(*kind)] {
+            let (neighbour, Kind { bytes, stays_ns }) = (Neighbour::Preempts, *kind);
+            cases.push(Command { neighbour, rate_hz, bytes, stays_ns, ..of.clone() });
         }
     }
-    all
+    cases
+}
+
+/// A neighbour that stays wakes seldom: a sample is so long that there are enough preemptions in it.
+fn longest(stays_ns: u64) -> Duration {
+    let rate_hz = highest_rate(MOST_HZ, OF_COMMAND_NS, Kind { bytes: 0, stays_ns }).div_ceil(PART);
+    SAMPLE.max(Duration::from_secs(1) * FEWEST_PREEMPTIONS / rate_hz)
+}
+
+/// What neighbours differ in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Kind {
+    bytes: u64,
+    stays_ns: u64,
+}
+
+/// One of each size that stays so long; and always one that uses nothing and leaves at once.
+fn neighbours(sizes: &[u64], stays_ns: u64) -> Vec<Kind> {
+    let all = sizes.iter().map(|bytes| Kind { bytes: *bytes, stays_ns });
+    let plain = Kind { bytes: 0, stays_ns: 0 };
+    [plain].into_iter().chain(all.filter(|kind| *kind != plain)).collect()
 }
 
 /// At which a neighbour takes no more than `most_ns` of a second.
-fn highest_rate(asked_hz: u32, most_ns: u64, bytes: u64) -> u32 {
-    let each_ns = bytes.div_ceil(LINE_BYTES).saturating_mul(LINE_NS).saturating_add(SWITCH_NS);
+fn highest_rate(asked_hz: u32, most_ns: u64, Kind { bytes, stays_ns }: Kind) -> u32 {
+    let once_ns = bytes.div_ceil(LINE_BYTES).saturating_mul(LINE_NS);
+    let each_ns = once_ns.max(stays_ns).saturating_add(SWITCH_NS);
     let most = u32::try_from(most_ns / each_ns).unwrap_or(u32::MAX);
     asked_hz.min(most.max(PART))
 }
@@ -223,6 +250,8 @@ fn default_sizes(machine: &Machine, cpu: u32) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use model::trial::command::MOST_STAY_NS;
+
     use super::*;
 
     fn command() -> Command {
@@ -233,6 +262,7 @@ mod tests {
             neighbour: Neighbour::Nobody,
             rate_hz: 0,
             bytes: 0,
+            stays_ns: 0,
             away: Some(0),
             timer: true,
         }
@@ -240,7 +270,7 @@ mod tests {
 
     #[test]
     fn each_neighbour_has_two_rates_beside_a_run_alone_and_one_elsewhere() {
-        let cases = cases(&command(), (4000, OF_COMMAND_NS), &[0, 1 << 20]);
+        let cases = cases(&command(), (4000, OF_COMMAND_NS), &neighbours(&[0, 1 << 20], 0));
         let told: Vec<String> = cases.iter().map(Command::to_string).collect();
         let expected = [
             "alone",
@@ -255,20 +285,41 @@ mod tests {
     }
 
     #[test]
+    fn beside_those_that_stay_one_leaves_at_once_and_each_sample_has_enough_of_them() {
+        let kinds = neighbours(&[0, 1 << 20], 4_000_000);
+        let cases = cases(&command(), (4000, OF_COMMAND_NS), &kinds);
+        let told: Vec<String> = cases[2..].iter().map(Command::to_string).collect();
+        let expected = [
+            "neighbour without memory, 2000 a second",
+            "neighbour without memory, 4000 a second",
+            "neighbour without memory that stays for 4.00 ms, 50 a second",
+            "neighbour without memory that stays for 4.00 ms, 99 a second",
+            "neighbour of 1 MiB that stays for 4.00 ms, 50 a second",
+            "neighbour of 1 MiB that stays for 4.00 ms, 99 a second",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(longest(4_000_000), Duration::from_millis(400));
+        assert_eq!(longest(0), SAMPLE);
+    }
+
+    #[test]
     fn without_a_timer_and_another_cpu_nothing_is_elsewhere() {
         let of = Command { away: None, timer: false, ..command() };
-        let cases = cases(&of, (8, OF_COMMAND_NS), &[0]);
+        let cases = cases(&of, (8, OF_COMMAND_NS), &neighbours(&[0], 0));
         assert!(cases.iter().all(|of| of.neighbour != Neighbour::Elsewhere));
     }
 
     #[test]
     fn a_neighbour_takes_no_more_of_the_cpu_than_it_may() {
-        assert_eq!(highest_rate(4000, OF_COMMAND_NS, 0), 4000);
+        assert_eq!(highest_rate(4000, OF_COMMAND_NS, neighbours(&[], 0)[0]), 4000);
         for most_ns in [OF_COMMAND_NS, OF_PROCESS_NS] {
             for bytes in [0, 64, 1 << 20, 8 << 20, 1 << 40] {
-                let rate = highest_rate(20_000, most_ns, bytes);
-                let spent = u128::from(rate) * (u128::from(bytes.div_ceil(64)) * 5 + 2500);
-                assert!(rate == PART || spent <= most_ns.into(), "{bytes}: {rate}");
+                for stays_ns in [0, 4_000_000, MOST_STAY_NS] {
+                    let rate = highest_rate(20_000, most_ns, Kind { bytes, stays_ns });
+                    let each = (u128::from(bytes.div_ceil(64)) * 5).max(stays_ns.into()) + 2500;
+                    let spent = u128::from(rate) * each;
+                    assert!(rate == PART || spent <= most_ns.into(), "{bytes}: {rate}");
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use model::findings::sensitivity::{Found, Point};
 use model::quote::cost;
 use model::record::TrialRecord;
 use model::trial::Trial;
-use model::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject};
+use model::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
 use model::words;
 
 use super::answer;
@@ -46,43 +46,56 @@ fn us(of: Option<model::estimate::Estimate>) -> Option<model::estimate::Estimate
     of?.scaled(1e-3)
 }
 
+/// What neighbours differ in.
+fn beside(found: &Found) -> Vec<&'static str> {
+    let stays = found.points.iter().any(|of| of.stays_ns > 0);
+    let all = [Some("neighbour KiB"), stays.then_some("stays ms")];
+    all.into_iter().flatten().collect()
+}
+
+fn who(found: &Found, of: &Point) -> Vec<String> {
+    let all = [of.bytes as f64 / 1024.0, of.stays_ns as f64 / 1e6];
+    beside(found).iter().zip(all).map(|(_, value)| digits(value)).collect()
+}
+
 /// What a preemption costs by what the neighbour uses.
 fn costs(found: &Found) -> Table {
     let columns =
-        ["neighbour KiB", "us a preemption", "interval", "per CPU second", "more CPU time %"];
+        [&*beside(found), &["us a preemption", "interval", "per CPU second", "more CPU time %"]];
     let row = |of: &Point| {
         let ns = us(of.ns_per_preemption);
         let most = of.rates.last();
         let more = most.and_then(|of| of.more_cpu_share?.scaled(100.0));
-        [
-            digits(of.bytes as f64 / 1024.0),
+        let cells = [
             value(ns),
             interval(ns),
             digits(most.and_then(|of| of.preemptions_per_cpu_second)),
             told_words(difference(more)),
-        ]
+        ];
+        who(found, of).into_iter().chain(cells)
     };
-    table(columns, found.points.iter().map(row)).first_to_go(&["per CPU second"])
+    table(columns.concat(), found.points.iter().map(row)).first_to_go(&["per CPU second"])
 }
 
 /// The same at each rate.
 fn rates(record: &TrialRecord, found: &Found) -> Table {
-    let columns = ["neighbour KiB", "wakes/s", "us a preemption", "samples", "preemptions/sample"];
+    let columns =
+        [&*beside(found), &["wakes/s", "us a preemption", "samples", "preemptions/sample"]];
     let rows = found.points.iter().flat_map(|point| {
         point.rates.iter().map(|of| {
             let summary = record.cases.get(of.case);
             let all = summary.and_then(|of| of.counts.get(PREEMPTIONS));
             let samples = summary.map_or(0, |of| of.rounds);
-            [
-                digits(point.bytes as f64 / 1024.0),
+            let cells = [
                 of.rate_hz.to_string(),
                 estimate_words(us(of.ns_per_preemption)),
                 samples.to_string(),
                 digits(all.map(|all| *all as f64 / f64::from(samples.max(1)))),
-            ]
+            ];
+            who(found, point).into_iter().chain(cells)
         })
     });
-    table(columns, rows)
+    table(columns.concat(), rows)
 }
 
 const LEGEND: &str = "us a preemption: CPU time above that of the program alone in the same round, over \
@@ -105,9 +118,9 @@ fn proportions(found: &Found) -> impl Iterator<Item = String> {
         let how = if apart.value() > 0.0 { "more" } else { "less" };
         let size = words::time(apart.value().abs());
         Some(format!(
-            "not proportional: by a neighbour of {} a preemption costs {size} {how} at the highest \
-             rate than at the lowest",
-            words::bytes(of.bytes)
+            "not proportional: by {} a preemption costs {size} {how} at the highest rate than at the \
+             lowest",
+            by("a neighbour", of.bytes, of.stays_ns)
         ))
     };
     found.points.iter().filter_map(differs)

@@ -11,6 +11,7 @@ use charts::is_obeyed;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::short_help::with_short_help;
 use super::{hints, measured};
 use crate::base::lines;
 use crate::experiments::clock::ClockCommand;
@@ -49,7 +50,8 @@ pub(crate) struct Cli {
         global = true,
         value_name = "WHEN",
         default_value = "auto",
-        hide_possible_values = true
+        hide_possible_values = true,
+        hide_short_help = true
     )]
     pub(crate) color: ColorChoice,
 }
@@ -61,7 +63,7 @@ impl Cli {
         // name, they would have to be declared twice.
         let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         lines::choose();
-        let mut command = with_examples(command).term_width(lines::width());
+        let mut command = with_short_help(with_examples(command)).term_width(lines::width());
         let words: Vec<OsString> = std::env::args_os().collect();
         let matches = command.try_get_matches_from_mut(&words);
         let matches = matches.map_err(|error| harmless(error, &words, &mut command));
@@ -122,7 +124,7 @@ fn signed(command: clap::Command) -> clap::Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure what matters in one go: rings, working sets, response and clocks
+    /// Measure all in one go: rings, working sets, response, clocks
     ///
     /// Runs ring, cost, response and clock overhead with their default plans, one after the other,
     /// each in its share of the budget; prints a summary, which begins with what a switch costs
@@ -133,7 +135,7 @@ pub(crate) enum Command {
              --name before\n  switchcost measure --report report.html"
     )]
     Measure(MeasureArgs),
-    /// Measure a ring of processes that pass a token round, against its size
+    /// Cost of a switch by the number of processes, in a ring
     ///
     /// The members of a ring pass a one-byte token round, so that the kernel has to switch from
     /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
@@ -145,7 +147,7 @@ pub(crate) enum Command {
              --placement sweep --members 2 --name pinned"
     )]
     Ring(RingArgs),
-    /// Measure direct and total cost of a switch by working set, stride and kind of access
+    /// Cost of a switch by working set; what switching costs a program
     ///
     /// The direct cost (c1) is what a switch costs without work; the total cost (c2) is with a
     /// working set that each member walks in every hop. The indirect cost, c2 - c1, is what
@@ -161,18 +163,19 @@ pub(crate) enum Command {
     )]
     #[command(mut_arg("budget", watch::with_program))]
     Cost(CostArgs),
-    /// Measure clocks: what reading them costs, and how far they can be trusted
+    /// Clocks: what reading them costs, how far they can be trusted
     #[command(subcommand)]
     #[command(
         after_long_help = "Examples:\n  switchcost clock overhead\n  switchcost clock sampling"
     )]
     Clock(ClockCommand),
-    /// Run the papers' own programs by their own names: pipeline, getrusage, twosig, ...
+    /// The papers' own programs: pipeline, getrusage, times, twosig
     ///
     /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
     #[command(subcommand)]
+    #[command(after_long_help = "Example:\n  switchcost classic pipeline 8 1000")]
     Classic(ClassicCommand),
-    /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
+    /// What a kernel's response time is made of, as VENIX did in 1984
     ///
     /// System calls; signals, to oneself and between two processes, with the memorandum's
     /// formulas; two processes that pass a token by every link that the machine has; what
@@ -183,7 +186,7 @@ pub(crate) enum Command {
     #[command(after_long_help = "Examples:\n  switchcost response\n  switchcost response --only \
              wakeup\n  switchcost response --only interrupts --busy-policy fifo")]
     Response(ResponseArgs),
-    /// Measure what being preempted costs a command of yours
+    /// What a preemption costs a command of yours
     ///
     /// Runs the command again and again, in rounds of shuffled settings: alone, and beside a
     /// neighbour that wakes on its CPU at a higher priority, does nothing or writes to some memory,
@@ -195,7 +198,7 @@ pub(crate) enum Command {
              sensitivity --neighbour 0,1M --budget 60s -- ./job --once"
     )]
     Sensitivity(SensitivityArgs),
-    /// Explain what a switch is made of: system calls, link, scheduler, address space, wake-up
+    /// What a switch is made of: calls, link, scheduler, wake-up
     ///
     /// Each part is a difference of rings that differ in one thing, measured in the same rounds.
     /// The parts add up; what is left of a switch measured by itself is told as not explained. What
@@ -206,7 +209,7 @@ pub(crate) enum Command {
              thread --plot\n  switchcost explain --parts-only --budget 10s\n  switchcost compare \
              before after")]
     Explain(ExplainArgs),
-    /// Compare two runs, or two settings measured side by side: did it change?
+    /// Compare two runs, or two settings measured side by side
     ///
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
     /// ratio of its costs with an interval and one of three answers: changed, not changed within a
@@ -218,7 +221,7 @@ pub(crate) enum Command {
              switchcost compare free pinned --across placement\n  switchcost compare --ab '' \
              'nice -n 10' --members 2")]
     Compare(Box<CompareArgs>),
-    /// Follow a cost through the stored runs: when did it change, and what changed with it?
+    /// Follow a cost through stored runs: when did it change, and why?
     ///
     /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the
     /// clock is reported separately. A change of level is found from its third run on, with an
@@ -231,21 +234,22 @@ pub(crate) enum Command {
              --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend \
              ./builds/ --by build --json -")]
     Trend(TrendArgs),
-    /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
+    /// Draw runs as charts in one HTML file
     ///
-    /// The file needs no network and no other file. It opens with what was measured, on what, and
+    /// Runs may be drawn over each other, and among the machines of 1984 to 2007. The file needs no network and no other file. It opens with what was measured, on what, and
     /// what it says; a table under each chart has its numbers.
     #[command(
         after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost \
              report base last history:sun-4/280"
     )]
     Report(ReportArgs),
-    /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
+    /// List published figures, which compare and report take
+    #[command(after_long_help = "Example:\n  switchcost history")]
     History(HistoryArgs),
-    /// List what can carry the token, what each needs, and whether this machine has it
+    /// List what can carry the token, and what this machine has
+    #[command(after_long_help = "Example:\n  switchcost links")]
     Links(LinksArgs),
-    /// Run a command and report what it used and what its switches cost; or which of several is
-    /// faster
+    /// Run commands: what they use and their switches cost, which is fastest
     ///
     /// Each COMMAND is a whole command line, run by the shell, as with hyperfine; behind -- stands
     /// one command with its arguments, run without a shell.
@@ -270,7 +274,7 @@ pub(crate) enum Command {
         mut_arg("markdown", |arg| arg.alias("export-markdown"))
     )]
     Run(RunArgs),
-    /// Measure the CPU time of each call of a command's allocator, or of functions that you name
+    /// CPU time of each call of a command's allocator or functions
     ///
     /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with
     /// the clock of the thread's own CPU time (docs/threadclock.md): a preemption in a call is not
@@ -290,19 +294,18 @@ pub(crate) enum Command {
              to a file, or - for standard output"))
     )]
     Profile(ProfileArgs),
-    /// Show every switch of the machine, live: who switches, waits and preempts whom, and what it
-    /// costs
+    /// Every switch of the machine, live
     ///
-    /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
+    /// Who switches, waits and preempts whom, and what it costs. By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
     /// prints the same for scripts.
     #[command(
         after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort \
              wait\n  switchcost top --batch=json --updates 5"
     )]
     Top(TopArgs),
-    /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
+    /// Trace every switch: who preempts whom, who waits, what it costs
     ///
-    /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and
+    /// Of a command, a process or the machine. By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and
     /// the time on the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing
     /// stays attached, however tracing ends. What the switches cost is looked up in the stored run
     /// of
@@ -320,11 +323,11 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
+    #[command(after_long_help = "Examples:\n  switchcost runs list\n  switchcost runs show last")]
     Runs(RunsCommand),
-    /// Measure many hosts by Slurm, Kubernetes or ssh, and find those that are slow, noisy or
-    /// different
+    /// Measure many hosts, and find those that are slow or different
     ///
-    /// Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is
+    /// By Slurm, Kubernetes, ReFrame or ssh. Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is
     /// handed to its program, switchcost-fleet, which is looked for beside this one, then on PATH.
     #[command(
         disable_help_flag = true,
@@ -337,13 +340,16 @@ pub(crate) enum Command {
         arguments: Vec<OsString>,
     },
     /// Print a completion script for a shell
+    #[command(after_long_help = "Example:\n  switchcost completions bash")]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Print the manual page
+    #[command(after_long_help = "Example:\n  switchcost man | man -l -")]
     Man,
-    /// Print the JSON schema of what this program writes, or the names of all schemas
+    /// Print the JSON schema of an output, or the names of all
+    #[command(after_long_help = "Examples:\n  switchcost schema\n  switchcost schema record")]
     Schema {
         /// The schema's name
         name: Option<String>,
@@ -407,4 +413,38 @@ fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
     let named = |c: &clap::Command| c.clone().name(format!("{name}-{}", c.get_name()));
     let below: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
     std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of a command's examples, and of those of its subcommands; none of one whose help
+    /// is that of an old program.
+    fn examples(command: &clap::Command, name: &str) -> Vec<String> {
+        let text = command.get_after_long_help().map(ToString::to_string);
+        let below: Vec<&clap::Command> = command.get_subcommands().collect();
+        let own = text.iter().flat_map(|text| text.lines().skip(1)).map(str::trim);
+        let own: Vec<String> = own.map(str::to_string).collect();
+        let is_old = name.starts_with("switchcost classic ");
+        let has_own = !own.is_empty() || is_old || name == "switchcost" || command.is_hide_set();
+        assert!(has_own, "{name} --help has no example");
+        let of_those = below.into_iter().filter(|of| of.get_name() != "help");
+        let of_those = of_those.flat_map(|of| examples(of, &format!("{name} {}", of.get_name())));
+        own.into_iter().chain(of_those).collect()
+    }
+
+    #[test]
+    fn every_help_has_an_example_and_each_is_accepted() {
+        let command = signed(Cli::command().mut_subcommand("compare", compare::with_session));
+        let all = examples(&command, "switchcost");
+        assert!(all.len() > 50, "{all:?}");
+        for line in all {
+            let alone = line.split(" | ").next().unwrap_or_default();
+            let words = shell_words::split(alone).expect("whole quotation marks");
+            let said = command.clone().try_get_matches_from(&words);
+            let is_help = |of: &clap::Error| of.kind() == clap::error::ErrorKind::DisplayHelp;
+            assert!(said.as_ref().map_or_else(is_help, |_| true), "{line}: {}", said.unwrap_err());
+        }
+    }
 }

@@ -12,4 +12,5 @@ pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod session;
+mod short_help;
 pub(crate) mod trend;

@@ -23,13 +23,17 @@ use crate::present::terminal::View;
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_long_help = "Example:\n  switchcost runs list")]
     List {
         #[command(flatten)]
         tables: Tables,
     },
     /// Print the report of a run, as it was printed when it ended
-    #[command(alias = "view")]
+    #[command(
+        alias = "view",
+        after_long_help = "Examples:\n  switchcost runs show last\n  switchcost runs show last~1 \
+             --verbose --plot"
+    )]
     Show {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
@@ -41,6 +45,8 @@ pub(crate) enum RunsCommand {
         view: View,
     },
     /// Write a run in another format
+    #[command(after_long_help = "Examples:\n  switchcost runs export last --format csv -o \
+             samples.csv\n  switchcost runs export weekly --format summary-csv")]
     Export {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
@@ -52,6 +58,7 @@ pub(crate) enum RunsCommand {
         output: Destination,
     },
     /// Go on with a run that was killed, interrupted or not precise enough
+    #[command(after_long_help = "Example:\n  switchcost runs resume last --budget 60s")]
     Resume {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
@@ -64,7 +71,11 @@ pub(crate) enum RunsCommand {
         view: View,
     },
     /// Remove stored runs
-    #[command(visible_alias = "rm", alias = "delete")]
+    #[command(
+        visible_alias = "rm",
+        alias = "delete",
+        after_long_help = "Example:\n  switchcost runs remove last weekly"
+    )]
     Remove {
         /// Names, starts of names, `last`, `last~1`, or files
         #[arg(required = true)]

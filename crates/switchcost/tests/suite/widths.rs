@@ -5,6 +5,7 @@
 //! with --wide, which has all columns, the programs of the papers behind `classic`, and single
 //! words that are wider than the terminal: paths, and names of cases.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -245,6 +246,38 @@ fn help_and_usage_errors_of_every_command() {
         }
     }
     found.assert_none();
+}
+
+/// Lines of a terminal of today, and its prompt.
+const SCREEN: usize = 44;
+
+#[test]
+fn the_short_help_of_every_command_fits_a_screen_and_says_where_the_rest_is() {
+    let home = Home::new();
+    for command in commands(&home, &[]) {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let [short, long] = ["-h", "--help"].map(|more| {
+            let said = said_in(&home, &[&words[..], &[more]].concat(), 80);
+            assert_eq!(said.code, Some(0), "{command:?} {more}: {}", said.err);
+            said.out
+        });
+        let lines = short.lines().count();
+        assert!(lines <= SCREEN, "{command:?}: {lines} lines\n{short}");
+        // Flags that are on the long one alone are announced.
+        let flags = |text: &str| -> BTreeSet<String> {
+            let words = text.split(|c: char| c.is_whitespace() || c == ',');
+            let flags = words.filter(|word| word.starts_with("--") && word.len() > 2);
+            flags.map(|flag| flag.trim_end_matches(['.', ')', ':', ';']).to_string()).collect()
+        };
+        let listed = |text: &str| -> BTreeSet<String> {
+            let lines = text.lines().filter(|line| line.trim_start().starts_with('-'));
+            lines.flat_map(flags).collect()
+        };
+        assert!(listed(&short).is_subset(&listed(&long)), "{command:?}");
+        if listed(&short).len() < listed(&long).len() {
+            assert!(short.contains("--help"), "{command:?}: nobody says where the rest is");
+        }
+    }
 }
 
 /// The commands of a help's examples, each as a shell takes it: a backslash goes on.

@@ -1,4 +1,4 @@
-"""Facts whose hosts are slower as a whole, and what they leave (docs/fleet.md, "How hosts are judged", point 5)."""
+"""Facts whose hosts are slower as a whole, and what they leave (docs/fleet.md, "How hosts are judged", point 4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a dataset has of each host: its facts, and its figures by day as ratios to its group's.
 
-Ratios are natural logarithms, of clocks those of the period (docs/fleet.md, "How hosts are judged", points 1 to 4).
+Ratios are natural logarithms, of clocks those of the period (docs/fleet.md, "How hosts are judged", points 1 to 3).
 """
 
 from __future__ import annotations

@@ -36,18 +36,27 @@ pub(crate) enum ClockCommand {
     ///
     /// Each call is timed alone between two time stamps, whose own cost is taken off, and in
     /// batches, one call after the other.
+    #[command(after_long_help = "Example:\n  switchcost clock overhead --calls \
+             threadclock-now,getrusage")]
     Overhead(overhead::OverheadArgs),
     /// How precise and accurate getrusage and threadclock are, timing the same work
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
-    #[command(mut_arg("budget", |arg| arg.default_value("60s+")))]
+    #[command(
+        mut_arg("budget", |arg| arg.default_value("60s+")),
+        after_long_help = "Example:\n  switchcost clock primes --primes 100,1000"
+    )]
     Primes(primes::PrimesArgs),
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
+    #[command(after_long_help = "Example:\n  switchcost clock malloc --budget 10s")]
     Malloc(malloc::MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
     // It has a duration of its own.
-    #[command(mut_arg("budget", |arg| arg.alias(None).alias("seconds")))]
+    #[command(
+        mut_arg("budget", |arg| arg.alias(None).alias("seconds")),
+        after_long_help = "Example:\n  switchcost clock sampling"
+    )]
     Sampling(sampling::SamplingArgs),
 }
 

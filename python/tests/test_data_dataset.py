@@ -21,6 +21,7 @@ from switchcost.fleet import dataset as module
 from switchcost.fleet.dataset import Dataset, SetAside
 from switchcost.fleet.rows import SCHEMAS, exports
 from switchcost.fleet.submission import FleetError, Submission
+from switchcost.tables import of_csv
 
 ROOT = Path(__file__).parents[2]
 RING = ROOT / "crates/model/tests/fixtures/run-v1.jsonl"
@@ -72,7 +73,9 @@ def test_a_run_collected_twice_is_one(dataset: Dataset) -> None:
 def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
     add(dataset, RING)
     dataset.compact()
-    _, summary, _ = exports(RING)
+    (told,) = exports([RING])
+    assert isinstance(told, dict)
+    summary = of_csv(told["summary"])
     with dataset.connect() as connection:
         found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
         assert found

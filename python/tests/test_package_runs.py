@@ -14,7 +14,6 @@ import pytest
 from skips import skip
 
 import switchcost
-from switchcost import runs as runs_module
 from switchcost import tables
 from switchcost._program import call
 from switchcost.machine import FACTS, facts_of
@@ -141,12 +140,6 @@ def test_every_estimate_says_whether_it_may_be_quoted_and_at_which_speed(ring: s
     for row in ring.cases.rows():
         assert row["quotable"] == (row["estimate"] is not None) == (row["not_quotable"] is None)
         assert row["speed"] in ("full", "contended", "not_alone", "not_judged") and row["rounds"] >= 5
-    summary = tables.Table(
-        {"case": [0, 1], "quantity": ["switch"] * 2, "estimate": [None, 5.0], "not_quotable": ["x", None]}
-    )
-    record = {"cases": [{"ns_per_switch_above_solo": {"speed": "contended", "rounds": 3}}]}
-    found = runs_module.with_speed(summary, record)
-    assert (found["quotable"], found["speed"], found["rounds"]) == ([False, True], ["contended", None], [3, None])
 
 
 def test_text_of_the_program_becomes_typed_columns() -> None:

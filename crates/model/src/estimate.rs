@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use stats::ratio::Open;
 use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
 
+use crate::experiment::named;
+
 /// At which speed of the CPU a figure was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +25,9 @@ pub enum Speed {
     #[default]
     NotJudged,
 }
+
+named!(Speed, "speed", Full => "full", Contended => "contended", NotAlone => "not_alone",
+    NotJudged => "not_judged");
 
 /// A figure and how far it is known. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -110,7 +110,7 @@ class Run(Tables):
 
     @cached_property
     def cases(self) -> Table:
-        return with_speed(tables.of_csv(self._export("summary-csv")), self.record)
+        return tables.of_csv(self._export("summary-csv"))
 
     @cached_property
     def machine(self) -> Table:
@@ -176,24 +176,6 @@ def _runs_of(source: Source) -> list[Run]:
     if not found:
         raise FileNotFoundError(f"{printable(text)}: {missing}")
     return [Run(os.path.abspath(file)) for file in found]
-
-
-#: Where a case of the record has an estimate, by its quantity.
-_ESTIMATES = {"switch": "ns_per_switch_above_solo", "hop": "ns_per_hop"}
-
-
-def with_speed(summary: Table, record: dict[str, Any]) -> Table:
-    """The program's summary, with whether each estimate may be quoted, at which speed it was found, and its rounds."""
-    by_number = dict(enumerate(record.get("cases") or []))
-    found: dict[str, list[Any]] = {"quotable": [], "speed": [], "rounds": []}
-    for row in summary.rows():
-        case = by_number.get(row["case"], {})
-        case = case.get("ring") or case.get("trial") or case
-        estimate = case.get(_ESTIMATES.get(row["quantity"], "")) or {}
-        found["quotable"].append(row["estimate"] is not None and not row.get("not_quotable"))
-        found["speed"].append(estimate.get("speed"))
-        found["rounds"].append(estimate.get("rounds") or case.get("rounds"))
-    return Table({**summary.to_dict(), **found})
 
 
 def machine_row(record: dict[str, Any], name: str | None) -> Table:

@@ -22,7 +22,7 @@ use crate::machine::Machine;
 use crate::noise::{self, NoiseVerdict};
 use crate::plan::LAUNCH_SCATTER;
 use crate::run::{Build, Run, Session};
-use crate::speed::{Level, levels};
+use crate::speed::Level;
 use crate::table::Table;
 use stats::{Elasticity, mean, median};
 
@@ -309,7 +309,7 @@ impl Subject {
             side,
             machine: header.machine.clone(),
             noise: Some(noise::judge(table)),
-            clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
+            clock_ghz: table.levels().values().find_map(clock),
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
             case_scatters: header.plan.reference.cases.iter().map(|of| of.launch_scatter).collect(),

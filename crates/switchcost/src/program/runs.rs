@@ -9,12 +9,13 @@ use clap::Subcommand;
 use model::run::StopReason;
 
 use super::measured;
+use crate::base::failure::usage;
 use crate::base::lines::table_width;
 use crate::base::values::Destination;
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
 use crate::experiments::{self, Record};
-use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text};
+use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
 use crate::present::table::Table;
 use crate::present::terminal::View;
 
@@ -49,7 +50,8 @@ pub(crate) enum RunsCommand {
              samples.csv\n  switchcost runs export weekly --format summary-csv")]
     Export {
         /// Name, start of a name, `last`, `last~1`, or a file
-        run: String,
+        #[arg(required = true, value_name = "RUN", hide_possible_values = true)]
+        runs: Vec<String>,
         /// The format
         #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
         format: ExportFormat,
@@ -92,9 +94,13 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Record::of(&run).show(&run, &path, view, plot)?;
             Ok(ExitCode::SUCCESS)
         }
-        RunsCommand::Export { run, format, output } => {
+        RunsCommand::Export { runs, format, output } => {
             output::check_place("--output", &output)?;
-            export(&find(&run)?.path, format, &output)?;
+            match (&*runs, format) {
+                (_, ExportFormat::Rows) => export_all(&runs, &output)?,
+                ([run], _) => export(&find(run)?.path, format, &output)?,
+                _ => return Err(usage(format!("{} runs: a file has one", runs.len()))),
+            }
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, more, quiet, view } => {
@@ -117,6 +123,14 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
         let mut rows = csv::Rows::new(&plan, to)?;
         read_each(path, |sample| rows.of(&sample))?;
         rows.finish()
+    })
+}
+
+/// A line of each, whatever one of them is: of one that cannot be read, why.
+fn export_all(runs: &[String], to: &Destination) -> Result<()> {
+    output::put_by(to, |to| {
+        let read = |run: &String| find(run).and_then(|entry| read(&entry.path));
+        runs.iter().try_for_each(|run| Ok(to.write_all(&rows::line(read(run))?)?))
     })
 }
 

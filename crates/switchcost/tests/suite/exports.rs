@@ -1,10 +1,12 @@
 //! Formats of other programs, read back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 
 use crate::common::Home;
-use crate::common::stored::stored_run;
+use crate::common::stored::{captured_run, stored_run};
+use serde_json::Value;
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
 fn run() -> String {
@@ -188,7 +190,7 @@ fn what_a_terminal_would_obey_is_in_no_format() {
             case["link"] = hostile.into();
         });
     });
-    for format in ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics"] {
+    for format in ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics", "rows"] {
         let text = exported(&run, format);
         let obeyed =
             text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t') || *c == '\u{202e}');
@@ -200,4 +202,34 @@ fn what_a_terminal_would_obey_is_in_no_format() {
     read_go(&exported(&run, "go-bench"));
     let metrics = read_metrics(&exported(&run, "openmetrics"));
     assert_eq!(metrics["switchcost_run_info"][0].0["run"], "a[31m\nb|c\"d");
+}
+
+/// A line of each run, in their order: what the other formats have, or why there is nothing.
+#[test]
+fn rows_of_many_runs_come_from_one_process_whatever_one_of_them_is() {
+    let home = Home::new();
+    let [ring, clock] = ["ring", "clock"].map(|name| captured_run(&home, name));
+    let broken = home.path().join("broken.jsonl");
+    fs::write(&broken, "no run\n").expect("a file");
+    let all = [&*ring, broken.to_str().expect("a path"), &*clock];
+    let said = home.run(&[&["runs", "export", "--format", "rows"], &all[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines = said.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    assert_eq!(lines.len(), all.len());
+    for (line, run) in lines.iter().zip(all) {
+        let as_file = |format| home.run(&["runs", "export", run, "--format", format]);
+        if let Some(why) = line["error"].as_str() {
+            assert!(run.ends_with("broken.jsonl") && as_file("json").err.contains(why), "{why}");
+            continue;
+        }
+        assert_eq!(line["summary"], as_file("summary-csv").out);
+        assert_eq!(line["samples"], as_file("csv").out);
+        let record: Value = serde_json::from_str(&as_file("json").out).expect("a record");
+        for fact in ["header", "end", "noise"] {
+            assert_eq!(line[fact], record[fact], "{fact} of {run}");
+        }
+    }
+    let two = home.run(&["runs", "export", &ring, &clock]);
+    assert_eq!(two.code, Some(2), "{}", two.err);
 }

@@ -27,13 +27,15 @@ import pyarrow.parquet as pq
 
 from .._program import printable
 from ..tables import parse_time
-from .rows import RUN, SCHEMAS, Rows, first_line, header_of, names_of, rows_of
+from .rows import RUN, SCHEMAS, Rows, first_line, header_of, names_of, rows_of_all
 from .submission import HOST, FleetError, Unreadable, submissions
 
 # A longer run file is set aside.
 MAX_BYTES, MAX_ROWS = 256 << 20, 1_000_000
 # Run files that are read before their rows are written: more would need more memory.
 AT_ONCE = 500
+# Of these so many go to one process of the program.
+IN_ONE = 25
 # Twice the CPUs: half of the threads wait for the disk.
 THREADS = 2 * (os.cpu_count() or 1)
 
@@ -123,18 +125,39 @@ class Dataset:
     ) -> Iterator[Kept | SetAside]:
         new: dict[tuple[str, str], Rows] = {}
         moved = [work / f"{number}.jsonl" for number in range(len(files))]
-        readings = [pool.submit(self._read, file, to, host) for (file, host), to in zip(files, moved)]
-        for (file, host), to, reading in zip(files, moved, readings):
+        all_files = [(file, to, host) for (file, host), to in zip(files, moved)]
+        parts = [all_files[first : first + IN_ONE] for first in range(0, len(all_files), IN_ONE)]
+        read = (one for reading in [pool.submit(self._read, part) for part in parts] for one in reading.result())
+        for (file, to, host), one in zip(all_files, read):
             try:
-                yield self._keep(to, reading.result(), new, work)
+                if isinstance(one, Unreadable):
+                    raise one
+                yield self._keep(to, one, new, work)
             except Unreadable as error:
                 yield self._set_aside(file, to, host, str(error))
         if new:
             list(pool.map(_sync, [self.runs, *{self.runs / host for host, _ in new}]))
             self._write_new(list(new.values()), work)
 
-    def _read(self, file: Path, to: Path, host: str | None) -> Rows | Kept:
-        """Moves a file, which is on the disk when this returns, and looks at it."""
+    def _read(self, files: list[tuple[Path, Path, str | None]]) -> list[Rows | Kept | Unreadable]:
+        """Moves files, which are on the disk when this returns, and reads those that are new."""
+        found: dict[Path, Rows | Kept | Unreadable] = {}
+        new: list[tuple[str, str, Path]] = []
+        for file, to, host in files:
+            try:
+                known = self._take(file, to, host)
+            except Unreadable as error:
+                found[to] = error
+                continue
+            if isinstance(known, tuple):
+                new.append((*known, to))
+            else:
+                found[to] = known
+        found |= zip((to for _, _, to in new), rows_of_all(new))
+        return [found[to] for _, to, _ in files]
+
+    def _take(self, file: Path, to: Path, host: str | None) -> tuple[str, str] | Kept:
+        """Moves a file and looks at its beginning: host and run, if the dataset has not as much of it."""
         shutil.move(file, to)
         _sync(to)
         if to.stat().st_size > MAX_BYTES:
@@ -143,7 +166,7 @@ class Dataset:
             if sum(block.count(b"\n") for block in iter(lambda: source.read(1 << 20), b"")) > MAX_ROWS:
                 raise Unreadable(f"more than {MAX_ROWS} lines")
         host, run = names_of(host, header_of(to))
-        return self._there(to, host, run) or rows_of(host, run, to)
+        return self._there(to, host, run) or (host, run)
 
     def _there(self, file: Path, host: str, run: str) -> Kept | None:
         """The run, if the dataset has as much of it; raises Unreadable where it has another one with its id."""
@@ -185,10 +208,14 @@ class Dataset:
             left = iter(self._left())
             while part := list(islice(left, AT_ONCE)):
                 new = []
-                readings = [pool.submit(rows_of, path.parent.name, path.stem, path) for path in part]
-                for path, reading in zip(part, readings):
+                named = [(path.parent.name, path.stem, path) for path in part]
+                parts = [named[first : first + IN_ONE] for first in range(0, len(named), IN_ONE)]
+                read = (one for rows in pool.map(rows_of_all, parts) for one in rows)
+                for path, one in zip(part, read):
                     try:
-                        new.append(reading.result())
+                        if isinstance(one, Unreadable):
+                            raise one
+                        new.append(one)
                     except Unreadable as error:
                         aside.append(self._set_aside(path, path, path.parent.name, str(error)))
                 self._write_new(new, work)

@@ -20,7 +20,6 @@ import pyarrow.csv
 from .._program import printable
 from .._program import run as run_program
 from ..machine import FACTS, facts_of
-from ..runs import with_speed
 from ..tables import Table, arrow_type, of_csv, parse_time
 from .submission import HOST, YEARS, Unreadable
 
@@ -52,22 +51,32 @@ class Rows:
     tables: dict[str, pa.Table]
 
 
-def rows_of(host: str, run: str, path: Path) -> Rows:
-    """Raises Unreadable, with the program's message where it cannot read it or has too much to say."""
-    header = header_of(path)
+def rows_of_all(files: list[tuple[str, str, Path]]) -> list[Rows | Unreadable]:
+    """Of several files, which one process reads; Unreadable with the program's message where it cannot read one."""
+    found: list[Rows | Unreadable] = []
+    for (host, run, path), told in zip(files, exports([path for _, _, path in files])):
+        try:
+            if isinstance(told, Unreadable):
+                raise told
+            found.append(_rows(host, run, path, told))
+        except Unreadable as error:
+            found.append(error)
+    return found
+
+
+def _rows(host: str, run: str, path: Path, told: dict[str, Any]) -> Rows:
     try:
-        started = parse_time(header.get("started"), YEARS)
+        started = parse_time(told["header"].get("started"), YEARS)
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    record, summary, samples = exports(path)
-    recorded_host = printable(str(record["header"].get("host") or "")) or None
-    machine = {**key, **facts_of(record), "recorded_host": recorded_host, **of_file}
-    cases = [{**row, **key} for row in _cases(summary, record)]
+    recorded_host = printable(str(told["header"].get("host") or "")) or None
+    machine = {**key, **facts_of(told), "recorded_host": recorded_host, **of_file}
+    cases = [{**row, **key} for row in _cases(of_csv(told["summary"]))]
     try:
         tables = {
-            "samples": _samples(samples, key),
+            "samples": _samples(told["samples"].encode(), key),
             "cases": pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]),
             "machines": pa.Table.from_pylist([machine], schema=SCHEMAS["machines"]),
         }
@@ -76,22 +85,24 @@ def rows_of(host: str, run: str, path: Path) -> Rows:
     return Rows(host, run, started.date().isoformat(), tables)
 
 
-def exports(path: Path) -> tuple[dict[str, Any], Table, bytes]:
-    """What the program says of a run file: the record, its summary, and its samples as CSV."""
-    record, summary, samples = (_export(path, form) for form in ("json", "summary-csv", "csv"))
-    return json.loads(record), of_csv(summary.decode()), samples
-
-
-def _export(path: Path, form: str) -> bytes:
-    done = run_program(
-        ["runs", "export", f"--format={form}", "--", str(path.absolute())], most_bytes=MAX_EXPORT_BYTES + 1
-    )
+def exports(paths: list[Path]) -> list[dict[str, Any] | Unreadable]:
+    """What the program says of run files: facts, summary and samples. One that it dies of costs the others nothing."""
+    arguments = ["runs", "export", "--format=rows", "--", *(str(path.absolute()) for path in paths)]
+    done = run_program(arguments, most_bytes=MAX_EXPORT_BYTES + 1)
+    lines = done.output.split(b"\n")[:-1]
+    if len(lines) == len(paths) and not done.exit_code:
+        return [_told(line, path) for line, path in zip(lines, paths)]
+    if len(paths) > 1:
+        return [one for path in paths for one in exports([path])]
     if len(done.output) > MAX_EXPORT_BYTES:
-        raise Unreadable(f"more than {MAX_EXPORT_BYTES} bytes when exported")
-    if done.exit_code:
-        said = done.errors.replace(str(path), "the file")
-        raise Unreadable(printable(said) or f"switchcost ended with {done.exit_code}")
-    return done.output
+        return [Unreadable(f"more than {MAX_EXPORT_BYTES} bytes when exported")]
+    return [Unreadable(printable(done.errors) or f"switchcost ended with {done.exit_code}")]
+
+
+def _told(line: bytes, path: Path) -> dict[str, Any] | Unreadable:
+    told: dict[str, Any] = json.loads(line)
+    why = told.get("error")
+    return told if why is None else Unreadable(printable(why.replace(str(path.absolute()), "the file")))
 
 
 def first_line(path: Path) -> bytes:
@@ -132,9 +143,9 @@ def _samples(text: bytes, key: dict[str, Any]) -> pa.Table:
     return pa.table({**same, **{name: read[name] for name in types}}, schema=schema)
 
 
-def _cases(summary: Table, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _cases(summary: Table) -> Iterator[dict[str, Any]]:
     """Rows of `cases`. What may not be quoted has no interval."""
-    for row in with_speed(summary, record).rows():
+    for row in summary.rows():
         if not row["quotable"]:
             row["estimate"] = row["low"] = row["high"] = None
         yield {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -5,6 +5,7 @@ pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod exports;
 pub(crate) mod file;
+pub(crate) mod rows;
 pub(crate) mod summary;
 
 use std::env;
@@ -191,13 +192,21 @@ pub(crate) enum ExportFormat {
     GoBench,
     /// OpenMetrics: for the textfile collector of node_exporter
     Openmetrics,
+    /// What a dataset takes of a run (docs/fleet.md), a line of JSON each; the only one of several runs
+    #[value(hide = true)]
+    Rows,
 }
 
 /// A value as JSON, ending with a newline. All that a terminal would obey is escaped (RFC 8259,
 /// section 7).
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
-    let plain = serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n";
-    let mut text = String::with_capacity(plain.len());
+    let plain = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    Ok((escaped(&plain) + "\n").into_bytes())
+}
+
+/// JSON with what a terminal would obey escaped; ends of lines are not within its strings.
+fn escaped(plain: &str) -> String {
+    let mut text = String::with_capacity(plain.len() + 1);
     for c in plain.chars() {
         match is_obeyed(c) && c != '\n' {
             true => {
@@ -206,7 +215,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
             false => text.push(c),
         }
     }
-    Ok(text.into_bytes())
+    text
 }
 
 /// Writes a value as JSON if that was asked for.

@@ -20,7 +20,11 @@ fn launch(case: &Subcase) -> Option<&Measured> {
 
 /// One row a case; the guide lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
-    let (subject, header) = (Subject::of_run(run), &run.header);
+    summary_of(run, &Subject::of_run(run))
+}
+
+pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
+    let header = &run.header;
     let target = &*header.build.target;
     let label = |name| move |case: &&Subcase| case.label(name).map(str::to_string);
     let estimate = |case: &&Subcase| figure(case).map(|(_, estimate)| estimate);
@@ -54,7 +58,10 @@ pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
         .known("clock_ghz", |case| launch(case)?.clock_ghz(target))
         // By which power of the clock's period the figure goes, and that one's standard error.
         .known("elasticity", |case| Some(launch(case)?.clock?.elasticity?.value))
-        .known("elasticity_error", |case| Some(launch(case)?.clock?.elasticity?.standard_error));
+        .known("elasticity_error", |case| Some(launch(case)?.clock?.elasticity?.standard_error))
+        .right("quotable", |case| estimate(case).is_some_and(|of| of.quote_cost().is_ok()))
+        .known("speed", |case| estimate(case).map(|of| of.speed))
+        .known("rounds", |case| estimate(case).map(|of| of.rounds));
     columns.csv(&subject.cases)
 }
 

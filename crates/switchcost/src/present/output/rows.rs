@@ -1,0 +1,62 @@
+//! All that a dataset of many runs takes of one, in a line of JSON: each estimate is computed once.
+
+use anyhow::{Context, Result};
+use model::noise::NoiseVerdict;
+use model::run::{End, Header, Run};
+use model::subject::Subject;
+use serde::Serialize;
+
+use super::{csv, escaped, summary};
+
+/// The facts lie where the record has them.
+#[derive(Serialize)]
+struct Rows<'a> {
+    header: &'a Header,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<&'a End>,
+    noise: Option<NoiseVerdict>,
+    speed: Vec<Clock>,
+    /// As `summary-csv` has them.
+    summary: String,
+    /// As `csv` has them.
+    samples: String,
+}
+
+#[derive(Serialize)]
+struct Clock {
+    clock_ghz: f64,
+}
+
+/// Why there is none of a file.
+#[derive(Serialize)]
+struct Lacks {
+    error: String,
+}
+
+pub(crate) fn line(run: Result<Run>) -> Result<Vec<u8>> {
+    match run.and_then(|run| rows(&run)) {
+        Ok(line) => Ok(line),
+        Err(why) => told(&Lacks { error: format!("{why:#}") }),
+    }
+}
+
+fn rows(run: &Run) -> Result<Vec<u8>> {
+    let subject = Subject::of_run(run);
+    let summary = summary::summary_of(run, &subject)?;
+    let mut samples = Vec::new();
+    csv::samples(run, &mut samples)?;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).context("not UTF-8");
+    told(&Rows {
+        header: &run.header,
+        end: run.end.as_ref(),
+        speed: subject.clock_ghz.map(|clock_ghz| Clock { clock_ghz }).into_iter().collect(),
+        noise: subject.noise,
+        summary: text(summary)?,
+        samples: text(samples)?,
+    })
+}
+
+fn told(value: &impl Serialize) -> Result<Vec<u8>> {
+    let plain = serde_json::to_string(value).context("cannot write JSON")?;
+    Ok((escaped(&plain) + "\n").into_bytes())
+}

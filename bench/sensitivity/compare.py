@@ -10,7 +10,7 @@ pairs     two of the programs on one CPU, their preemptions counted: the loss th
           that stays as long as a slice (--stay) and uses as much cache as the other does. How much that is tells a chase of
           512 KiB beside the other, by its own curve (the reporter of Bubble-Up, Mars et al. 2011).
 
-    bench/sensitivity/compare.py PROGRAM [widths|chase|pairs ...] [--budget 120s] [--cpu 1] [--repeats 30]
+    bench/sensitivity/compare.py PROGRAM [widths|chase|never|pairs ...] [--budget 120s] [--cpu 1] [--stay 4ms] [--repeats 30]
 """
 
 import argparse
@@ -157,7 +157,7 @@ def used(bench, words, other_words, beside):
     if beside:
         end()
     assert status == 0, words
-    return usage.ru_utime + usage.ru_stime, usage.ru_nivcsw + usage.ru_nvcsw
+    return usage.ru_utime + usage.ru_stime, usage.ru_nivcsw
 
 
 def loss(bench, words, beside):

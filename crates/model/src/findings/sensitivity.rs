@@ -105,12 +105,13 @@ impl Used {
         self.cpu_ns / self.done
     }
 
-    /// The same without the looks, each of which costs so much. A look that is due while the
-    /// neighbour runs comes behind it and preempts nobody: no more are taken off than leave the
-    /// neighbour's wake-ups, and the preemptions that the program has for as much done without both.
+    /// The same without the looks, each of which costs so much. Where the program has a CPU for a part
+    /// of the time, or one of several, looks and neighbours preempt it for the same part of how often
+    /// they wake: what it has by itself is known of it alone.
     fn without_looks(self, look_ns: f64, own_for_one: f64) -> Self {
-        let others = self.wakes + own_for_one * self.done;
-        let looks = self.looks.min(self.events - others).max(0.0);
+        let by_others = self.events - own_for_one * self.done;
+        let part = by_others / (self.looks + self.wakes);
+        let looks = if self.looks > 0.0 { self.looks * part.clamp(0.0, 1.0) } else { 0.0 };
         let cpu_ns = self.cpu_ns - looks * look_ns;
         Self { cpu_ns, events: self.events - looks, looks: 0.0, ..self }
     }

@@ -96,9 +96,10 @@ pub struct Command {
 
 /// Most wake-ups a second: more would leave the program hardly any time.
 pub const MOST_HZ: u32 = 20_000;
-/// Longest that a neighbour may stay: one under a real-time policy is ended after a second without
-/// sleep.
-pub const MOST_STAY_NS: u64 = 500_000_000;
+/// Longest that a neighbour may stay: the slice of SCHED_RR, which is longer than others.
+pub const MOST_STAY_NS: u64 = 100_000_000;
+/// How much of a second those that stay may take of a CPU.
+const MOST_STAYED_NS: u64 = 900_000_000;
 /// Most words of a command.
 const MOST_WORDS: usize = 1 << 16;
 /// Alone it runs so many times as often in a round: all others are compared with that.
@@ -123,6 +124,8 @@ impl Command {
         let cpus = self.cpus.iter().chain(&self.away);
         cpus.into_iter().try_for_each(|cpu| within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
         within("stays_ns", self.stays_ns, 0..=MOST_STAY_NS)?;
+        let stayed_ns = self.stays_ns * u64::from(self.rate_hz.min(MOST_HZ));
+        within("stays_ns in a second", stayed_ns, 0..=MOST_STAYED_NS)?;
         within("rate_hz", self.rate_hz, 0..=MOST_HZ)
     }
 

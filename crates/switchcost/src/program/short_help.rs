@@ -3,20 +3,8 @@
 use clap::{Arg, Command};
 
 /// Of every command.
-const COMMON: [&str; 12] = [
-    "anonymous",
-    "color",
-    "csv",
-    "history",
-    "laps",
-    "launches",
-    "plot",
-    "rounds",
-    "seed",
-    "store_command",
-    "version",
-    "wide",
-];
+const COMMON: [&str; 9] =
+    ["anonymous", "csv", "history", "laps", "plot", "rounds", "seed", "store_command", "wide"];
 
 /// Of a command and those below it, beside these.
 fn rare(command: &str) -> &'static [&'static str] {
@@ -37,7 +25,6 @@ fn rare(command: &str) -> &'static [&'static str] {
             "json",
             "quiet",
             "allow_undecided",
-            "verbose",
         ],
         "cost" => &[
             "deep",
@@ -71,12 +58,11 @@ fn rare(command: &str) -> &'static [&'static str] {
             "no_shell",
             "json",
             "quiet",
-            "vs",
             "verbose",
         ],
         "profile" | "trace" => &["json", "quiet"],
-        "sensitivity" => &["progress", "progress_file", "precision", "quiet", "verbose"],
-        "clock" => &["precision", "quiet", "calls"],
+        "sensitivity" => &["precision", "quiet", "verbose"],
+        "clock" => &["precision", "quiet"],
         "explain" | "response" => &["precision", "quiet"],
         _ => &[],
     }
@@ -84,28 +70,37 @@ fn rare(command: &str) -> &'static [&'static str] {
 
 /// The same with a short help that names what most need, and says where the rest is.
 pub(super) fn with_short_help(command: Command) -> Command {
-    command.mut_subcommands(|of| {
+    let command = command.mut_subcommands(|of| {
         let name = of.get_name().to_string();
-        shortened(of, rare(&name))
-    })
+        // As the old programs' own.
+        if name == "classic" {
+            return of;
+        }
+        shortened(of, rare(&name), &format!("switchcost {name}"))
+    });
+    command.after_help("More options: switchcost --help. Examples: switchcost COMMAND --help")
 }
 
-fn shortened(command: Command, rare: &'static [&'static str]) -> Command {
+/// Of the command that is typed so.
+fn shortened(command: Command, rare: &'static [&'static str], typed: &str) -> Command {
     let is_rare = |arg: &Arg| {
         let id = arg.get_id().as_str();
         COMMON.contains(&id) || rare.contains(&id)
     };
-    let count = command.get_arguments().filter(|arg| is_rare(arg)).count();
+    let more = match command.get_arguments().any(is_rare) {
+        true => "More options and examples",
+        false => "Examples",
+    };
     let command = command.mut_args(|arg| match is_rare(&arg) {
         true => arg.hide_short_help(true),
         false => arg,
     });
-    let command = match (count, command.get_after_long_help().is_some()) {
-        (1.., true) => {
-            let name = command.get_name().to_string();
-            command.after_help(format!("More options and examples: switchcost {name} --help"))
-        }
-        _ => command,
+    let command = match command.get_after_long_help() {
+        Some(_) => command.after_help(format!("{more}: {typed} --help")),
+        None => command,
     };
-    command.mut_subcommands(|of| shortened(of, rare))
+    command.mut_subcommands(|of| {
+        let typed = format!("{typed} {}", of.get_name());
+        shortened(of, rare, &typed)
+    })
 }

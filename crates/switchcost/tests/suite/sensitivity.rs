@@ -1,12 +1,13 @@
 //! `switchcost sensitivity`: what runs beside what, what is counted, and what is said of it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testing::wait_for;
+use testing::{Need, wait_for};
 
 use crate::common::schema::Schema;
 use crate::common::{Home, PROGRAM, Process, Said, lines_of};
@@ -131,6 +132,34 @@ fn every_setting_runs_in_every_round_and_is_counted() {
     {
         let names = ["latency_quantum_ns", "quantum_ratio_thousandths"];
         assert!(names.iter().all(|name| looks(of, name) > Some(0)), "{of}");
+    }
+}
+
+/// Whenever it wakes it has the CPU so long, whoever needs it.
+#[test]
+fn a_neighbour_that_stays_keeps_the_cpu_and_one_that_leaves_is_beside_it() {
+    let home = Home::new();
+    let asked = ["--neighbour", "0,4K", "--stay", "3ms", "--rounds", "1", "--quiet", "--"];
+    let said = home.run(&[&["sensitivity", "--budget", "600s"], &asked[..], &WORK].concat());
+    if said.code == Some(2) && said.err.contains("--stay needs it") {
+        return testing::skip(Need::RealTime, said.err);
+    }
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let record = record(&home);
+    let stays = |case: &Value| case["case"]["trial"]["stays_ns"].as_u64().unwrap_or_default();
+    let all = record["cases"].as_array().expect("cases");
+    let of = |case: &Value| (stays(case), case["case"]["trial"]["bytes"].as_u64().expect("bytes"));
+    let beside = all.iter().filter(|case| case["case"]["trial"]["neighbour"] == "preempts");
+    let kinds: BTreeSet<(u64, u64)> = beside.map(of).collect();
+    assert_eq!(kinds, BTreeSet::from([(0, 0), (3_000_000, 0), (3_000_000, 4096)]));
+    for line in lines_of(&home.run_file()) {
+        let Some(number) = line["sample"]["case"].as_u64() else { continue };
+        let stay_ns = stays(&all[number as usize]);
+        let wakes = line["sample"]["counts"]["wakes"].as_u64().unwrap_or_default();
+        let elapsed_ns = line["sample"]["elapsed_ns"].as_u64().expect("a time");
+        // The last stay may be under way when the sample ends, the first when it begins.
+        assert!(elapsed_ns + stay_ns >= wakes * stay_ns, "{wakes} in {elapsed_ns} ns");
+        assert!(stay_ns == 0 || wakes > 0, "nobody woke");
     }
 }
 

@@ -187,20 +187,36 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
         plan.cases.push(crate::case::Case::Trial(case));
     }
     let by_stay = |of: &Command| cost(of) + of.stays_ns as f64 / 1e5;
-    let samples: Vec<Sample> = (0..6)
-        .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
-        .map(|(round, case)| {
-            let mut of = sample(&plan, case, round, 1.0, by_stay);
-            // Looks that were due while the neighbour stayed came behind it.
-            let behind = if case >= plan.cases.len() - 2 { 40 } else { 0 };
-            of.counts.insert(LOOKS.to_string(), behind);
+    // On a CPU alone, and on it for half of the time: half of those who wake preempt it.
+    for part in [1, 2] {
+        let with_looks = |case: usize, mut of: Sample| {
+            // Those that wake often look themselves.
+            if (2..plan.cases.len() - 2).contains(&case) {
+                return of;
+            }
+            const LOOKS_OF_RUN: i64 = 20;
+            let more_ns = (1e3 * (TIMER_US + 2.0)) as i64 * LOOKS_OF_RUN;
+            let looks = LOOKS_OF_RUN * of.tallies[CPU_NS].count() as i64;
+            let each: Vec<i64> = of.tallies[CPU_NS]
+                .values()
+                .flat_map(|(ns, times)| vec![ns + more_ns; times as usize])
+                .collect();
+            of.tallies.insert(CPU_NS.to_string(), each.into_iter().collect());
+            *of.counts.get_mut(PREEMPTIONS).expect("preemptions") += looks;
+            let part = if case < 2 { 1 } else { part };
+            of.counts.insert(LOOKS.to_string(), looks * part);
+            *of.counts.entry(WAKES.to_string()).or_default() *= part;
             of
-        })
-        .collect();
-    let us = |of: &Point| of.ns_per_preemption.expect("a cost").value.round() / 1000.0;
-    let found = found(&plan, &samples);
-    let told: Vec<_> = found.points.iter().map(|of| (of.stays_ns, of.bytes, us(of))).collect();
-    assert_eq!(told, [(0, 0, 2.0), (4_000_000, 0, 42.0), (4_000_000, 1 << 20, 54.0)]);
+        };
+        let samples: Vec<Sample> = (0..6)
+            .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
+            .map(|(round, case)| with_looks(case, sample(&plan, case, round, 1.0, by_stay)))
+            .collect();
+        let us = |of: &Point| of.ns_per_preemption.expect("a cost").value.round() / 1000.0;
+        let found = found(&plan, &samples);
+        let told: Vec<_> = found.points.iter().map(|of| (of.stays_ns, of.bytes, us(of))).collect();
+        assert_eq!(told, [(0, 0, 2.0), (4_000_000, 0, 42.0), (4_000_000, 1 << 20, 54.0)]);
+    }
 }
 
 #[test]

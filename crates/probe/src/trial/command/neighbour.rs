@@ -20,6 +20,8 @@ use crate::{placement, policy};
 const LINE_BYTES: u64 = 64;
 /// Longest time that a neighbour under a real-time policy may run without sleeping.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
+/// Who wakes later than this was kept waiting by somebody of its own priority.
+const ON_TIME_NS: u64 = 100_000;
 /// The nice value that preempts others soonest, where no real-time policy is granted.
 const MOST_URGENT: i32 = -20;
 
@@ -81,7 +83,8 @@ impl Neighbours {
         let looks = Shared::<Looks>::new().map_err(TrialError::at("mmap"))?;
         let one = |(place, role): (u32, Role)| {
             // Other pauses in each round, on each CPU, and for each neighbour.
-            let seed = of.bytes.rotate_left(32) ^ u64::from(of.rate_hz) << 16;
+            let kind = of.bytes.rotate_left(32) ^ of.stays_ns.rotate_left(24);
+            let seed = kind ^ u64::from(of.rate_hz) << 16;
             let random = Random::new(seed ^ u64::from(round) << 40 ^ u64::from(place));
             start(role, policy, random, looks.clone())
         };
@@ -121,26 +124,29 @@ fn start(
     };
     let period_ns = 1_000_000_000 / u64::from(role.rate_hz);
     let act = |mut array: Option<Array>| {
-        let mut next_ns = monotonic_ns();
+        let mut woken_ns = monotonic_ns();
         let mut until_look = 1;
         loop {
-            // Not in step with anything that the program does; what was late is not made up for.
-            next_ns = next_ns.max(monotonic_ns()) + period_ns / 2 + random.below(period_ns + 1);
+            // Not in step with anything that the program does; what was late is not made up for, and
+            // the program gets the CPU in between, however long this took.
+            let next_ns = woken_ns + period_ns / 2 + random.below(period_ns + 1);
+            let next_ns = next_ns.max(monotonic_ns() + period_ns / 4);
             sleep_until(next_ns);
+            woken_ns = monotonic_ns();
             if until_look == role.looks_each {
                 looks.note(least_quantum_ns());
-                if !role.is_neighbour {
+                // One that was due while a neighbour ran comes behind it, and preempts nobody.
+                if !role.is_neighbour && woken_ns - next_ns < ON_TIME_NS {
                     looks.preempted();
                 }
                 until_look = 0;
             }
             until_look += 1;
-            let until_ns = (role.stays_ns > 0).then(|| monotonic_ns() + role.stays_ns);
             loop {
                 if let Some(array) = &mut array {
                     array.walk();
                 }
-                if until_ns.is_none_or(|until_ns| monotonic_ns() >= until_ns) {
+                if role.stays_ns == 0 || monotonic_ns() - woken_ns >= role.stays_ns {
                     break;
                 }
             }

@@ -32,9 +32,10 @@ pub(crate) fn headline(found: &Found) -> String {
     if let Some((rate, (bytes, stays_ns), most)) = most {
         told += &format!(", {} by {}{}", most.time(), by("one", *bytes, *stays_ns), at(rate));
     }
-    // At another rate only what goes with the count is known.
-    let share = |(rate, _, of): &(Option<String>, (u64, u64), Quoted)| {
-        rate.is_none().then(|| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9))
+    // At another rate only what goes with the count is known; no second has 1,000 long stays.
+    let share = |(rate, (_, stays_ns), of): &(Option<String>, (u64, u64), Quoted)| {
+        (rate.is_none() && *stays_ns == 0)
+            .then(|| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9))
     };
     let costs = match (share(&known[0]), most.map(share)) {
         (Some(low), Some(Some(high))) if low != high => format!("that is {low} to {high}"),

@@ -14,13 +14,13 @@ use crate::present::tiles::Tile;
 /// interrupt costs.
 pub(crate) fn tiles(found: &Found) -> Vec<Tile> {
     let by = |of: &Point| {
-        let used = match of.bytes {
-            0 => "preempted, no memory used".to_string(),
-            bytes => format!("preempted, {} used", words::bytes(bytes)),
+        let how_long = match of.stays_ns {
+            0 => String::new(),
+            ns => format!(" for {}", words::time(ns as f64)),
         };
-        match of.stays_ns {
-            0 => used,
-            ns => format!("{used} for {}", words::time(ns as f64)),
+        match of.bytes {
+            0 => format!("preempted{how_long}, no memory used"),
+            bytes => format!("preempted{how_long}, {} used", words::bytes(bytes)),
         }
     };
     let points = found.points.iter().rev();
@@ -37,7 +37,7 @@ pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     let series = stays.into_iter().map(|stays_ns| {
         let name = match stays_ns {
             0 => answer::name(found),
-            ns => format!("{}, for {}", answer::name(found), words::time(ns as f64)),
+            ns => format!("{}, away for {}", answer::name(found), words::time(ns as f64)),
         };
         let all = found.points.iter().filter(|of| of.stays_ns == stays_ns);
         let all = all.map(|of| (at(of.bytes), of.ns_per_preemption));

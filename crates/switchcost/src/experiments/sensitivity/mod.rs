@@ -43,12 +43,13 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MOST_HZ))]
     pub(crate) rate: u32,
 
-    /// How long a neighbour stays whenever it wakes, going through its bytes again and again: as long
-    /// as others on your machine, which have slices of some milliseconds [default: once through]
+    /// How long a neighbour stays whenever it wakes, as others do for a slice of some milliseconds
+    /// [default: once through its bytes]
     ///
-    /// The longer a program is away, the more of its caches others have used; but a neighbour that
-    /// stays wakes less often, so that the run takes longer for the same precision. One that uses
-    /// nothing and leaves at once is measured, too.
+    /// It goes through its bytes again and again, once at least. The longer a program is away, the
+    /// more of its caches others have used; but a neighbour that stays wakes less often, so that
+    /// the run takes longer for the same precision. One that uses nothing and leaves at once is
+    /// measured, too. Needs SCHED_FIFO.
     #[arg(long, value_name = "TIME", value_parser = stay, conflicts_with = "pid")]
     pub(crate) stay: Option<Duration>,
 
@@ -57,15 +58,15 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub(crate) cpus: Vec<u32>,
 
-    /// A process that runs already, instead of a command: it is preempted in some windows of half a
-    /// second and not in others, in random order (needs --inject)
+    /// A running process, instead of a command: it is preempted in some windows of half a second
+    /// and not in others (needs --inject)
     ///
     /// It has to do the same all the time. Nothing of it is changed: neither its CPUs nor its
     /// priority.
     #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with = "command", requires = "inject")]
     pub(crate) pid: Option<i32>,
 
-    /// Agree that the process of --pid is preempted on purpose, which slows it by 1 to 2 %
+    /// Agree that the process of --pid is slowed by 1 to 2 %
     #[arg(long, requires = "pid")]
     pub(crate) inject: bool,
 

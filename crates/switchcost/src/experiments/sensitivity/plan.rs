@@ -53,6 +53,11 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         Ok(()) => Policy::Fifo,
         Err(errno) => {
             let refused = setting::not_granted(Policy::Fifo, errno);
+            if args.stay.is_some() {
+                return Err(usage(format!(
+                    "{refused}: --stay needs it, or the program gets its CPU back meanwhile"
+                )));
+            }
             notices.push(format!(
                 "{refused}: the neighbour runs under SCHED_OTHER at the nice value that is granted, \
                  and may preempt less often than it wakes"
@@ -103,7 +108,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         )));
     }
     let stays_ns = args.stay.map_or(0, nanoseconds);
-    let sample = longest(stays_ns).as_nanos();
+    let sample = longest(args.rate, stays_ns).as_nanos();
     let runs = sample.div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
     let runs = if args.pid.is_some() { 1 } else { runs };
     let sizes = args.neighbour.clone().map(|list| list.to_vec());
@@ -112,9 +117,12 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     here.check_memory(&format!("--neighbour {largest}"), largest.into(), "smaller sizes")?;
     let sample = once * runs;
     // Beside the sizes, in cases of 80 ms: alone, and elsewhere.
-    let others = sample * (TIMES_ALONE + 1);
+    let plain = if stays_ns > 0 { PART } else { 0 };
+    let others = sample * (TIMES_ALONE + 1 + plain);
     let others = others.as_millis().div_ceil(80) as usize + 1;
-    let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| sample);
+    // Those that stay are measured twice in a round, and have the CPU for as long again.
+    let beside = if stays_ns > 0 { sample * 3 } else { sample };
+    let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| beside);
     notices.extend(left_out);
     let most_ns = if args.pid.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
     let cases = cases(&of, (args.rate, most_ns), &neighbours(&sizes, stays_ns)).into_iter();
@@ -201,8 +209,11 @@ fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), all: &[Kind]) -> Vec<Comm
 }
 
 /// A neighbour that stays wakes seldom: a sample is so long that there are enough preemptions in it.
-fn longest(stays_ns: u64) -> Duration {
-    let rate_hz = highest_rate(MOST_HZ, OF_COMMAND_NS, Kind { bytes: 0, stays_ns }).div_ceil(PART);
+fn longest(asked_hz: u32, stays_ns: u64) -> Duration {
+    if stays_ns == 0 {
+        return SAMPLE;
+    }
+    let rate_hz = highest_rate(asked_hz, OF_COMMAND_NS, Kind { bytes: 0, stays_ns }).div_ceil(PART);
     SAMPLE.max(Duration::from_secs(1) * FEWEST_PREEMPTIONS / rate_hz)
 }
 
@@ -298,8 +309,8 @@ mod tests {
             "neighbour of 1 MiB that stays for 4.00 ms, 99 a second",
         ];
         assert_eq!(told, expected);
-        assert_eq!(longest(4_000_000), Duration::from_millis(400));
-        assert_eq!(longest(0), SAMPLE);
+        assert_eq!(longest(4000, 4_000_000), Duration::from_millis(400));
+        assert_eq!(longest(4000, 0), SAMPLE);
     }
 
     #[test]

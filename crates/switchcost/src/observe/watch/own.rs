@@ -35,6 +35,9 @@ pub(crate) struct OwnCost {
     pub(crate) each_ns: Range,
     /// Bytes that the largest of these neighbours uses.
     pub(crate) most_bytes: u64,
+    /// How long any of them stays at most, in nanoseconds; 0 where all leave at once.
+    #[serde(default)]
+    pub(crate) most_stay_ns: u64,
 }
 
 impl OwnCost {
@@ -51,11 +54,12 @@ impl OwnCost {
             intervals.map(|of| Range { low: of.low.max(0.0), high: of.high.max(0.0) }).reduce(
                 |one, other| Range { low: one.low.min(other.low), high: one.high.max(other.high) },
             )?;
+        let most_stay_ns = costs.iter().map(|of| of.stays_ns).max().unwrap_or_default();
         let words = match &found.subject {
             Subject::Command(words) => Some(words.clone()),
             Subject::Process { .. } => None,
         };
-        Some(Self { run, age_s, executable, words, each_ns, most_bytes })
+        Some(Self { run, age_s, executable, words, each_ns, most_bytes, most_stay_ns })
     }
 
     /// The newest of each program that was measured on this machine.
@@ -109,6 +113,10 @@ impl OwnCost {
         let whole = self.each_ns.map(share);
         let within = whole.map(|end| end.clamp(0.0, 1.0));
         let largest = words::bytes(self.most_bytes);
+        let stay = match self.most_stay_ns {
+            0 => String::new(),
+            ns => format!(" that stays for up to {}", words::time(ns as f64)),
+        };
         Some(ProgramCost::Estimated {
             share: within,
             limited: within != whole,
@@ -118,8 +126,8 @@ impl OwnCost {
             switches_per_s,
             assumptions: vec![
                 format!(
-                    "each switch costs it what a preemption by a neighbour of 0 to {largest} cost \
-                     it when it was measured"
+                    "each switch costs it what a preemption by a neighbour of 0 to {largest}{stay} \
+                     cost it when it was measured"
                 ),
                 "it does now what it did then".to_string(),
                 "the watched time is typical".to_string(),

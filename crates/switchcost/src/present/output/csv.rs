@@ -254,6 +254,8 @@ impl Measured<'_> {
     fn label(&self, name: &str) -> String {
         match (&self.case.trial, name) {
             (Trial::Call { call } | Trial::Loop { call }, "call") => call.clone(),
+            (Trial::Command(of), "call") => of.to_string(),
+            (Trial::Command(of), "bytes") => of.bytes.to_string(),
             (Trial::TwoProcesses, "call") => "two-processes".to_string(),
             (Trial::Gaps { .. }, "call") => "gaps".to_string(),
             (Trial::Wakeup(_), "call") => "wakeup".to_string(),

@@ -125,6 +125,16 @@ impl Work {
         format!("{} of {bytes} by {stride}{sparse}{huge}", self.op)
     }
 
+    /// How it is touched, whatever its size: `rmw by 128 B`.
+    pub fn walk_in_words(&self) -> String {
+        let (op, stride) = (self.op, words::bytes(self.stride_bytes));
+        match self.walk {
+            Walk::Whole => format!("{op} by {stride}"),
+            Walk::Chase => format!("{op} of lines at random"),
+            Walk::Sparse => format!("{op} of one line in each {stride}"),
+        }
+    }
+
     /// Elements touched in a hop.
     pub fn touches(&self) -> u64 {
         match self.walk {

@@ -23,7 +23,6 @@ use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::{Progress, switch_so_far};
 use crate::engine::setting::{Here, Planned};
-use crate::experiments::cost::walk_words;
 use crate::experiments::response::answer::sleeper_words;
 use crate::experiments::{self, Record};
 use crate::experiments::{clock, measures, ring};
@@ -311,7 +310,7 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
 fn of_rings(record: &record::RingRecord) -> Vec<String> {
     let series = record.found.scaling.iter().map(|series| series.in_words.clone());
     let curves = record.found.cost.iter().flat_map(|cost| &cost.curves);
-    let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
+    let curves = curves.map(|curve| format!("{}: {}", curve.work.walk_in_words(), curve.in_words));
     series.chain(curves).collect()
 }
 

@@ -11,7 +11,6 @@ use model::ring::{Case, Kind, Walk, Work};
 use model::run::unfinished;
 use model::words;
 
-use super::walk_words;
 use crate::base::values::each_once;
 
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
@@ -235,7 +234,7 @@ fn by_access(cost: &Cost) -> Option<String> {
     let mut known: Vec<(String, Estimate)> = all
         .iter()
         .filter(|(.., cost)| cost.quote_cost().is_ok())
-        .map(|(_, _, work, cost)| (walk_words(work), *cost))
+        .map(|(_, _, work, cost)| (work.walk_in_words(), *cost))
         .collect();
     known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
     let [(least, low), .., (most, high)] = &known[..] else { return None };

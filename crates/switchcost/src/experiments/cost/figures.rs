@@ -13,7 +13,6 @@ use model::ring::{Walk, Work};
 use model::summary_line::with_work;
 use model::words;
 
-use super::walk_words;
 use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
 use crate::present::tiles::Tile;
 
@@ -92,7 +91,7 @@ fn level_marks(levels: &[regions::Level], size: fn(u64) -> String) -> Vec<Mark> 
 /// `rmw by 128 B`, with the size of the ring where it is not two.
 fn name(curve: &Curve) -> String {
     let huge = if curve.work.huge_pages { ", huge pages" } else { "" };
-    format!("{}{huge}{}", walk_words(&curve.work), ring_words(curve.members))
+    format!("{}{huge}{}", curve.work.walk_in_words(), ring_words(curve.members))
 }
 
 /// The size of the ring where it is not two.
@@ -139,7 +138,7 @@ impl Over<'_> {
     /// Each place where a course breaks once: those whose intervals overlap are one.
     fn breaks(&self) -> Vec<Mark> {
         let found = |curve: &&Curve| {
-            let name = walk_words(&curve.work) + &ring_words(curve.members);
+            let name = curve.work.walk_in_words() + &ring_words(curve.members);
             let found = curve.outcome.breaks().breaks.iter();
             found.map(|of| (of.at as f64, (of.low as f64, of.high as f64), name.clone())).collect()
         };

@@ -10,8 +10,7 @@ mod tests;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use model::ring::{Kind, Op, Policy, Walk, Work};
-use model::words;
+use model::ring::{Kind, Op, Policy, Walk};
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::setting::PlacementArg;
@@ -152,14 +151,4 @@ fn walks() -> impl TypedValueParser<Value = Walk> {
 
 fn on_or_off() -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new(["on", "off"]).map(|name| name == "on")
-}
-
-/// `rmw by 128 B`.
-pub(crate) fn walk_words(work: &Work) -> String {
-    let (op, stride) = (work.op, words::bytes(work.stride_bytes));
-    match work.walk {
-        Walk::Whole => format!("{op} by {stride}"),
-        Walk::Chase => format!("{op} of lines at random"),
-        Walk::Sparse => format!("{op} of one line in each {stride}"),
-    }
 }

@@ -10,7 +10,6 @@ use model::ring::Work;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 
-use super::walk_words;
 use crate::base::values::each_once;
 use crate::present::table::Table;
 use crate::present::terminal::{self, GHZ, View, at_clock, figure};
@@ -79,7 +78,7 @@ fn is_one_array(rings: &[&Curve]) -> bool {
 
 /// `rmw by 128 B, 2 members`.
 pub(super) fn title(curve: &Curve) -> String {
-    format!("{}, {} members", walk_words(&curve.work), curve.members)
+    format!("{}, {} members", curve.work.walk_in_words(), curve.members)
 }
 
 fn by_array(curve: &Curve, more: More) -> String {
@@ -91,13 +90,13 @@ fn by_members(rings: &[&Curve], more: More) -> String {
     let first = rings[0];
     let size = size(first, first.points[0].array_bytes);
     let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
-    format!("{}, {size}\n{}\n", walk_words(&first.work), rows_of("members", rows, more))
+    format!("{}, {size}\n{}\n", first.work.walk_in_words(), rows_of("members", rows, more))
 }
 
 fn by_access(cost: &Cost, more: More) -> String {
     let first = &cost.curves[0];
     let size = words::bytes(first.points[0].array_bytes);
-    let rows = cost.curves.iter().map(|curve| (walk_words(&curve.work), &curve.points[0]));
+    let rows = cost.curves.iter().map(|curve| (curve.work.walk_in_words(), &curve.points[0]));
     format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, more))
 }
 
@@ -163,7 +162,7 @@ fn by_both(rings: &[&Curve], more: More) -> String {
     let points = || rings.iter().flat_map(|of| &of.points);
     let mut arrays = each_once(points().map(|point| point.array_bytes));
     arrays.sort_unstable();
-    let title = format!("{}: a switch by array and members", walk_words(&rings[0].work));
+    let title = format!("{}: a switch by array and members", rings[0].work.walk_in_words());
     let tables = rings.chunks(MOST_COLUMNS).map(|some| {
         let columns = std::iter::once("array".to_string())
             .chain(some.iter().map(|of| of.members.to_string()));

@@ -1,5 +1,7 @@
 //! Figures that others have published, to set beside ours. The tables are in `data/`.
 
+pub mod modern;
+
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 
 /// A file of published figures that cannot be read, which no release has.
@@ -269,6 +271,8 @@ pub mod li2007 {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     #[test]
@@ -308,6 +312,36 @@ mod tests {
         let venix1984::Processor { system_call_ms, context_switch_ms, .. } = all[0];
         assert_eq!((system_call_ms, context_switch_ms), (0.36, 1.5));
         assert_eq!((all[2].signal_ms, all[2].two_process_loop_ms), (4.6, 13.5));
+    }
+
+    #[test]
+    fn a_machine_of_today_as_measured() {
+        let all = modern::published().unwrap();
+        let epyc: Vec<&modern::Row> =
+            all.iter().filter(|row| row.machine == "amd-epyc-25/17").collect();
+        let of_two = epyc.iter().find(|row| row.what == modern::What::Switch).unwrap();
+        assert_eq!((&*of_two.name, of_two.processes.map(NonZeroU32::get)), ("pipe", Some(2)));
+        assert_eq!((of_two.us, of_two.low_us, of_two.high_us), (1.511, 1.480, 1.542));
+        assert_eq!(of_two.work(), None);
+        let arrays = epyc.iter().filter_map(|row| row.work());
+        assert_eq!(arrays.map(|work| work.bytes).max(), Some(4 << 20));
+        assert!(all.iter().all(|row| row.low_us <= row.us && row.us <= row.high_us));
+    }
+
+    #[test]
+    fn a_bad_line_of_a_machine_of_today_is_named() {
+        let lines = modern::CSV.lines().count() + 1;
+        for (line, word) in [
+            ("x,cpu,6.18,2,2026,switch,pipe", "7 fields"),
+            ("x,cpu,6.18,0,2026,hop,pipe,2,,,,,,other,1,1,1", "nonzero"),
+            ("x,cpu,6.18,2,2026,turn,pipe,2,,,,,,other,1,1,1", "unknown variant `turn`"),
+            ("x,cpu,6.18,2,2026,hop,pipe,2,,,,,,other,1,-1,1", "-1 is not above 0"),
+        ] {
+            let text = format!("{}{line}\n", modern::CSV);
+            let error = rows::<modern::Row>("modern.csv", &text).unwrap_err().to_string();
+            let place = format!("line: {lines}");
+            assert!(error.contains(word) && error.contains(&place), "{error}");
+        }
     }
 
     #[test]

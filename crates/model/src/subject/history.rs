@@ -1,6 +1,6 @@
-//! Published figures as subjects: the machines of 1984 to 2007.
+//! Published figures as subjects: the machines of 1984 to 2007, and those of today.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
 use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::placement::Placement;
-use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
+use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
 use crate::ring::{Case, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
@@ -22,8 +22,11 @@ pub struct PublishedCase {
     pub title: String,
     /// By these it is paired with a case of a run.
     pub labels: BTreeMap<String, String>,
-    /// Its figures in nanoseconds. They have no interval.
+    /// Its figures in nanoseconds.
     pub figures: BTreeMap<Quantity, f64>,
+    /// Their intervals, lower and upper end; none of what was printed without.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<Quantity, (f64, f64)>,
     /// The ring, where it is one.
     #[serde(skip)]
     pub ring: Option<Case>,
@@ -69,6 +72,7 @@ pub fn published() -> Result<Vec<Published>, PublishedError> {
     all.extend(sloan()?);
     all.push(hines());
     all.push(li()?);
+    all.extend(machines_of_today()?);
     Ok(all)
 }
 
@@ -163,6 +167,14 @@ const LI: Paper = Paper {
     note: "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may",
 };
 
+const TODAY: Paper = Paper {
+    year: 0,
+    source: "switchcost, data/modern.csv",
+    experiment: Experiment::Ring,
+    note: "measured by this program; `compare` takes its figures as printed, without intervals: \
+        two runs are compared better",
+};
+
 /// A ring of processes without work under SCHED_OTHER; of several CPUs the scheduler chose.
 fn ring(members: u32, link: &str, cpus: u32) -> Case {
     let placement = match cpus {
@@ -174,7 +186,21 @@ fn ring(members: u32, link: &str, cpus: u32) -> Case {
 
 fn case<const N: usize>(ring: Case, figures: [(Quantity, f64); N]) -> PublishedCase {
     let (title, labels) = (ring.title(), runs::labels(&ring).into_iter().collect());
-    PublishedCase { title, labels, figures: figures.into(), ring: Some(ring) }
+    let intervals = BTreeMap::new();
+    PublishedCase { title, labels, figures: figures.into(), intervals, ring: Some(ring) }
+}
+
+/// A call by its labels as a trial has them.
+fn of_call(of: &str, call: &str, policy: Policy) -> PublishedCase {
+    PublishedCase {
+        title: call.to_string(),
+        labels: [("of", of), ("call", call), ("policy", policy.name())]
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .into(),
+        figures: BTreeMap::new(),
+        intervals: BTreeMap::new(),
+        ring: None,
+    }
 }
 
 fn sloan() -> Result<Vec<Published>, PublishedError> {
@@ -216,13 +242,9 @@ fn venix() -> Result<Vec<Published>, PublishedError> {
 /// Costs in CPU cycles of 166 MHz.
 fn hines() -> Published {
     let ns = |cycles: f64| cycles * 1000.0 / 166.0;
-    let call = |(call, published): (&str, hines2000::Call)| PublishedCase {
-        title: call.to_string(),
-        labels: [("of", "call"), ("call", call), ("policy", Policy::Other.name())]
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .into(),
-        figures: [(Quantity::TrialNs, ns(published.mean_cycles))].into(),
-        ring: None,
+    let call = |(call, published): (&str, hines2000::Call)| {
+        let figures = [(Quantity::TrialNs, ns(published.mean_cycles))].into();
+        PublishedCase { figures, ..of_call("call", call, Policy::Other) }
     };
     let (of, malloc) = ("malloc of a small block, mean".to_string(), ns(hines2000::MALLOC_CYCLES));
     let machine = "Pentium Pro, 166 MHz".to_string();
@@ -256,4 +278,43 @@ fn li() -> Result<Published, PublishedError> {
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
         ..Published::of(&LI, "xeon-2.0", machine, "Linux 2.6.17")
     })
+}
+
+/// A ring has its hop and its switch in rows that follow each other.
+fn machines_of_today() -> Result<Vec<Published>, PublishedError> {
+    let of_case = |rows: &[modern::Row]| {
+        let row = &rows[0];
+        let figures = rows.iter().map(|row| (quantity(row.what), row.us * 1e3));
+        let intervals =
+            rows.iter().map(|of| (quantity(of.what), (of.low_us * 1e3, of.high_us * 1e3)));
+        let case = match row.processes {
+            Some(members) => {
+                let (work, policy) = (row.work(), row.policy);
+                case(Case { work, policy, ..ring(members.get(), &row.name, 1) }, [])
+            }
+            None if row.what == modern::What::Loop => of_call("loop", &row.name, row.policy),
+            None => of_call("call", &row.name, row.policy),
+        };
+        PublishedCase { figures: figures.collect(), intervals: intervals.collect(), ..case }
+    };
+    let of_machine = |rows: &[modern::Row]| {
+        let modern::Row { machine, cpu, kernel, cpus, year, .. } = &rows[0];
+        let words = format!("{cpu}, {cpus} CPUs");
+        let mut known = BTreeSet::new();
+        let mut cases: Vec<_> = rows.chunk_by(modern::Row::is_of_case_of).map(of_case).collect();
+        // Two runs may have the same case.
+        cases.retain(|case| known.insert(case.labels.clone()));
+        let paper = Paper { year: *year, ..TODAY };
+        Published { cases, ..Published::of(&paper, machine, words, &format!("Linux {kernel}")) }
+    };
+    let rows = modern::published()?;
+    Ok(rows.chunk_by(|one, other| one.machine == other.machine).map(of_machine).collect())
+}
+
+fn quantity(what: modern::What) -> Quantity {
+    match what {
+        modern::What::Hop => Quantity::NsPerHop,
+        modern::What::Switch => Quantity::NsPerSwitchAboveSolo,
+        modern::What::Call | modern::What::Loop => Quantity::TrialNs,
+    }
 }

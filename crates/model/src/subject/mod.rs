@@ -392,6 +392,8 @@ mod tests {
                 "sun-4/630",
                 "pentium-pro/166",
                 "xeon-2.0",
+                "amd-epyc-25/17",
+                "amd-epyc-26/2",
             ]
         );
         assert!(all.is_sorted_by_key(|machine| machine.year));

@@ -34,7 +34,8 @@ use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::figures::rounds;
 use crate::present::output::{
-    self, ExportFormat, Output, csv, exports, print, put, put_by, put_json, rows, summary, to_json,
+    self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
+    to_json,
 };
 use crate::present::terminal::{self, Common, Text, View};
 use crate::present::tiles::Tile;
@@ -280,6 +281,7 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
         ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
         ExportFormat::Rows => rows::line(Ok(run.clone()))?,
+        ExportFormat::History => history::rows(run)?,
     };
     put(&bytes, to)
 }

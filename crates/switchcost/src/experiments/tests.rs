@@ -8,7 +8,7 @@ use model::run::Run;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::present::output::{exports, summary};
+use crate::present::output::{exports, history, summary};
 
 /// A small run of each experiment, as they were written.
 pub(super) const RUNS: [&str; 10] = [
@@ -156,6 +156,8 @@ fn export(run: &Run) {
     let (record, subject) = (Record::of(run), Subject::of_run(run));
     to_json(&record).expect("JSON");
     summary::summary_csv(run).expect("CSV");
+    // Of a machine that is not known there are no rows.
+    let _ = history::rows(run);
     summary::markdown(run);
     exports::go_bench(&subject);
     exports::openmetrics(&subject);

@@ -236,7 +236,7 @@ pub(crate) enum Command {
     Trend(TrendArgs),
     /// Draw runs as charts in one HTML file
     ///
-    /// Runs may be drawn over each other, and among the machines of 1984 to 2007. The file needs no network and no other file. It opens with what was measured, on what, and
+    /// Runs may be drawn over each other, and among the machines of 1984 to today. The file needs no network and no other file. It opens with what was measured, on what, and
     /// what it says; a table under each chart has its numbers.
     #[command(
         after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost \
@@ -244,7 +244,10 @@ pub(crate) enum Command {
     )]
     Report(ReportArgs),
     /// List published figures, which compare and report take
-    #[command(after_long_help = "Example:\n  switchcost history")]
+    #[command(
+        after_long_help = "Examples:\n  switchcost history\n  switchcost history sun-4/280\n  \
+             switchcost history --svg years.svg"
+    )]
     History(HistoryArgs),
     /// List what can carry the token, and what this machine has
     #[command(after_long_help = "Example:\n  switchcost links")]

@@ -1,17 +1,23 @@
-//! `switchcost history`: figures that were published from 1984 to 2007.
+//! `switchcost history`: figures that were published from 1984 to 2007, and of machines of today.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use charts::svg;
 use clap::Args;
-use model::subject::{PREFIX, Published, published};
+use model::ring::Policy;
+use model::subject::{PREFIX, Published, PublishedCase, Quantity, published};
 use model::words;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
+use crate::present::figures::published::by_year;
 use crate::present::output::columns::Columns;
-use crate::present::output::{Tables, print_text, put_json};
+use crate::present::output::{Tables, print_text, put, put_json};
+
+/// What stands below the picture.
+const CAPTION: &str = "As each was published; machines of today as measured by switchcost.";
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
@@ -22,6 +28,10 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<Destination>,
 
+    /// Draw what a switch costs by year as an SVG file, its text as outlines; - for standard output
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["machine", "json"])]
+    pub(crate) svg: Option<Destination>,
+
     #[command(flatten)]
     pub(crate) tables: Tables,
 }
@@ -31,6 +41,8 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
         None => {
             let all = published().context("the published figures")?;
             put_json(&all, args.json.as_ref())?;
+            let picture = |to| put(svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
+            args.svg.as_ref().map_or(Ok(()), picture)?;
             args.tables.text(|| list(&all))
         }
         Some(name) => {
@@ -39,7 +51,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
             args.tables.text(|| one(&machine))
         }
     };
-    if args.json != Some(Destination::Stdout) {
+    if ![&args.json, &args.svg].contains(&&Some(Destination::Stdout)) {
         print_text(&text).context("cannot print the figures")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -95,15 +107,24 @@ fn costs(machine: &Published) -> String {
 /// One machine with all that is known of it.
 fn one(machine: &Published) -> String {
     let Published { machine: name, system, year, source, .. } = machine;
-    let figures = machine.cases.iter().flat_map(|case| {
-        case.figures.iter().map(move |(of, ns)| (&case.title, of.in_words(), *ns))
-    });
-    let columns = Columns::<(&String, &str, f64)>::new()
-        .right("case", |(case, ..)| case.to_string())
-        .right("cost of", |(_, of, _)| of.to_string())
-        .right("ns", |(.., ns)| format!("{ns:.0}"))
+    let figures = machine
+        .cases
+        .iter()
+        .flat_map(|case| case.figures.iter().map(move |(of, ns)| (case, *of, *ns)));
+    let mut columns = Columns::<(&PublishedCase, Quantity, f64)>::new()
+        .right("case", |(case, ..)| title(case))
+        .right("cost of", |(_, of, _)| of.in_words())
+        .right("ns", |(.., ns)| if *ns < 100.0 { format!("{ns:.1}") } else { format!("{ns:.0}") })
         .right("", |(.., ns)| words::time(*ns));
-    let table = columns.table(figures);
+    if machine.cases.iter().any(|case| !case.intervals.is_empty()) {
+        // In the unit of the figure beside it.
+        columns = columns.or_dash("interval", |(case, of, ns)| {
+            let ((low, high), (scale, _)) = (*case.intervals.get(of)?, words::time_unit(*ns));
+            let [low, high] = [low, high].map(|ns| words::three_digits(ns / scale));
+            Some(format!("{low} to {high}"))
+        });
+    }
+    let table = columns.table(figures).first_to_go(&["ns"]);
     let mut text = format!("{name}, {system} ({year})\n{source}\n\n{table}\n\n");
     // Writing to a String cannot fail.
     for range in &machine.ranges {
@@ -117,4 +138,19 @@ fn one(machine: &Published) -> String {
         let _ = writeln!(text, "note: {note}");
     }
     text
+}
+
+/// With the policy, which may differ here, and without what goes without saying: a ring of two.
+fn title(case: &PublishedCase) -> String {
+    let Some(ring) = &case.ring else { return case.title.clone() };
+    let ring_words = match ring.work {
+        Some(work) if ring.members == 2 => {
+            format!("{} each, {}", words::bytes(work.bytes), work.walk_in_words())
+        }
+        _ => case.title.clone(),
+    };
+    match ring.policy {
+        Policy::Other => ring_words,
+        policy => format!("{ring_words}, {policy}"),
+    }
 }

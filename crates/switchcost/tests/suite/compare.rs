@@ -130,7 +130,7 @@ fn published_machines_are_listed_and_compared() {
         assert!(row, "no {name} in {}", list.out);
     }
     let all = home.run(&["history", "--json", "-"]).json();
-    assert_eq!(all.as_array().map(Vec::len), Some(14));
+    assert_eq!(all.as_array().map(Vec::len), Some(16));
     Schema::of("history").assert_holds(&all);
     let one = home.run(&["history", "Sun-4/280"]);
     assert!(one.out.contains("647 us"), "{}", one.out);
@@ -141,7 +141,7 @@ fn published_machines_are_listed_and_compared() {
     let base = run_at(&home, 100);
     let said = compared(&home, &["history:sun-4/280", &base]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("A published figure has no interval"), "{}", said.out);
+    assert!(said.out.contains("A published figure is taken without an interval"), "{}", said.out);
     let found = json(&compared(&home, &["history:sun-4/280", &base, "--json", "-"]));
     assert_eq!(answers(&found), ["changed"; 2]);
     assert_eq!(found["changes"][0]["base_rounds"], Value::Null);

@@ -190,7 +190,9 @@ fn what_a_terminal_would_obey_is_in_no_format() {
             case["link"] = hostile.into();
         });
     });
-    for format in ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics", "rows"] {
+    let all =
+        ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics", "history", "rows"];
+    for format in all {
         let text = exported(&run, format);
         let obeyed =
             text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t') || *c == '\u{202e}');

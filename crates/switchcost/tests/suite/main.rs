@@ -27,6 +27,7 @@ mod outputs;
 mod policies;
 mod profile;
 mod program;
+mod published;
 mod report;
 mod report_browser;
 mod response;

@@ -38,7 +38,7 @@ pub fn unpacked(home: &Home, name: &str) -> String {
 }
 
 /// What is printed in the folder of the unpacked runs.
-fn said(home: &Home, args: &[&str]) -> Said {
+pub fn said(home: &Home, args: &[&str]) -> Said {
     let mut command = home.command(PROGRAM);
     command.args(args).current_dir(home.path()).env_remove("COLUMNS");
     let said = Said::of(&mut command);

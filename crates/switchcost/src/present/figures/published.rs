@@ -2,7 +2,7 @@
 
 use charts::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use model::published::{hines2000, li2007};
-use model::ring::Case;
+use model::ring::{Case, Work};
 use model::subject::{Published, PublishedCase, Quantity};
 use model::words;
 
@@ -12,8 +12,8 @@ use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, membe
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
 /// Said of figures that are of no run.
-const AS_PUBLISHED: &str =
-    "As published, without intervals; of the machines of 1992 it is the CPU time of a hop.";
+const AS_PUBLISHED: &str = "As published, those of 1984 to 2007 without intervals; of the machines \
+     of 1992 it is the CPU time of a hop.";
 
 /// The figures of a published machine by themselves, the `index`th of what is drawn together. What
 /// has none of ours to lie over is in no figure.
@@ -23,14 +23,19 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
         Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
     };
     let title = "Cost of a switch by the size of the ring";
-    let all = [
-        (ring(RING_COST, title, "cost of a switch"), line(machine, cost_of)),
-        (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), line(machine, cpu_of_lap)),
-    ];
-    let drawn = |(figure, points): (Figure, _)| {
-        figure.of([published(year_name(machine), points, Some(index))])
+    let rings = |of: Of| vec![published(year_name(machine), line(machine, of), Some(index))];
+    let array = Axis::new("array of each member", Unit::Bytes, Scale::Log);
+    let cost = "cost of a switch";
+    let arrays = Figure {
+        in_words: "By the array that each member works on between two switches.".to_string(),
+        ..Figure::new(COST_BY_ARRAY, "Cost of a switch by working set", array, log_ns(cost))
     };
-    all.into_iter().filter_map(drawn).collect()
+    let all = [
+        (ring(RING_COST, title, cost), rings(cost_of)),
+        (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), rings(cpu_of_lap)),
+        (arrays, by_array(machine, Some(index))),
+    ];
+    all.into_iter().filter_map(|(figure, series)| figure.of(series)).collect()
 }
 
 /// `sun-4/280, 1992`: by this it is asked for, and when it was published.
@@ -42,23 +47,50 @@ fn published(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
     Series { name, run, role: Role::Published, points }
 }
 
-/// A figure of each ring of several, by size.
-fn line(machine: &Published, of: fn(&PublishedCase, &Case) -> Option<f64>) -> Vec<Point> {
-    let point = |case: &PublishedCase| {
-        let ring = case.ring.as_ref().filter(|ring| ring.members > 1)?;
-        Some(Point::bare(f64::from(ring.members), of(case, ring)?))
-    };
-    machine.cases.iter().filter_map(point).collect()
+/// What is drawn of a ring, at the number of its members.
+type Of = fn(&PublishedCase, &Case) -> Option<Point>;
+
+/// A figure of each ring of several, by size: of those that are as the first but for it.
+fn line(machine: &Published, of: Of) -> Vec<Point> {
+    let rings = || machine.cases.iter().filter_map(|case| Some((case, case.ring.as_ref()?)));
+    let rings = || rings().filter(|(_, ring)| ring.members > 1 && ring.work.is_none());
+    let Some((_, first)) = rings().next() else { return Vec::new() };
+    let is_alike = |ring: &Case| *ring == Case { members: ring.members, ..first.clone() };
+    rings().filter(|(_, ring)| is_alike(ring)).filter_map(|(case, ring)| of(case, ring)).collect()
 }
 
 /// What comes nearest to the cost of a counted switch: of Sloan's machines the CPU time of a hop.
-fn cost_of(case: &PublishedCase, _: &Case) -> Option<f64> {
-    let known = [Quantity::NsPerSwitchAboveSolo, Quantity::CpuNsPerHop, Quantity::NsPerHop];
-    known.iter().find_map(|quantity| case.figures.get(quantity)).copied()
+fn cost_of(case: &PublishedCase, ring: &Case) -> Option<Point> {
+    let known = [Quantity::NsPerSwitchAboveSolo, Quantity::CpuNsPerHop];
+    known.iter().find_map(|quantity| point(case, *quantity, ring.members.into()))
 }
 
-fn cpu_of_lap(case: &PublishedCase, ring: &Case) -> Option<f64> {
-    Some(case.figures.get(&Quantity::CpuNsPerHop)? * f64::from(ring.members))
+fn cpu_of_lap(case: &PublishedCase, ring: &Case) -> Option<Point> {
+    let cpu = case.figures.get(&Quantity::CpuNsPerHop)?;
+    Some(Point::bare(ring.members.into(), cpu * f64::from(ring.members)))
+}
+
+/// A figure at its place.
+fn point(case: &PublishedCase, of: Quantity, x: f64) -> Option<Point> {
+    let ends = case.intervals.get(&of);
+    let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    Some(Point { x, y: *case.figures.get(&of)?, low, high })
+}
+
+/// The cost of a switch by array: a line for each way to walk it.
+fn by_array(machine: &Published, run: Option<usize>) -> Vec<Series> {
+    let worked = |case: &PublishedCase| case.ring.as_ref().and_then(|ring| ring.work);
+    let cases: Vec<(&PublishedCase, Work)> =
+        machine.cases.iter().filter_map(|case| Some((case, worked(case)?))).collect();
+    let series = |of_walk: &[(&PublishedCase, Work)]| {
+        let at = |(case, work): &(&PublishedCase, Work)| {
+            point(case, Quantity::NsPerSwitchAboveSolo, work.bytes as f64)
+        };
+        let name = format!("{}, {}", year_name(machine), of_walk[0].1.walk_in_words());
+        published(name, of_walk.iter().filter_map(at).collect(), run)
+    };
+    let is_alike = |one: &Work, other: &Work| *one == Work { bytes: one.bytes, ..*other };
+    cases.chunk_by(|(_, one), (_, other)| is_alike(one, other)).map(series).collect()
 }
 
 fn log_ns(label: &str) -> Axis {
@@ -78,13 +110,16 @@ pub(crate) fn with_published(
     let is_drawn = |one: &&Published| drawn.iter().any(|series| series.name == year_name(one));
     let others: Vec<&Published> = all.iter().filter(|one| !is_drawn(one)).collect();
     for figure in &mut figures {
-        let rings = |of: fn(&PublishedCase, &Case) -> Option<f64>| {
+        let rings = |of: Of| {
             others.iter().map(|one| published(year_name(one), pipe(one, of), None)).collect()
         };
         let series: Vec<Series> = match figure.id.as_str() {
             RING_COST => rings(cost_of),
             RING_CPU => rings(cpu_of_lap),
-            COST_BY_ARRAY => li(figure),
+            COST_BY_ARRAY => {
+                let arrays = others.iter().flat_map(|one| by_array(one, None));
+                li(figure).into_iter().chain(arrays).collect()
+            }
             CLOCK_CALLS => hines(figure),
             CLOCK_MALLOC => {
                 let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
@@ -103,11 +138,9 @@ pub(crate) fn with_published(
 }
 
 /// A line of rings by pipe: others are other experiments.
-fn pipe(machine: &Published, of: fn(&PublishedCase, &Case) -> Option<f64>) -> Vec<Point> {
-    let by_pipe = |case: &PublishedCase| {
-        case.ring.as_ref().is_some_and(|ring| ring.link == "pipe" && ring.work.is_none())
-    };
-    if machine.cases.iter().all(by_pipe) { line(machine, of) } else { Vec::new() }
+fn pipe(machine: &Published, of: Of) -> Vec<Point> {
+    let first = machine.cases.iter().find_map(|case| case.ring.as_ref());
+    if first.is_some_and(|ring| ring.link == "pipe") { line(machine, of) } else { Vec::new() }
 }
 
 fn add(figure: &mut Figure, mut published: Vec<Series>) {
@@ -162,10 +195,23 @@ fn hines(figure: &mut Figure) -> Vec<Series> {
     vec![published("pentium-pro/166, 2000".to_string(), points.to_vec(), None)]
 }
 
-/// A switch of a ring of two on every machine, oldest first, the runs last.
+fn of_two(points: &[Point]) -> Option<Point> {
+    points.iter().find(|point| point.x == 2.0).copied()
+}
+
+/// The name of a machine that has a ring of two, and what a switch of it costs.
+fn ring_of_two(machine: &Published) -> Option<(String, Option<usize>, Point)> {
+    Some((year_name(machine), None, of_two(&line(machine, cost_of))?))
+}
+
+/// A switch of a ring of two on every published machine.
+pub(crate) fn by_year(all: &[Published]) -> Figure {
+    timeline(all.iter().filter_map(ring_of_two).collect(), Vec::new(), &[])
+}
+
+/// A switch of a ring of two on every machine, oldest first, the runs last; none without a run.
 fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<Figure> {
     let rings = || figures.iter().filter(|of| of.id == RING_COST).flat_map(Figure::series);
-    let of_two = |points: &[Point]| points.iter().find(|point| point.x == 2.0).copied();
     // The cost of each run that has one without work by the pipe.
     let mut ours: Vec<(usize, Point)> = rings()
         .filter(|series| series.role == Role::Measured && series.name.starts_with("pipe"))
@@ -173,12 +219,20 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
         .collect();
     ours.dedup_by_key(|(run, _)| *run);
     ours.first()?;
-    let known =
-        others.iter().filter_map(|of| Some((year_name(of), None, of_two(&line(of, cost_of))?)));
+    let known = others.iter().filter_map(|of| ring_of_two(of));
     let asked = rings().filter(|of| of.role == Role::Published && of.run.is_some());
     let asked = asked.filter_map(|of| Some((of.name.clone(), of.run, of_two(&of.points)?)));
     let mut theirs: Vec<(String, Option<usize>, Point)> = known.chain(asked).collect();
     theirs.sort_by_key(|(name, ..)| name.rsplit(' ').next().unwrap_or_default().to_string());
+    Some(timeline(theirs, ours, runs))
+}
+
+/// Machines with their years, and the runs below them.
+fn timeline(
+    theirs: Vec<(String, Option<usize>, Point)>,
+    ours: Vec<(usize, Point)>,
+    runs: &[String],
+) -> Figure {
     let (mut names, mut series) = (Vec::new(), Vec::new());
     let at = |place: usize, point: Point| vec![Point { x: place as f64, ..point }];
     for (name, run, point) in theirs {
@@ -189,12 +243,18 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
         series.push(Series::new("measured", run, Role::Measured, at(names.len(), point)));
         names.push(runs.get(run).cloned().unwrap_or_default());
     }
-    let in_words = "Cost of a switch in a ring of two as each was published, and as measured \
-         here. Of Sloan's machines it is the CPU time of a hop, with all other costs of a hop; \
-         of VENIX the switch between two signals."
-        .to_string();
+    let here = if series.iter().any(|of| of.role == Role::Measured) {
+        ", and as measured here"
+    } else {
+        ""
+    };
+    let in_words = format!(
+        "Cost of a switch in a ring of two as each was published{here}. Of Sloan's machines it is \
+         the CPU time of a hop, with all other costs of a hop; of VENIX the switch between two \
+         signals."
+    );
     let title = "A switch in a ring of two, 1984 to today";
     let x = Axis::of_names("machine and year", names);
     let figure = Figure::new("history", title, x, log_ns("cost of a switch"));
-    Some(Figure { in_words, body: Body::Series(series), ..figure })
+    Figure { in_words, body: Body::Series(series), ..figure }
 }

@@ -12,7 +12,7 @@ use model::ring::{Case, Counters, Op, Sample, Work};
 use model::run::Run;
 use model::subject::published;
 
-use super::published::{of_published, with_published};
+use super::published::{by_year, of_published, with_published};
 use crate::experiments::Record;
 
 pub(crate) fn figure<'a>(figures: &'a [Figure], id: &str) -> &'a Figure {
@@ -146,13 +146,37 @@ fn the_years_run_from_venix_to_the_run() {
     let figures = with_all(rings());
     let history = figure(&figures, "history");
     let names: Vec<&str> = history.x.names.iter().map(String::as_str).collect();
-    assert_eq!(names.len(), 3 + 9 + 1 + 1, "{names:?}");
+    assert_eq!(names.len(), 3 + 9 + 1 + 1 + 1, "{names:?}");
     assert!(names[..3].iter().all(|name| name.ends_with("1984")), "{names:?}");
-    assert_eq!(names[12..], ["xeon-2.0, 2007", "mine"]);
+    assert_eq!(names[12..], ["xeon-2.0, 2007", "amd-epyc-25/17, 2026", "mine"]);
     let ours = series(history, Role::Measured, "measured");
-    assert!(near(ours.points[0].y, 3000.0) && ours.points[0].x == 13.0);
+    assert!(near(ours.points[0].y, 3000.0) && ours.points[0].x == 14.0);
     assert_eq!(series(history, Role::Published, "xeon-2.0, 2007").points[0].y, 3800.0);
     assert_eq!(series(history, Role::Published, "80186, 1984").points[0].y, 1_500_000.0);
+    let today = series(history, Role::Published, "amd-epyc-25/17, 2026").points[0];
+    assert_eq!((today.y, today.low, today.high), (1511.0, Some(1480.0), Some(1542.0)));
+    let alone = by_year(&published().unwrap());
+    assert_eq!(alone.x.names, names[..14]);
+    assert_eq!(alone.y.scale, Scale::Log);
+    assert!(alone.series().iter().all(|series| series.role == Role::Published));
+}
+
+/// Its rings by pipe are a line; its working sets, each way to walk them a line.
+#[test]
+fn a_machine_of_today_lies_over_rings_and_working_sets() {
+    let all = published().unwrap();
+    let epyc = all.iter().find(|machine| machine.name == "amd-epyc-25/17").unwrap();
+    let figures = of_published(epyc, 0);
+    let ids: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
+    assert_eq!(ids, ["ring-cost", "cost-by-array"]);
+    let ring = &figures[0].series()[0];
+    assert_eq!(ring.points.len(), 1, "not that under SCHED_FIFO: {ring:?}");
+    let arrays = &figures[1];
+    assert_eq!(arrays.series().len(), 2);
+    let chase = series(arrays, Role::Published, "amd-epyc-25/17, 2026, rmw of lines at random");
+    let last = chase.points.last().unwrap();
+    assert_eq!((last.x, last.y), (4_194_304.0, 3_100_000.0));
+    assert!(last.low < Some(1e6) && last.high > Some(5e6), "{last:?}");
 }
 
 #[test]

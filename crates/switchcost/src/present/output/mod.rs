@@ -5,6 +5,7 @@ pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod exports;
 pub(crate) mod file;
+pub(crate) mod history;
 pub(crate) mod rows;
 pub(crate) mod summary;
 
@@ -192,6 +193,8 @@ pub(crate) enum ExportFormat {
     GoBench,
     /// OpenMetrics: for the textfile collector of node_exporter
     Openmetrics,
+    /// Rows of data/modern.csv, for `history`
+    History,
     /// What a dataset takes of a run (docs/fleet.md), a line of JSON each; the only one of several runs
     #[value(hide = true)]
     Rows,

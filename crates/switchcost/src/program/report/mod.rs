@@ -51,7 +51,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) png: Option<PathBuf>,
 
-    /// Show machines of 1984 to 2007 beside the runs at once
+    /// Show machines of 1984 to today beside the runs at once
     ///
     /// Without it they are there when the page's reader asks for them.
     #[arg(long)]
@@ -248,7 +248,7 @@ impl Report {
             has_published: self.has_published,
             only_published: &[HISTORY],
             own: "relative to a ring of two",
-            published: "Show machines of 1984 to 2007",
+            published: "Show machines of 1984 to today",
             unlisted: "Single samples are not listed: switchcost runs export --format csv",
         };
         Ok(page.html())
@@ -264,7 +264,7 @@ fn first(figures: &[Figure], is_whole: bool) -> usize {
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop \
      of the ring costs above the ring of one, taken within rounds. Bands and bars show intervals \
-     over rounds. Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
+     over rounds. Published figures are as printed; those of 1984 to 2007 have none.</p></footer>\n";
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,145 @@
+//! A run as rows of data/modern.csv: `history` reads them as a machine of today.
+
+use std::num::NonZeroU32;
+
+use anyhow::{Context, Result};
+use model::machine::{CpuModel, Machine};
+use model::placement::Placement;
+use model::published::modern::{Row, What};
+use model::quote::Quoted;
+use model::reading::Reading;
+use model::ring::{Case, Kind, Policy};
+use model::run::Run;
+use model::subject::{Quantity, Subcase, Subject};
+use model::trial::Trial;
+
+use super::columns::Columns;
+
+/// Rings of processes on one CPU, and calls, with each figure that may be quoted.
+pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
+    let (subject, blank) = (Subject::of_run(run), blank(run)?);
+    let mut rows = Vec::new();
+    for subcase in &subject.cases {
+        let Some(row) = of_case(run, subcase.number, &blank) else { continue };
+        for (what, figure) in figures(subcase, row.what) {
+            // Of a working set the switch alone: its hop is mostly the walk.
+            if what == What::Hop && row.array_bytes.is_some() {
+                continue;
+            }
+            let [us, low_us, high_us] =
+                [figure.value(), figure.low(), figure.high()].map(|ns| four_digits(ns / 1e3));
+            rows.push(Row { what, us, low_us, high_us, ..row.clone() });
+        }
+    }
+    columns().csv(rows)
+}
+
+/// The fields of a row, in the file's order.
+fn columns() -> Columns<'static, Row> {
+    Columns::new()
+        .right("machine", |row: &Row| row.machine.clone())
+        .right("cpu", |row| row.cpu.clone())
+        .right("kernel", |row| row.kernel.clone())
+        .right("cpus", |row| row.cpus)
+        .right("year", |row| row.year)
+        .right("what", |row| row.what)
+        .right("name", |row| row.name.clone())
+        .known("processes", |row| row.processes)
+        .known("array_bytes", |row| row.array_bytes)
+        .known("stride_bytes", |row| row.stride_bytes)
+        .known("op", |row| row.op)
+        .known("walk", |row| row.walk)
+        .known("huge_pages", |row| row.huge_pages)
+        .right("policy", |row| row.policy)
+        .right("us", |row| row.us)
+        .right("low_us", |row| row.low_us)
+        .right("high_us", |row| row.high_us)
+}
+
+/// What all rows of a run have in common.
+fn blank(run: &Run) -> Result<Row> {
+    let machine = &run.header.machine;
+    let (name, cpu) = names(machine).context("the run does not tell its CPU")?;
+    let cpus = machine.cpu.online.known().map(|list| list.as_slice().len());
+    let cpus = cpus.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
+    let year = run.header.started.split('-').next().and_then(|year| year.parse().ok());
+    Ok(Row {
+        machine: name,
+        cpu,
+        kernel: machine.kernel.release.known().cloned().unwrap_or_default(),
+        cpus: cpus.context("the run does not tell its CPUs")?,
+        year: year.context("the run does not tell when it was")?,
+        what: What::Hop,
+        name: String::new(),
+        processes: None,
+        array_bytes: None,
+        stride_bytes: None,
+        op: None,
+        walk: None,
+        huge_pages: None,
+        policy: Policy::Other,
+        us: 0.0,
+        low_us: 0.0,
+        high_us: 0.0,
+    })
+}
+
+/// `amd-epyc-25/17`, and `AMD EPYC family 25 model 17 guest`.
+fn names(machine: &Machine) -> Option<(String, String)> {
+    let CpuModel { name, family, model, .. } = machine.cpu.models.known()?.first()?;
+    let name = name.known()?.replace(',', " ");
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let (mut short, mut long) = (words.join("-").to_lowercase(), words.join(" "));
+    if let (Reading::Known(family), Reading::Known(model)) = (family, model) {
+        short += &format!("-{family}/{model}");
+        long += &format!(" family {family} model {model}");
+    }
+    let is_guest = machine.virtualization.cpu_flag.known() == Some(&true);
+    Some((short, long + if is_guest { " guest" } else { "" }))
+}
+
+/// The case of a row; none of what the file has no columns for.
+fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
+    let plan = &run.header.plan;
+    if let Some(ring) = plan.ring(number) {
+        let Case { members, link, work, policy, .. } = ring.clone();
+        let is_same = matches!(ring.placement, Placement::Same { .. });
+        let is_plain = ring.state.is_none() && ring.burden.is_none();
+        return (is_same && is_plain && ring.kind == Kind::Process).then(|| Row {
+            name: link,
+            processes: NonZeroU32::new(members),
+            array_bytes: work.map(|work| work.bytes),
+            stride_bytes: work.map(|work| work.stride_bytes),
+            op: work.map(|work| work.op),
+            walk: work.map(|work| work.walk),
+            huge_pages: work.map(|work| work.huge_pages),
+            policy,
+            ..blank.clone()
+        });
+    }
+    let case = plan.trial(number)?;
+    let (what, name) = match &case.trial {
+        Trial::Call { call } => (What::Call, call.clone()),
+        Trial::Loop { call } => (What::Loop, call.clone()),
+        _ => return None,
+    };
+    Some(Row { what, name, policy: case.policy, ..blank.clone() })
+}
+
+/// What may be quoted of a case; `trial` is what it is if it is no ring.
+fn figures(subcase: &Subcase, trial: What) -> Vec<(What, Quoted)> {
+    let told = |(of, what): (Quantity, What)| {
+        let estimate = subcase.figures.get(&of)?.launches().first()?.estimate?;
+        Some((what, estimate.quote_cost().ok()?))
+    };
+    let all = [
+        (Quantity::NsPerSwitchAboveSolo, What::Switch),
+        (Quantity::NsPerHop, What::Hop),
+        (Quantity::TrialNs, trial),
+    ];
+    all.into_iter().filter_map(told).collect()
+}
+
+fn four_digits(us: f64) -> f64 {
+    format!("{us:.3e}").parse().unwrap_or(us)
+}

@@ -28,6 +28,7 @@ mod policies;
 mod profile;
 mod program;
 mod published;
+mod readme;
 mod report;
 mod report_browser;
 mod response;

@@ -69,6 +69,10 @@ impl Kernel {
     pub(crate) fn read(root: &Path) -> Result<Self, Error> {
         let path = root.join("sys/kernel/btf/vmlinux");
         let data = fs::read(&path).map_err(|source| Error::NoBtf { path, source })?;
+        Self::of_types(data)
+    }
+
+    pub(crate) fn of_types(data: Vec<u8>) -> Result<Self, Error> {
         let btf = Btf::parse(data).ok_or_else(|| Error::NotInBtf("readable types".into()))?;
         Self::of(&btf)
     }

@@ -53,6 +53,13 @@ pub fn empty_probe() -> Result<impl Sized, Error> {
     tracer::empty_probe()
 }
 
+/// Whether programs could be written for a kernel with these types: for `fuzz/`.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn reads_types(data: Vec<u8>) -> bool {
+    kernel::Kernel::of_types(data).is_ok()
+}
+
 /// The examples of the README are tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

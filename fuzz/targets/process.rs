@@ -1,0 +1,24 @@
+//! /proc of processes, and the files that they run: 4 is watched, 5 does the watching.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use model::machine::Machine;
+use probe::competing::Watcher;
+use probe::executable;
+use probe::program::{Count, Watched, huge_page_bytes};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(tree) = fuzz::Tree::of(data) else { return };
+    if let Ok(watched) = Watched::find(tree.root(), 4) {
+        let mut count = Count::default();
+        let _ = watched.look(&mut count);
+        let _ = watched.look(&mut count);
+        let _ = (count.switches(), count.cpu_ns(), watched.resident_bytes(), watched.referenced());
+    }
+    let _ = huge_page_bytes(&tree.root().join("proc/4"));
+    let mut watcher = Watcher::begin(tree.root(), 5, &[0, 1], &Machine::default());
+    watcher.look_if_due();
+    serde_json::to_string(&watcher.end()).expect("tasks can be told");
+    let _ = executable::of_command(&tree.root().join("exe").to_string_lossy(), "");
+});

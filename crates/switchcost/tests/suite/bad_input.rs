@@ -218,7 +218,7 @@ fn unknown_flags_and_commands() {
     let said = Home::new().run(&["runs", "export", "last", "--format", "xml"]);
     assert!(
         said.err
-            .contains("[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics]"),
+            .contains("[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics, history]"),
         "{}",
         said.err
     );

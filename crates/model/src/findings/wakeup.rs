@@ -106,7 +106,9 @@ pub(crate) fn find(table: &Table) -> Vec<Found> {
         };
         let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
         let percent = |ns: f64| (elapsed_ns > 0.0).then(|| 100.0 * ns / elapsed_ns);
-        let stolen = samples.iter().map(|sample| sample.steal_ns).sum::<Option<u64>>();
+        // Whatever a file says: no sum of these is too large.
+        let stolen = samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64));
+        let stolen = stolen.sum::<Option<f64>>();
         Some(Found {
             case,
             load: wakeup.load,
@@ -120,7 +122,7 @@ pub(crate) fn find(table: &Table) -> Vec<Found> {
             cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
             switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
             busy_percent: sum(COMPANION_NS).and_then(percent),
-            steal_percent: stolen.and_then(|ns| percent(ns as f64)),
+            steal_percent: stolen.and_then(percent),
             all_late_ns: late,
         })
     };
@@ -182,6 +184,17 @@ mod tests {
         let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
         let samples: Vec<Sample> = (0..rounds).map(of).collect();
         find(&Table::of(&plan, [], &samples)).pop().expect("wakes")
+    }
+
+    /// A file may say anything.
+    #[test]
+    fn more_stolen_time_than_can_be_added_is_no_reason_to_fail() {
+        let plan = plan(&[(wakeup(Load::Busy, 3), Policy::Fifo)]);
+        let of =
+            |round| Sample { steal_ns: Some(u64::MAX), ..sample(0, round, (1..=3).collect(), &[]) };
+        let samples: Vec<Sample> = (0..3).map(of).collect();
+        let found = find(&Table::of(&plan, [], &samples)).pop().expect("wakes");
+        assert!(found.steal_percent.is_some_and(|of| of > 1e14), "{:?}", found.steal_percent);
     }
 
     /// Rounds drift by 1 us; slack adds 50 us to each, an idle state is left in 15.

@@ -217,8 +217,9 @@ fn unknown_flags_and_commands() {
     assert!(said.err.contains("bash, elvish, fish, powershell, zsh"), "{}", said.err);
     let said = Home::new().run(&["runs", "export", "last", "--format", "xml"]);
     assert!(
-        said.err
-            .contains("[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics, history]"),
+        said.err.contains(
+            "[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics, history]"
+        ),
         "{}",
         said.err
     );

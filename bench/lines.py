@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-TEST_FOLDERS = {"tests", "benches", "examples"}
+TEST_FOLDERS = {"tests", "benches", "examples", "fuzz"}
 
 # Most lines of code of each room, and what they are for. A commit that raises one says why.
 CAPS = {

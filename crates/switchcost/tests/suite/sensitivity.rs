@@ -141,7 +141,7 @@ fn a_neighbour_that_stays_keeps_the_cpu_and_one_that_leaves_is_beside_it() {
     let home = Home::new();
     let asked = ["--neighbour", "0,4K", "--stay", "3ms", "--rounds", "1", "--quiet", "--"];
     let said = home.run(&[&["sensitivity", "--budget", "600s"], &asked[..], &WORK].concat());
-    if said.code == Some(2) && said.err.contains("--stay needs it") {
+    if said.code == Some(2) && said.err.contains("--stay: policy fifo was refused") {
         return testing::skip(Need::RealTime, said.err);
     }
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -52,12 +52,13 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let policy = match policy::check(Policy::Fifo) {
         Ok(()) => Policy::Fifo,
         Err(errno) => {
-            let refused = setting::not_granted(Policy::Fifo, errno);
             if args.stay.is_some() {
+                let refused = policy::refused(Policy::Fifo, errno);
                 return Err(usage(format!(
-                    "{refused}: --stay needs it, or the program gets its CPU back meanwhile"
+                    "--stay: {refused}: without it the program would get its CPU back meanwhile"
                 )));
             }
+            let refused = setting::not_granted(Policy::Fifo, errno);
             notices.push(format!(
                 "{refused}: the neighbour runs under SCHED_OTHER at the nice value that is granted, \
                  and may preempt less often than it wakes"

@@ -144,7 +144,9 @@ def row(tail: str, arguments: argparse.Namespace, pool: Pool) -> str:  # type: i
         return f"{sum(fleet[name] > 0 for fleet in sound)} of {len(sound)}"
 
     named = total("found 5") + total("found 20") + total("found false")
-    candidates = f"{total('candidates false')} of {total('candidates')}"
+    shares = np.array([fleet["candidates false"] / max(fleet["candidates"], 1) for fleet in faulty])
+    error = np.std(shares) / sqrt(len(shares))
+    candidates = f"{total('candidates false')} of {total('candidates')}; {np.mean(shares):.1%} ± {error:.1%}"
     cells = [tail, f"{total('found 5')} of {total('hosts')}", f"{total('found 20')} of {total('hosts 20')}"]
     cells += [f"{total('certain 20')}, {total('certain 5')}", f"{total('certain false')}"]
     cells += [f"{total('found false')} of {named} ({total('found false') / max(named, 1):.1%})", candidates]
@@ -165,7 +167,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
     head = ["tail", "5 % found", "20 % found", "certain: 20 %, 5 %", "certain, false", "false of named"]
-    head += ["false of candidates", "sound fleets with a false certain host", "with any", "to measure again: slow, sound"]
+    head += ["false of candidates; mean share of a fleet", "sound fleets with a false certain host", "with any", "to measure again: slow, sound"]
     head += ["plain rule: 5 %, 20 %, false", "sound fleets with a false host", "wrong effects", "s a fleet"]
     print(f"{arguments.hosts} hosts, {arguments.days} days, {arguments.seeds} seeds from {arguments.first}, --fdr {arguments.fdr:.0%}\n")
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)

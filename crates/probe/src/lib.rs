@@ -24,7 +24,7 @@ mod sys;
 
 pub use procfs::one_line;
 pub use random::unforeseen;
-pub use stack::with_stack;
+pub use stack::{THREAD_BYTES, room_for_thread, with_stack};
 pub use sys::{
     busy_quantum_ns, default_child, ignore_file_limit, in_own_session, set_own_name,
     set_parent_death_signal,

@@ -8,6 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
 use crate::procfs::Stat;
+use crate::stack::{THREAD_BYTES, room_for_thread};
 use crate::sys;
 use crate::{limits, placement};
 
@@ -38,8 +39,12 @@ pub fn refused(policy: Policy, errno: Errno) -> String {
 }
 
 /// What a policy that was refused needs, and what there is of it. It is tried on a thread: with
-/// EAGAIN there was none.
+/// EAGAIN or ENOMEM there was none.
 pub fn needs(policy: Policy, errno: Errno) -> String {
+    if errno == Errno::NOMEM {
+        return "no thread could be started to try it: there is not enough memory (ulimit -v)"
+            .into();
+    }
     if errno == Errno::AGAIN {
         return format!(
             "no thread could be started to try it. {}",
@@ -79,7 +84,8 @@ pub fn check(policy: Policy) -> Result<(), Errno> {
 fn on_own_thread(
     attempt: impl FnOnce() -> Result<(), Errno> + Send + 'static,
 ) -> Result<(), Errno> {
-    let attempt = std::thread::Builder::new().spawn(attempt);
+    let attempt = room_for_thread(THREAD_BYTES)
+        .and_then(|()| std::thread::Builder::new().stack_size(THREAD_BYTES).spawn(attempt));
     let attempt = attempt.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
     attempt.join().unwrap_or(Err(Errno::INVAL))
 }

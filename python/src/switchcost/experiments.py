@@ -133,7 +133,7 @@ def run(
 
     Others to compare it with are in `vs`, a line each.
 
-    Its standard output is Python's, its standard error is written to `sys.stderr` at the end. A command that fails is
+    `record` has all words of the commands, unless `anonymous`. Its standard output is Python's, its standard error is written to `sys.stderr` at the end. A command that fails is
     no error: `exit_code` tells. `estimate=False` leaves out what its switches cost. Raises ProgramError where nothing
     was measured.
     """
@@ -147,7 +147,7 @@ def run(
     options = _options(runs=runs, warmup=warmup, tree=tree, no_estimate=not estimate, seed=seed, anonymous=anonymous)
     with tempfile.TemporaryDirectory(prefix="switchcost-") as folder:
         record, samples = Path(folder, "record.json"), Path(folder, "samples.csv")
-        files = [f"--json={record}", f"--csv={samples}"]
+        files = [f"--json={record}", f"--csv={samples}", *([] if anonymous else ["--store-command"])]
         # A line stands before `--`: the program gives it to the shell.
         words = [command] if isinstance(command, str) else ["--", *command]
         done = _program.run(["run", "--quiet", *options, *given, *files, *extra, *words], shows_output=True)

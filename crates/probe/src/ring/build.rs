@@ -17,6 +17,7 @@ use super::link::{CallError, End, Link, LinkError, Place, RingError};
 use super::member::{Member, NoWork, Seat, Work, follow};
 use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use crate::placement;
+use crate::stack::room_for_thread;
 use crate::sys::{
     self, Array, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
     exit_now, fork, member_lost, set_own_name, unwatch_members,
@@ -239,7 +240,8 @@ impl<L: Link> Plan<L> {
                 }
                 status
             };
-            let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(life);
+            let started = room_for_thread(STACK_BYTES)
+                .and_then(|()| thread::Builder::new().stack_size(STACK_BYTES).spawn(life));
             let started = started.map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
                 self.refused(member, ("thread start", errno))

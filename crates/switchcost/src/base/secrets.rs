@@ -1,6 +1,7 @@
 //! Command lines as they are stored and shown: without the values of what is called a password or
 //! the like. By a list, so as far as one goes: what no name tells is not found (SECURITY.md).
 
+use std::ffi::OsString;
 use std::mem;
 
 /// In place of a value.
@@ -60,6 +61,17 @@ pub(crate) fn shown(words: &[String], anonymous: bool) -> Vec<String> {
     }
 }
 
+/// The words of a command that are stored, as [`kept`] or all; with --anonymous nothing of them.
+pub(crate) fn stored(words: &[OsString], anonymous: bool, all: bool) -> Vec<String> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let words: Vec<String> = words.iter().map(text).collect();
+    match anonymous {
+        true => shown(&words, true),
+        false if all => words,
+        false => kept(&words),
+    }
+}
+
 /// Words with [`MASK`] for the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and
 /// `//user:x@host`, also within a word that is a command itself.
 pub(crate) fn masked(words: &[String]) -> Vec<String> {
@@ -70,25 +82,61 @@ pub(crate) fn masked(words: &[String]) -> Vec<String> {
 /// What stands for the words behind a program's name, before their hash.
 const WORDS: &str = "words:";
 
-/// A command as it is stored: its program, and by what the words behind it can be told from others.
+/// Programs that set how the next one runs, by numbers and options.
+const SETTERS: [&str; 6] = ["chrt", "ionice", "nice", "numactl", "setarch", "taskset"];
+
+/// Options of this program whose value is a name and no command.
+const NAMED: [&str; 2] = ["--name", "--command-name"];
+
+/// A command as it is stored: its program, and by what the other words can be told from others.
 /// Whoever has a guess at all of them can check it by that.
 pub(crate) fn kept(words: &[String]) -> Vec<String> {
+    // Before the program a shell's line may have variables.
+    let at = words.iter().position(|word| !word.contains('='));
+    let others = || words.iter().enumerate().filter(|(place, _)| Some(*place) != at);
     // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands behind
     // each. A program is told apart by its file: its name may be a path or not.
-    let bytes = words.iter().skip(1).flat_map(|word| word.bytes().chain([0]));
+    let bytes = others().flat_map(|(_, word)| word.bytes().chain([0]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
-    let mut kept = masked(&words[..words.len().min(1)]);
-    kept.extend((words.len() > 1).then(|| format!("{WORDS}{hash:016x}")));
-    kept
+    let is_part = |c: char| c.is_alphanumeric() || "_./+-".contains(c);
+    let program = at.map(|at| words[at].clone()).filter(|word| word.chars().all(is_part));
+    let is_more = others().next().is_some() || (program.is_none() && !words.is_empty());
+    program.into_iter().chain(is_more.then(|| format!("{WORDS}{hash:016x}"))).collect()
 }
 
-/// This program's own words, and of the command behind `--` what is [`kept`].
-pub(crate) fn kept_behind(words: &[String]) -> Vec<String> {
+/// The same of a line for a shell.
+pub(crate) fn kept_line(line: &str) -> String {
+    let plain = || line.split_whitespace().map(str::to_string).collect();
+    kept_prefix(&shell_words::split(line).unwrap_or_else(|_| plain())).join(" ")
+}
+
+/// The same of what stands before a command: CPUs, policy and priority say what was measured.
+pub(crate) fn kept_prefix(words: &[String]) -> Vec<String> {
+    let is_setting = |word: &String| {
+        SETTERS.contains(&word.as_str())
+            || word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+    };
+    if words.iter().all(is_setting) { words.to_vec() } else { kept(words) }
+}
+
+/// This program's own words, with the command lines among them and the command behind `--` as they
+/// are [`kept`].
+pub(crate) fn kept_invocation(words: &[String]) -> Vec<String> {
     let own = words.iter().position(|word| word == "--").map_or(words.len(), |end| end + 1);
     let (own, command) = words.split_at(own);
-    [masked(own), kept(command)].concat()
+    let mut shown = masked(own);
+    for (at, word) in own.iter().enumerate().filter(|(_, word)| word.contains(char::is_whitespace))
+    {
+        let (flag, line) = word.split_once('=').filter(|_| word.starts_with("--")).unzip();
+        let named = flag.or(at.checked_sub(1).map(|before| own[before].as_str()));
+        if !named.is_some_and(|flag| NAMED.contains(&flag)) {
+            let flag = flag.map_or(String::new(), |flag| format!("{flag}="));
+            shown[at] = flag + &kept_line(line.unwrap_or(word));
+        }
+    }
+    [shown, kept(command)].concat()
 }
 
 /// What is known of the pieces before one.
@@ -292,10 +340,35 @@ mod tests {
         assert_eq!(kept_of("db hunter2"), "db words:0d2630db1a24ae69");
         assert_ne!(kept_of("db hunter2"), kept_of("db hunter 2"));
         assert_eq!(kept(&[]), [""; 0]);
-        let line = kept_behind(&words("switchcost cost --quiet -- db hunter2"));
+        // Variables before the program, and what is no plain name.
+        for (line, program) in
+            [("A=hunter2 db hunter2", "db "), ("x;hunter2", ""), ("A=hunter2", "")]
+        {
+            let kept = kept_line(line);
+            let hash = kept.strip_prefix(program).and_then(|rest| rest.strip_prefix(WORDS));
+            assert!(hash.is_some_and(|hash| hash.len() == 16), "{line}: {kept}");
+        }
+        assert_eq!(kept_line("db 'not closed hunter2").len(), "db words:".len() + 16);
+        let line = kept_invocation(&words("switchcost cost --quiet -- db hunter2"));
         assert_eq!(line[..4], ["switchcost", "cost", "--quiet", "--"]);
         assert_eq!(line[4..], kept(&words("db hunter2")));
-        assert_eq!(kept_behind(&words("switchcost ring")), ["switchcost", "ring"]);
+        assert_eq!(kept_invocation(&words("switchcost ring")), ["switchcost", "ring"]);
+    }
+
+    #[test]
+    fn of_command_lines_among_the_words_the_same_is_kept() {
+        let line = |text: &str| kept_invocation(&shell_words::split(text).unwrap()).join(" ");
+        let kept = kept_line("db hunter2");
+        assert_eq!(line("run 'db hunter2' '--vs=db hunter2'"), format!("run {kept} --vs={kept}"));
+        assert_eq!(line("run -p 'db hunter2' true"), format!("run -p {kept} true"));
+        for plain in [
+            "ring --name 'my run' -N 2",
+            "ring '--name=my run'",
+            "compare --ab 'chrt -f 10 taskset -c 0,1' 'nice -n 5'",
+        ] {
+            assert_eq!(line(plain), plain.replace('\'', ""));
+        }
+        assert!(!line("compare --ab 'nice -n 5 db hunter2' ''").contains("hunter2"));
     }
 
     #[test]

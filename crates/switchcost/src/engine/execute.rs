@@ -20,7 +20,7 @@ use probe::competing::Watcher;
 use probe::placement;
 
 use crate::base::failure::{Interrupted, say, usage};
-use crate::base::secrets::{kept, kept_behind};
+use crate::base::secrets::{kept, kept_invocation};
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
@@ -121,7 +121,7 @@ pub(crate) fn take(
 pub(crate) fn invocation(store_command: bool) -> Vec<String> {
     let words = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
-    if store_command { words } else { kept_behind(&words) }
+    if store_command { words } else { kept_invocation(&words) }
 }
 
 /// The words of the commands that a plan has, the same in all cases.

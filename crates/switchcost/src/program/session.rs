@@ -12,9 +12,10 @@ use model::plan::Plan;
 use model::ring::Policy;
 use model::run::{Arm, Header, Run, Session};
 use probe::policy::{self, Standing};
+use probe::{THREAD_BYTES, room_for_thread};
 
 use crate::base::failure::{Interrupted, usage};
-use crate::base::secrets::{masked, shown};
+use crate::base::secrets::{kept_prefix, masked, shown};
 use crate::engine::execute::{self, About, Taken, fill, move_controller, run_name};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
@@ -140,7 +141,8 @@ fn sets_own(workers: &Workers, seen: &Standing) -> Result<bool, LaunchError> {
             // Where no policy may be taken, none was set.
             Err(_) => Ok(false),
         };
-        let thread = std::thread::Builder::new().spawn_scoped(scope, look);
+        let builder = std::thread::Builder::new().stack_size(THREAD_BYTES);
+        let thread = room_for_thread(THREAD_BYTES).and_then(|()| builder.spawn_scoped(scope, look));
         let none = |error| LaunchError::once(format!("no thread can be started: {error}"));
         thread.map_err(none)?.join().unwrap_or(Ok(false))
     })
@@ -200,7 +202,10 @@ impl Half {
         let session = Session {
             id: name.to_string(),
             arm: self.arm,
-            prefix: shown(&self.words, about.anonymous),
+            prefix: match about.store_command {
+                true => self.words.clone(),
+                false => shown(&kept_prefix(&self.words), about.anonymous),
+            },
             other: named(other),
         };
         let notices = [&self.notices[..], notices].concat();

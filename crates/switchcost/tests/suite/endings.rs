@@ -682,20 +682,33 @@ fn a_session_without_a_thread_to_be_had_is_told_so() {
     let home = Home::new();
     let args =
         ["compare", "--ab", "", "nice -n 1", "--members", "2", "--rounds", "1", "--laps", "9"];
-    let mut told = 0;
-    // Up to what suffices.
-    for mebibytes in 26.. {
-        let limit = format!("--as={}", mebibytes << 20);
-        let said = Said::of(home.command("prlimit").args([&limit, PROGRAM]).args(args));
-        let ours =
-            |line: &&str| line.contains("panicked at") && !line.contains("/library/std/src/sys/");
-        assert_eq!(said.err.lines().find(ours), None, "{mebibytes} MiB: {}", said.err);
-        told += usize::from(said.err.contains("a thread") || said.err.contains("no thread"));
-        if !said.out.is_empty() {
-            break;
+    let under = |limit: u64| {
+        let limit = format!("--as={limit}");
+        let mut command = home.command("timeout");
+        // Who prints where a thread has panicked needs memory, too.
+        let command = command.env("RUST_BACKTRACE", "1").args(["60", "prlimit", &limit, PROGRAM]);
+        let said = Said::of(command.args(args));
+        assert_ne!(said.code, Some(124), "{limit}: it stands");
+        // Before main std needs the same of its first thread.
+        let ours = |line: &&str| line.contains("panicked at") && !line.contains("thread 'main'");
+        assert_eq!(said.err.lines().find(ours), None, "{limit}: {}", said.err);
+        said
+    };
+    let up_to_what_suffices = (26_u64..)
+        .map(|of| (of << 20, under(of << 20)))
+        .take_while(|(_, said)| said.out.is_empty());
+    let without = up_to_what_suffices.filter(|(_, said)| said.err.contains("no thread"));
+    let most = without.map(|(limit, _)| limit).last().expect("a limit without a thread");
+    // Just above the last of these there is room for its stack, and for nothing else.
+    let (mut without, mut with) = (most, most + (1 << 20));
+    while with - without > 4 << 10 {
+        let between = (without + with) / 2 / 4096 * 4096;
+        match under(between).err.contains("no thread") {
+            true => without = between,
+            false => with = between,
         }
     }
-    assert!(told > 0, "no limit was met");
+    (with..with + (32 << 10)).step_by(4 << 10).for_each(|limit| drop(under(limit)));
 }
 
 /// Without a home nothing is stored, and all else is done.

@@ -171,7 +171,7 @@ fn a_collector_gets_the_figures_of_the_record() {
     }
     let (labels, value) = &metrics["switchcost_run_info"][0];
     assert_eq!((*value, &labels["experiment"]), (1.0, &"ring".to_string()));
-    assert!(labels.contains_key("kernel") && labels.contains_key("cpu_model"));
+    assert!(labels.contains_key("kernel_release") && labels.contains_key("cpu_model"));
 }
 
 /// A run file is data of anybody: its names may have what a terminal obeys.

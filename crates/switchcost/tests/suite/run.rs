@@ -589,7 +589,8 @@ fn a_parameter_makes_commands_that_are_named_by_its_values() {
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
         assert!(said.error().contains(words), "{args:?}: {}", said.err);
     }
-    let args = ["-n", "5", "--parameter", "time", "0.01,0.05", "--", "sleep", "{time}"];
+    let values = ["--parameter", "time", "0.01,0.05", "--", "sleep", "{time}"];
+    let args = [&["-n", "5", "--store-command"][..], &values].concat();
     let Some((said, record)) = told_apart(&home, &args) else { return };
     assert!(said.err.starts_with("time=0.01 is "), "{}", said.err);
     let commands = record["plan"]["commands"].to_string();

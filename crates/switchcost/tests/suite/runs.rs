@@ -671,7 +671,7 @@ fn secrets_of_command_lines_are_masked() {
     let stored = home.run_files().iter().map(|file| text(file)).collect::<String>();
     let all =
         [&*said.out, &said.err, &run.out, &run.err, &text(Path::new(&json)), &stored].concat();
-    assert!(stored.contains("TOKEN=***") && text(Path::new(&json)).contains("API_KEY=***"));
+    assert!(stored.contains(r#""prefix":["env","words:"#), "{stored}");
     assert!(!all.contains("hidden-"), "{all}");
     // As an older program has stored it.
     let old = crate::common::stored::stored_run(&home, "old.jsonl", |line| {
@@ -684,6 +684,50 @@ fn secrets_of_command_lines_are_masked() {
         let said = home.run(args);
         assert!(said.code == Some(0) && !said.out.contains("hidden-"), "{args:?}: {said:?}");
     }
+}
+
+/// Of commands their programs and hashes, wherever a record names them; all with --store-command.
+#[test]
+fn records_keep_no_words_of_commands_unless_asked() {
+    let home = Home::new();
+    let json = home.path().join("out.json").display().to_string();
+    let run = |words: &[&str]| {
+        let args = [&["run", "--no-estimate", "-n", "2", "--json", &json][..], words].concat();
+        (home.run(&args), text(Path::new(&json)))
+    };
+    let lines = ["true my-1", "false my-2", "P=my-3 true", "-s", "true my-4", "-p", "true my-5"];
+    let gate = [&["--fail-above", "5%", "-c", "true my-6"], &lines[..]].concat();
+    let behind = ["--vs", "true my-2", "--", "true", "my-1"];
+    let values = ["--command-name", "mine", "-L", "n", "1,2", "true my-{n}"];
+    for words in [&gate[..], &behind, &values] {
+        let (said, stored) = run(words);
+        let is_told = ["my-1", "mine"].iter().any(|words| said.err.contains(words));
+        assert!(is_told && !stored.contains("my-"), "{said:?} {stored}");
+        assert!(stored.contains("true words:"), "{stored}");
+        let (_, stored) = run(&[&["--store-command"], words].concat());
+        assert!(stored.contains("my-1"), "{stored}");
+    }
+    let (_, stored) = run(&values);
+    assert!(stored.contains("mine"), "what somebody has called it is kept: {stored}");
+    let args = ["profile", "--malloc", "--json", &json, "--", "sh", "-c", "exit 0", "my-1"];
+    let said = home.run(&args);
+    let stored = text(Path::new(&json));
+    assert!(stored.contains("words:") && !stored.contains("my-1"), "{said:?}");
+    let prefixes = ["chrt -o 0", "nice -n 0 env A=my-1"];
+    let ring = ["--members", "2", "--rounds", "1", "--laps", "9"];
+    let ab = |more: &[&str]| {
+        let before = home.run_files();
+        let said = home.run(&[&["compare", "--ab"], &prefixes[..], &ring, more].concat());
+        assert_eq!(said.err.matches("error").count(), 0, "{said:?}");
+        let new = home.run_files().into_iter().filter(|file| !before.contains(file));
+        new.map(|file| text(&file)).collect::<String>()
+    };
+    let stored = ab(&[]);
+    assert!(
+        stored.contains(r#""prefix":["chrt","-o","0"]"#) && !stored.contains("my-1"),
+        "{stored}"
+    );
+    assert!(ab(&["--store-command"]).contains(r#""prefix":["nice","-n","0","env","A=my-1"]"#));
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn what_runs_around_is_counted() {
     let (log, json) = (file("log"), file("run.json"));
     let note = |word: &str| format!("echo {word} >>{log}");
     let args = ["run", "--no-estimate", "-w", "1", "-r", "3", "-s", &note("setup"), "-p"];
-    let more = [&note("prepare"), "-c", &note("cleanup"), "--export-json", &json];
+    let more =
+        [&note("prepare"), "-c", &note("cleanup"), "--store-command", "--export-json", &json];
     let both = [&*note("one"), &note("two")];
     let said = home.run(&[&args[..], &more, &both].concat());
     assert_eq!((said.code, &*said.out), (Some(0), ""), "{}", said.err);

@@ -49,7 +49,7 @@ def common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     option("--limit", type=share, default=0.03, metavar="SHARE", help=said)
     said = "share of sound fleets where a host is called slow [default: 5%%]"
     option("--false-alarms", type=share, default=0.05, metavar="SHARE", help=said)
-    said = "share of hosts by chance among all that are called slow or probably slow [default: 5%%]"
+    said = "share of sound hosts among those that are called probably slow [default: 5%%]"
     option("--fdr", type=share, default=0.05, metavar="SHARE", help=said)
     return parser
 

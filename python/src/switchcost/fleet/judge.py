@@ -16,7 +16,7 @@ from .effects import effects
 from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
 from .measured import GROUP, Fleet, Level
 from .statistics import FEWEST_HOSTS, Floats, Mask, spread
-from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
+from .tails import CERTAINLY, PROBABLY, Noise, Tail, certainty, days_needed, discoveries, tail_of
 
 TOO_NOISY = log(1.2)
 # A host of too few runs to be judged is measured again from here on, in deviations of its group.
@@ -40,7 +40,7 @@ def analyse(
     """Judge every host within its group. Raises FleetError, with code 2 where the days asked for have no runs.
 
     `limit`: no host is called slow below this share. `false_alarms`: the probability that one or more sound hosts
-    of the whole fleet are called slow for certain. `fdr`: the share of sound hosts among all that are called slow or
+    of the whole fleet are called slow for certain. `fdr`: the share of sound hosts among those that are called
     probably slow.
     """
     with dataset.connect() as connection:
@@ -53,7 +53,7 @@ class _Seen(NamedTuple):
 
     hosts: NDArray[np.int64]
     above: Floats
-    #: Of a sound host to be as far above; `safe` where nothing is taken for known about its tail.
+    #: Of a sound host to be as far above: probably, and at most.
     chance: Floats
     safe: Floats
     certain_below: float
@@ -170,7 +170,7 @@ class _Judge:
         noise = fleet.noise(level, hosts, width, self.limit)
         scaled = above[hosts] / width
         tail = tail_of(scaled, noise, limit)
-        chance, safe = (tail.probability(scaled, noise.kind, known) for known in (True, False))
+        chance, safe = (tail.probability(scaled, noise.kind, beyond) for beyond in (PROBABLY, CERTAINLY))
         alarms = self.false_alarms / self.tests
         below = certainty(tail, noise, limit, alarms) if simulated else alarms / len(hosts)
         return _Seen(hosts, above[hosts], chance, safe, below, tail, noise, width)
@@ -204,8 +204,8 @@ class _Judge:
                 if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
                     chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
                 certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below
-        order = np.argsort(chance, kind="stable")
-        found = order[: discoveries(chance[chance < 1], count, self.fdr)]
+        order = np.argsort(np.where(certain, np.inf, chance), kind="stable")
+        found = order[: discoveries(chance[(chance < 1) & ~certain], count, self.fdr)]
         judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
         for i in sorted(judged):
             self.hosts[i].would_be_found = exp(max(needed[i], self.limit))

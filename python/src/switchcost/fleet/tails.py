@@ -25,12 +25,24 @@ SKEWS, TAILS = np.linspace(-0.2, 0.8, 6), np.linspace(0, 0.3, 7)
 SKEW, TAIL = (0.1, 0.25), (0.12, 0.08)
 _SCALES = np.linspace(0.7, 1.12, 8)
 _IQR = 1.349  # of a normal distribution, in its standard deviations
+_STEPS = 12  # of a grid, in the fleet's interquartile range
 # A value is told of by hosts up to this many of the fleet's deviations, or up to the limit.
 _REACH = 3.5
-# Beyond what this many hosts (or an eighth of few) should exceed, nobody knows the tail: it is taken for a power law.
-_KNOWN_BY, _POWER = 5, 3
 FLEETS = 40
 _KINDS = 4
+
+
+class Beyond(NamedTuple):
+    """The power law that a tail is taken for beyond what `hosts` (or an eighth of few) should exceed."""
+
+    hosts: int
+    degree: int
+    #: The fitted tail where that is longer.
+    or_fitted: bool
+
+
+# Nobody knows a tail so far out. Student's t of n degrees has one of degree n.
+CERTAINLY, PROBABLY = Beyond(5, 3, True), Beyond(8, 4, False)
 
 
 class Noise(NamedTuple):
@@ -61,25 +73,29 @@ class Tail:
     hosts: int
     levels: tuple[float, float, float]
 
-    def probability(self, values: Floats, kind: NDArray[np.int64], known: bool = True) -> Floats:
-        """Of a sound host to be as far above. Not `known`: as far as its tail can be known, beyond that a power law."""
+    def probability(self, values: Floats, kind: NDArray[np.int64], beyond: Beyond) -> Floats:
+        """Of a sound host to be as far above."""
         found = np.empty(len(values))
         at = (values - self.start) / self.step
         for k, above in enumerate(self.above):
             of = kind == k
-            found[of] = np.interp(at[of], np.arange(len(above)), above if known else self._unknown(above))
+            found[of] = np.interp(at[of], np.arange(len(above)), self._shares(above, beyond))
         return found
 
-    def _unknown(self, above: Floats) -> Floats:
-        first = int(np.argmax(above * self.hosts < min(_KNOWN_BY, self.hosts / 8)))
+    def _shares(self, above: Floats, beyond: Beyond) -> Floats:
+        first = int(np.argmax(above * self.hosts < min(beyond.hosts, self.hosts / 8)))
         grid = self.start + self.step * np.arange(len(above))
         edge = max(grid[first], self.step)
-        power = above[first] * (np.maximum(grid, edge) / edge) ** -_POWER
-        return np.where(np.arange(len(above)) >= first, np.maximum(above, power), above)
+        power = above[first] * (np.maximum(grid, edge) / edge) ** -beyond.degree
+        # Where days scatter more than hosts, so many may be found below a deviation: no place to begin a tail.
+        if beyond.or_fitted or edge < _STEPS / _IQR * self.step:
+            power = np.maximum(above, power)
+        return np.where(np.arange(len(above)) >= first, power, above)
 
     def value(self, probability: float, kind: int) -> float:
-        """What a sound host of this kind exceeds with this probability."""
-        return self.start + self.step * float(np.argmax(self.above[kind] <= probability))
+        """What a sound host of this kind probably does not exceed but with this probability."""
+        below = self._shares(self.above[kind], PROBABLY) <= probability
+        return self.start + self.step * float(np.argmax(below) if below.any() else len(below))
 
     def drawn(self, random: np.random.Generator, noise: Noise) -> Floats:
         """The values of one simulated fleet without a slow host."""
@@ -103,7 +119,7 @@ def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
     """The most probable distribution of sound hosts. `values` are above their group, `limit` is what is called slow."""
     low, middle, high = _quartiles(values, limit)
     iqr = max(high - low, 1e-4)
-    step = iqr / 12
+    step = iqr / _STEPS
     reach = max(limit, _REACH * iqr / _IQR)
     # The commonest kinds of hosts tell what levels are like; the others follow.
     common = np.argsort(-np.bincount(noise.kind, minlength=len(noise.samples)), kind="stable")[:_KINDS]
@@ -168,7 +184,7 @@ def certainty(tail: Tail, noise: Noise, limit: float, false_alarms: float) -> fl
         values = tail.drawn(random, noise)
         far = values > limit
         again = tail_of(values, noise, limit) if far.any() else tail
-        chances = again.probability(values[far], noise.kind[far], known=False)
+        chances = again.probability(values[far], noise.kind[far], CERTAINLY)
         least.append(float(chances.min()) if far.any() else 1.0)
     rank = int(false_alarms * FLEETS)
     return min(sorted(least)[rank], false_alarms / tail.hosts)

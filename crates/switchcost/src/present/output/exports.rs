@@ -215,13 +215,14 @@ fn told(subject: &Subject, of: impl Fn(&Subcase) -> Option<f64>) -> Vec<(Labels,
     subject.cases.iter().filter_map(told).collect()
 }
 
+/// By the names that these facts have in tables of Python and datasets.
 fn described(subject: &Subject) -> Labels {
     let mut all = vec![("run", &subject.side.name)];
     if let Origin::Run { started, build, .. } = &subject.side.origin {
-        all.extend([("started", started), ("version", &build.version)]);
+        all.extend([("started", started), ("build_version", &build.version)]);
     }
     all.extend(subject.machine.cpu_name().map(|name| ("cpu_model", name)));
-    all.extend(subject.machine.kernel.release.known().map(|release| ("kernel", release)));
+    all.extend(subject.machine.kernel.release.known().map(|release| ("kernel_release", release)));
     all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }
 

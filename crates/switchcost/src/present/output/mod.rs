@@ -50,8 +50,8 @@ pub(crate) struct Files {
     #[arg(long)]
     pub(crate) anonymous: bool,
 
-    /// Store all words of a command behind --, which may hold secrets, not only its program and a
-    /// hash of them
+    /// Store all words of a command, which may hold secrets, not only its program and a hash of
+    /// them
     #[arg(long, conflicts_with = "anonymous")]
     pub(crate) store_command: bool,
 }

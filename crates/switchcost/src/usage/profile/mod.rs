@@ -22,6 +22,7 @@ use launcher::{Launcher, LauncherError, Series, look_up, order};
 use preload::layout;
 
 use crate::base::failure::{say, usage};
+use crate::base::secrets::stored;
 use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
@@ -187,12 +188,13 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
-    let profile = Profile::of(plan, launches, about, execute::build_info());
+    let mut profile = Profile::of(plan, launches, about, execute::build_info());
     if !args.output.files.quiet {
         let output = &args.output;
         say_text(&output.tables.text(|| table::text(&profile, output.verbose)));
     }
     let files = &args.output.files;
+    profile.plan.command = stored(&args.command, files.anonymous, files.store_command);
     let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
     let is_whole = all_written([put_json(&profile, files.json.as_ref()), csv.unwrap_or(Ok(()))]);
     // A script that waits for the figures must learn that they are not there.

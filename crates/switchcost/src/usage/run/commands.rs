@@ -16,6 +16,8 @@ pub(super) struct Command {
     pub(super) words: Vec<OsString>,
     /// Empty where it is its words.
     pub(super) name: String,
+    /// The name is the line that was typed.
+    pub(super) is_line: bool,
     /// `NAME=VALUE` of each parameter that is in its words.
     pub(super) values: Vec<String>,
 }
@@ -135,7 +137,7 @@ impl Command {
     fn with(&self, mark: &str, name: &str, value: &str) -> Self {
         let words = self.words.iter().map(|word| replaced(word, mark, value)).collect();
         let values = self.values.iter().cloned().chain([format!("{name}={value}")]).collect();
-        Self { words, name: self.name.replace(mark, value), values }
+        Self { words, name: self.name.replace(mark, value), values, is_line: self.is_line }
     }
 
     /// A text with this command's values in place of their `{NAME}`.
@@ -229,7 +231,8 @@ mod tests {
 
     #[test]
     fn values_go_into_names_and_into_what_runs_around() {
-        let typed = Command { words: words("make -j{n}"), name: "jobs {n}".into(), values: vec![] };
+        let typed =
+            Command { words: words("make -j{n}"), name: "jobs {n}".into(), ..Command::default() };
         let all = expand(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();
         assert_eq!(all.iter().map(|of| &*of.name).collect::<Vec<_>>(), ["jobs 1", "jobs 4"]);
         assert_eq!(all[1].filled("make clean{n} {m}"), "make clean4 {m}");

@@ -25,7 +25,7 @@ use model::reading::Reading;
 use stats::{median, median_interval};
 
 use crate::base::failure::{Interrupted, say, usage};
-use crate::base::secrets::masked;
+use crate::base::secrets::{self, kept_line, masked};
 use crate::base::values::{
     Destination, above_zero, duration, each_once, nanoseconds, share, whole,
 };
@@ -198,9 +198,25 @@ const FEWEST_RUNS: u32 = 10;
 /// What a plan does not tell of what is to be run.
 struct ToRun {
     commands: Vec<Command>,
+    /// They are called by the values by which they differ.
+    by_values: bool,
     shell: Shell,
     /// The time for all rounds, and the fewest of them; where none is set all are done.
     enough: Option<Enough>,
+}
+
+/// What commands are called, lines as `line` gives them; none where all are called by their words.
+fn names(commands: &[Command], by_values: bool, line: impl Fn(&String) -> String) -> Vec<String> {
+    let name = |command: &Command| match (by_values, command.is_line) {
+        (true, _) => masked(&command.values).join(" "),
+        (false, true) => line(&command.name),
+        (false, false) => masked(std::slice::from_ref(&command.name)).concat(),
+    };
+    let mut names: Vec<String> = commands.iter().map(name).collect();
+    if names.iter().all(String::is_empty) {
+        names.clear();
+    }
+    names
 }
 
 impl RunArgs {
@@ -225,7 +241,7 @@ impl RunArgs {
                 let lines = lines.iter().map(|line| ("COMMAND", line));
                 let of_line = |(flag, line): (&str, &String)| {
                     let words = shell.words(flag, line)?;
-                    Ok(Command { words, name: line.clone(), ..Command::default() })
+                    Ok(Command { words, name: line.clone(), is_line: true, ..Command::default() })
                 };
                 lines.chain(vs.map(|line| ("--vs", line))).map(of_line).collect::<Result<_>>()?
             }
@@ -238,6 +254,7 @@ impl RunArgs {
         }
         for (command, name) in all.iter_mut().zip(&self.command_name) {
             command.name.clone_from(name);
+            command.is_line = false;
         }
         Ok(all)
     }
@@ -253,7 +270,8 @@ impl RunArgs {
         let shell = Shell::of(if self.no_shell { "none" } else { &self.shell })?;
         let typed = self.typed(&shell)?;
         // Where several are typed the values alone do not say which it is.
-        let is_one = typed.len() == 1 && !self.parameter.is_empty() && self.command_name.is_empty();
+        let by_values =
+            typed.len() == 1 && !self.parameter.is_empty() && self.command_name.is_empty();
         let all = commands::expand(typed, &self.parameter)?;
         if self.prepare.len() > 1 && self.prepare.len() != all.len() {
             return Err(usage(format!(
@@ -263,23 +281,9 @@ impl RunArgs {
             )));
         }
         let anonymous = self.output.files.anonymous;
-        let name = |command: &Command| match is_one {
-            true => masked(&command.values).join(" "),
-            false => masked(std::slice::from_ref(&command.name)).concat(),
-        };
-        let mut names: Vec<String> = all.iter().map(name).collect();
-        if anonymous || names.iter().all(String::is_empty) {
-            names.clear();
-        }
-        let shown = |text: &String| match anonymous {
-            true => None,
-            false => Some(masked(std::slice::from_ref(text)).concat()),
-        };
-        let around = plan::Around {
-            setup: self.setup.as_ref().and_then(shown),
-            prepare: self.prepare.iter().filter_map(shown).collect(),
-            cleanup: self.cleanup.as_ref().and_then(shown),
-        };
+        let line = |line: &String| masked(std::slice::from_ref(line)).concat();
+        let names = if anonymous { Vec::new() } else { names(&all, by_values, line) };
+        let around = if anonymous { plan::Around::default() } else { self.around(line) };
         let one = if self.lines.is_empty() && all.len() == 1 { 1 } else { RUNS };
         let enough = self.enough()?;
         let without_budget = self.runs.unwrap_or(one);
@@ -297,7 +301,40 @@ impl RunArgs {
             ignore_failure: self.ignore_failure,
             around,
         };
-        Ok((plan, ToRun { commands: all, shell, enough }))
+        Ok((plan, ToRun { commands: all, by_values, shell, enough }))
+    }
+
+    /// The command lines around the runs, each as `line` gives it.
+    fn around(&self, line: impl Fn(&String) -> String) -> plan::Around {
+        plan::Around {
+            setup: self.setup.as_ref().map(&line),
+            prepare: self.prepare.iter().map(&line).collect(),
+            cleanup: self.cleanup.as_ref().map(&line),
+        }
+    }
+
+    /// The plan as it is stored: of commands their programs and hashes, unless all is to be stored.
+    fn stored(&self, shown: &Plan, to_run: &ToRun) -> Plan {
+        let Files { anonymous, store_command, .. } = self.output.files;
+        if anonymous {
+            return shown.clone();
+        }
+        let line = |line: &String| if store_command { line.clone() } else { kept_line(line) };
+        let of = |command: &Command| match &to_run.shell {
+            // The program is in the line.
+            Shell::Of(shell) if !self.lines.is_empty() => {
+                let (shell, words) = command.words.split_at(shell.len() + 1);
+                let words = words.iter().map(|word| line(&word.to_string_lossy().into_owned()));
+                secrets::stored(shell, false, true).into_iter().chain(words).collect()
+            }
+            _ => secrets::stored(&command.words, false, store_command),
+        };
+        Plan {
+            commands: to_run.commands.iter().map(of).collect(),
+            names: names(&to_run.commands, to_run.by_values, line),
+            around: self.around(line),
+            ..shown.clone()
+        }
     }
 
     /// When there are enough rounds, where their number was not said.
@@ -317,7 +354,7 @@ impl RunArgs {
 
     /// All runs of what is to be run, and what runs around them.
     fn series(&self, plan: &Plan, to_run: &ToRun) -> Result<Series> {
-        let ToRun { commands, shell, enough } = to_run;
+        let ToRun { commands, shell, enough, .. } = to_run;
         let mut around: Vec<Vec<OsString>> = Vec::new();
         let mut number = |flag: &str, text: &str, command: &Command| {
             let words = shell.words(flag, &command.filled(text))?;
@@ -441,9 +478,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             runs.iter().map(|run| run.used.ending.shell_code()).find(|code| *code != 0).unwrap_or(0)
         }
     };
-    let gate = compares.then(|| {
-        Gate::of(&plan, &runs, &each_once(args.figures.clone()), args.fail_above.unwrap_or(LIMIT))
-    });
+    let figures = each_once(args.figures.clone());
+    let limit = args.fail_above.unwrap_or(LIMIT);
+    let gate = compares.then(|| Gate::of(&plan, &runs, &figures, limit));
     let code = match (args.fail_above.and(gate.as_ref()), has_failed, signal) {
         // 1 and 3 are the gate's own.
         (Some(_), true, _) => gate::TROUBLE,
@@ -452,7 +489,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         }
         _ => code,
     };
-    let written = write(plan, runs, started, signal.is_some(), args, (gate, named.as_ref()));
+    let stored = args.stored(&plan, &to_run);
+    let stored_gate = args.fail_above.map(|limit| Gate::of(&stored, &runs, &figures, limit));
+    let stored = (stored, stored_gate);
+    let written =
+        write(plan, runs, started, signal.is_some(), args, (gate, named.as_ref()), stored);
     // A script that waits for the figures must learn that they are not there. 1 is a gate's FAIL.
     let unwritten = if args.fail_above.is_some() { gate::TROUBLE } else { 1 };
     Ok(if !written && code == 0 { unwritten } else { code }.into())
@@ -493,7 +534,7 @@ impl SoFar {
 }
 
 /// Writes all that was asked for; what cannot be written is reported, and the rest is written.
-/// Whether all was written.
+/// `stored` are plan and verdict as they are stored. Whether all was written.
 fn write(
     plan: Plan,
     runs: Vec<Run>,
@@ -501,6 +542,7 @@ fn write(
     interrupted: bool,
     args: &RunArgs,
     (gate, named): (Option<Gate>, Option<&Chosen>),
+    stored: (Plan, Option<Gate>),
 ) -> bool {
     let Files { json, csv, quiet, .. } = &args.output.files;
     let mut outputs = Vec::new();
@@ -537,11 +579,13 @@ fn write(
             outputs.push((to, Ok(markdown::markdown(&record, gate).into_bytes())));
         }
         record.gate = args.fail_above.and(gate);
+        // What is printed has the words.
         if !quiet && !record.runs.is_empty() {
             let output = &args.output;
             say_text(&output.tables.text(|| table::text(&record, output.verbose)));
         }
         if let Some(to) = json {
+            record.store_as(stored);
             outputs.push((to, to_json(&record)));
         }
     }

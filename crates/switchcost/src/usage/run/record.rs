@@ -69,6 +69,20 @@ impl Record {
         self.notices.iter().filter(move |notice| !limits.contains(notice))
     }
 
+    /// Takes commands, and what they are called, from another plan.
+    pub(super) fn store_as(&mut self, (plan, gate): (Plan, Option<Gate>)) {
+        for summary in &mut self.commands {
+            summary.command.clone_from(&plan.commands[summary.number]);
+            let (old, new) = (self.plan.prefix(summary.number), plan.prefix(summary.number));
+            for notice in &mut self.notices {
+                if let Some(rest) = notice.strip_prefix(&old).filter(|_| !old.is_empty()) {
+                    *notice = format!("{new}{rest}");
+                }
+            }
+        }
+        (self.plan, self.gate) = (plan, gate);
+    }
+
     /// The record of `runs`. A run that was interrupted counts only if its command has no other.
     pub(super) fn new(
         plan: Plan,

@@ -133,9 +133,9 @@ def run(
 
     Others to compare it with are in `vs`, a line each.
 
-    `record` has all words of the commands, unless `anonymous`. Its standard output is Python's, its standard error is written to `sys.stderr` at the end. A command that fails is
-    no error: `exit_code` tells. `estimate=False` leaves out what its switches cost. Raises ProgramError where nothing
-    was measured.
+    `record` has all words of the commands, unless `anonymous`. Its standard output is Python's, its standard error is
+    written to `sys.stderr` at the end. A command that fails is no error: `exit_code` tells. `estimate=False` leaves out
+    what its switches cost. Raises ProgramError where nothing was measured.
     """
     if not command or (isinstance(command, str) and command.startswith("-")):
         raise ValueError(f"command={command!r}: a command with its arguments as a list, or a line for the shell")

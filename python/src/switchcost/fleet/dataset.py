@@ -57,8 +57,7 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 # It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
 # 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
 FIGURES = """
-CREATE VIEW figures AS
-WITH measured AS (
+CREATE VIEW measured AS
     SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
            cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
                                  nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label,
@@ -68,10 +67,14 @@ WITH measured AS (
     FROM cases JOIN machines USING (host, run)
     WHERE coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
       AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
-      AND coalesce(high - low <= estimate / 2, true)
+      AND coalesce(high - low <= estimate / 2, true);
+CREATE VIEW figures AS
+WITH alike AS (
+    SELECT label, cpu_model, median(clock_ghz) AS clock, median(own) AS usual FROM measured GROUP BY ALL
 ), clocks AS (
-    SELECT *, ln(clock_ghz / median(clock_ghz) OVER alike) AS apart, median(own) OVER alike AS usual
-    FROM measured WINDOW alike AS (PARTITION BY label, cpu_model)
+    SELECT measured.*, ln(clock_ghz / clock) AS apart, usual
+    FROM measured JOIN alike
+        ON measured.label = alike.label AND measured.cpu_model IS NOT DISTINCT FROM alike.cpu_model
 ), brought AS (
     SELECT *, coalesce(exp(apart * coalesce(own, usual, 0.5)), 1) AS factor,
            coalesce(apart * CASE WHEN own IS NOT NULL THEN 1.96 * elasticity_error

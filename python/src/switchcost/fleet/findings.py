@@ -122,7 +122,7 @@ class Analysis:
         parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
         if self.candidates:
             probably = f"{number(len(self.candidates), 'is', 'are')} probably slow{brackets(self.candidates)}"
-            parts.append(f"{probably}, at most {self.fdr:.0%} of these by chance")
+            parts.append(f"{probably}, about {self.fdr:.0%} of these by chance")
         if self.suspects:
             few = f"on fewer than {FEWEST_DAYS} runs"
             parts.append(f"{len(self.suspects)} to measure again (slow {few}: {listed(self.suspects)})")
@@ -163,8 +163,8 @@ class Analysis:
 
     def terms(self) -> str:
         said = f"Slow: in at most {self.false_alarms:.0%} of sound fleets one host is; below {self.limit:.0%} none."
-        said += f" Probably slow: of all that are named at most {self.fdr:.0%} are by chance. Both rates are of fleets"
-        said += " simulated with the tails that this one's sound hosts have."
+        said += " That is of fleets simulated with the tails that this one's sound hosts have."
+        said += f" Probably slow: about {self.fdr:.0%} of these are by chance, more where sound hosts have long tails."
         if told := sum(h.clock is not None for h in self.hosts):
             said += f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}."
         return said

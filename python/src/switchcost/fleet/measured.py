@@ -32,6 +32,8 @@ FACTS = _FACTS.split()
 FEWEST_DAYS_OF_A_TREND = 7
 # In a fleet of fewer days each of a host's runs of a day counts by itself, so many of them.
 RUNS_A_DAY = 8
+# Figures of a fleet that are read at once: more would need more memory.
+AT_ONCE = 1_500_000
 # A launch reads its clock no better than this.
 CLOCK_ERROR = 0.001
 # Simulated hosts of a kind, of which the rest of the scatter from day to day is learned.
@@ -42,35 +44,44 @@ LOCATION_ERROR = 1.1
 # To the group's median of the same time, where enough hosts were measured then: what all hosts have that day is out.
 # What bringing figures to one clock leaves open does not get smaller by days, and is no part of their `error`.
 # `day` is a date, or of few dates the number of the host's run on it: in days since 1970, a thousandth for each run.
+# Numbers in place of texts, and some hosts at a time: millions of figures would take gigabytes.
+TIMES = """
+CREATE TEMP TABLE titles AS SELECT DISTINCT hash(label) AS title, label, experiment FROM figures;
+CREATE TEMP TABLE daily
+    (number INTEGER, grp UBIGINT, day DOUBLE, title UBIGINT, y DOUBLE, error FLOAT, open DOUBLE, period DOUBLE);
+CREATE TEMP TABLE times AS
+WITH numbered AS (
+    SELECT host, run, date, grp, number,
+           least(row_number() OVER (PARTITION BY host, experiment, date ORDER BY started), $most) - 1 AS again
+    FROM current
+)
+SELECT host, run, number, hash(grp) AS grp, epoch(date) / 86400
+       + CASE WHEN (SELECT count(DISTINCT date) FROM current) < $trend THEN again / 1000 ELSE 0 END AS day
+FROM numbered
+"""
+DAILY = """
+INSERT INTO daily
+SELECT number, grp, day, hash(label), avg(ln(estimate)),
+       avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate), avg(open), avg(-ln(clock_ghz))
+FROM figures JOIN times USING (host, run) WHERE number % $parts = $part GROUP BY ALL
+"""
 RATIOS = """
 CREATE TEMP TABLE ratios AS
-WITH numbered AS (
-    SELECT *, least(row_number() OVER (PARTITION BY host, experiment, date ORDER BY started), $most) - 1 AS again
-    FROM current
-), times AS (
-    SELECT host, run, number, grp, epoch(date) / 86400
-           + CASE WHEN (SELECT count(DISTINCT date) FROM current) < $trend THEN again / 1000 ELSE 0 END AS day
-    FROM numbered
-), daily AS (
-    SELECT number, hash(grp) AS grp, day, figures.experiment, label,
-           avg(ln(estimate)) AS y, avg((high * exp(-abs(open)) - low * exp(abs(open))) / 3.92 / estimate) AS error,
-           avg(open) AS open, avg(-ln(clock_ghz)) AS period
-    FROM figures JOIN times USING (host, run) GROUP BY ALL
-), days AS (
-    SELECT grp, label, day, median(y) AS y, median(open) AS open, median(period) AS period
+WITH days AS (
+    SELECT grp, title, day, median(y) AS y, median(open) AS open, median(period) AS period
     FROM daily GROUP BY ALL HAVING count(*) >= $fewest
 ), all_days AS (
-    SELECT grp, label, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
+    SELECT grp, title, median(y) AS y, median(open) AS open, median(period) AS period FROM daily GROUP BY ALL
 )
-SELECT number, day, experiment, label, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
+SELECT number, day, title, error, daily.y - coalesce(days.y, all_days.y) AS ratio,
        daily.open - coalesce(days.open, all_days.open) AS open,
        daily.period - coalesce(days.period, all_days.period) AS period
-FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, day)
+FROM daily JOIN all_days USING (grp, title) LEFT JOIN days USING (grp, title, day)
 """
 # Over the cases of an experiment: unlike things have no median.
 BY_DAY = """
-SELECT number, experiment, day, median(ratio) AS ratio, coalesce(median(error), 0) AS error, median(open) AS open
-FROM ratios GROUP BY number, experiment, day
+SELECT number, day, median(ratio) AS ratio, coalesce(median(error), 0) AS error, median(open) AS open
+FROM ratios SEMI JOIN (FROM titles WHERE experiment = $experiment) USING (title) GROUP BY number, day
 """
 CLOCKS = """
 SELECT number, day, median(period) AS ratio FROM ratios WHERE period IS NOT NULL GROUP BY number, day
@@ -136,8 +147,11 @@ class Fleet:
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in of)
         execute(
             f"""CREATE TEMP TABLE current AS
-            SELECT machines.*, {key} AS grp FROM machines LEFT JOIN labels USING (host)
-            WHERE date BETWEEN ? AND ? QUALIFY grp = arg_max(grp, started) OVER (PARTITION BY host)""",
+            WITH kept AS (
+                SELECT host, run, date, started, experiment, noise, {", ".join(FACTS)}, {key} AS grp
+                FROM machines LEFT JOIN labels USING (host) WHERE date BETWEEN ? AND ?
+            ), last AS (SELECT host, arg_max(grp, started) AS grp FROM kept GROUP BY host)
+            SELECT * FROM kept SEMI JOIN last USING (host, grp)""",
             days,
         )
         last = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
@@ -147,7 +161,8 @@ class Fleet:
             said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
             raise FleetError(said, 2)
         self.names, groups, self.noises, *facts = (list(column) for column in zip(*rows))
-        execute("""CREATE OR REPLACE TEMP TABLE current AS SELECT current.*, number FROM current JOIN
+        execute("""CREATE OR REPLACE TEMP TABLE current AS
+            SELECT host, run, date, started, experiment, grp, number FROM current JOIN
             (SELECT host, row_number() OVER (ORDER BY host) - 1 AS number FROM (SELECT DISTINCT host FROM current))
             USING (host)""")
         self.index = {name: i for i, name in enumerate(self.names)}
@@ -156,15 +171,18 @@ class Fleet:
 
     def _read_figures(self) -> None:
         execute = self.connection.execute
-        execute(RATIOS, {"fewest": FEWEST_HOSTS, "trend": FEWEST_DAYS_OF_A_TREND, "most": RUNS_A_DAY})
-        rows = execute("SELECT DISTINCT experiment FROM ratios ORDER BY ALL").fetchall()
+        before, _, times = TIMES.rpartition(";")
+        execute(before)
+        execute(times, {"trend": FEWEST_DAYS_OF_A_TREND, "most": RUNS_A_DAY})
+        ((cases,),) = execute("SELECT count(*) FROM cases").fetchall()
+        parts = 1 + cases // AT_ONCE
+        for part in range(parts):
+            execute(DAILY, {"parts": parts, "part": part})
+        execute(RATIOS, {"fewest": FEWEST_HOSTS})
+        execute("DROP TABLE daily")
+        rows = execute("SELECT DISTINCT experiment FROM titles SEMI JOIN ratios USING (title) ORDER BY ALL").fetchall()
         self.experiments = [str(experiment) for (experiment,) in rows]
-        of_days = execute(BY_DAY).fetchnumpy()
-        experiment = of_days.pop("experiment").astype(str)
-        self.courses = {
-            e: self._course({name: column[experiment == e] for name, column in of_days.items()})
-            for e in self.experiments
-        }
+        self.courses = {e: self._course(execute(BY_DAY, {"experiment": e}).fetchnumpy()) for e in self.experiments}
         clocks = execute(CLOCKS).fetchnumpy()
         same = {"error": np.full(len(clocks["day"]), CLOCK_ERROR), "open": np.zeros(len(clocks["day"]))}
         self.clocks = self._course({**clocks, **same})
@@ -249,7 +267,8 @@ class Fleet:
 
     def by_case(self) -> tuple[list[str], Floats]:
         """Labels of cases, and of each host (row) and case the ratio."""
-        query = "SELECT number, label, median(ratio) AS ratio FROM ratios GROUP BY number, label ORDER BY label"
+        query = """SELECT number, label, ratio
+            FROM (SELECT number, title, median(ratio) AS ratio FROM ratios GROUP BY ALL) JOIN titles USING (title)"""
         rows = self.connection.execute(query).fetchnumpy()
         labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
         found = np.full((len(self.names), len(labels)), np.nan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import comb, sqrt
+from math import comb, inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,6 @@ SKEWS, TAILS = np.linspace(-0.2, 0.8, 6), np.linspace(0, 0.3, 7)
 SKEW, TAIL = (0.1, 0.25), (0.12, 0.08)
 _SCALES = np.linspace(0.7, 1.12, 8)
 _IQR = 1.349  # of a normal distribution, in its standard deviations
-_STEPS = 12  # of a grid, in the fleet's interquartile range
 # A value is told of by hosts up to this many of the fleet's deviations, or up to the limit.
 _REACH = 3.5
 FLEETS = 40
@@ -33,16 +32,17 @@ _KINDS = 4
 
 
 class Beyond(NamedTuple):
-    """The power law that a tail is taken for beyond what `hosts` (or an eighth of few) should exceed."""
+    """The power law that a tail is taken for beyond what this share of hosts should exceed, and at most so many."""
 
-    hosts: int
+    share: float
+    hosts: float
     degree: int
     #: The fitted tail where that is longer.
     or_fitted: bool
 
 
-# Nobody knows a tail so far out. Student's t of n degrees has one of degree n.
-CERTAINLY, PROBABLY = Beyond(5, 3, True), Beyond(8, 4, False)
+# Few hosts tell a tail so far out. Student's t of n degrees has one of degree n.
+CERTAINLY, PROBABLY = Beyond(1 / 8, 5, 3, True), Beyond(0.015, inf, 5, False)
 
 
 class Noise(NamedTuple):
@@ -83,12 +83,11 @@ class Tail:
         return found
 
     def _shares(self, above: Floats, beyond: Beyond) -> Floats:
-        first = int(np.argmax(above * self.hosts < min(beyond.hosts, self.hosts / 8)))
+        first = int(np.argmax(above * self.hosts < min(beyond.hosts, self.hosts * beyond.share)))
         grid = self.start + self.step * np.arange(len(above))
         edge = max(grid[first], self.step)
         power = above[first] * (np.maximum(grid, edge) / edge) ** -beyond.degree
-        # Where days scatter more than hosts, so many may be found below a deviation: no place to begin a tail.
-        if beyond.or_fitted or edge < _STEPS / _IQR * self.step:
+        if beyond.or_fitted:
             power = np.maximum(above, power)
         return np.where(np.arange(len(above)) >= first, power, above)
 
@@ -119,7 +118,7 @@ def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
     """The most probable distribution of sound hosts. `values` are above their group, `limit` is what is called slow."""
     low, middle, high = _quartiles(values, limit)
     iqr = max(high - low, 1e-4)
-    step = iqr / _STEPS
+    step = iqr / 12
     reach = max(limit, _REACH * iqr / _IQR)
     # The commonest kinds of hosts tell what levels are like; the others follow.
     common = np.argsort(-np.bincount(noise.kind, minlength=len(noise.samples)), kind="stable")[:_KINDS]

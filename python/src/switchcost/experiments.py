@@ -147,7 +147,11 @@ def run(
     options = _options(runs=runs, warmup=warmup, tree=tree, no_estimate=not estimate, seed=seed, anonymous=anonymous)
     with tempfile.TemporaryDirectory(prefix="switchcost-") as folder:
         record, samples = Path(folder, "record.json"), Path(folder, "samples.csv")
-        files = [f"--json={record}", f"--csv={samples}", *([] if anonymous else ["--store-command"])]
+        files = [
+            f"--json={record}",
+            f"--csv={samples}",
+            *([] if {"--anonymous", "--store-command"} & {*options, *extra} else ["--store-command"]),
+        ]
         # A line stands before `--`: the program gives it to the shell.
         words = [command] if isinstance(command, str) else ["--", *command]
         done = _program.run(["run", "--quiet", *options, *given, *files, *extra, *words], shows_output=True)

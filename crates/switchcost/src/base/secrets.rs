@@ -91,52 +91,74 @@ const NAMED: [&str; 2] = ["--name", "--command-name"];
 /// A command as it is stored: its program, and by what the other words can be told from others.
 /// Whoever has a guess at all of them can check it by that.
 pub(crate) fn kept(words: &[String]) -> Vec<String> {
-    // Before the program a shell's line may have variables.
+    // Before the program a shell's line may have variables; what they run is no program.
     let at = words.iter().position(|word| !word.contains('='));
-    let others = || words.iter().enumerate().filter(|(place, _)| Some(*place) != at);
+    let at = at.filter(|at| !words[..*at].iter().any(|word| word.contains(['$', '`'])));
+    let program = at.filter(|at| words[*at].chars().all(is_plain));
+    hashed(words, program)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "_./+-".contains(c)
+}
+
+/// The program, if one is known, and a hash of the other words.
+fn hashed(words: &[String], program: Option<usize>) -> Vec<String> {
+    let others = || words.iter().enumerate().filter(|(place, _)| Some(*place) != program);
     // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands behind
     // each. A program is told apart by its file: its name may be a path or not.
     let bytes = others().flat_map(|(_, word)| word.bytes().chain([0]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
-    let is_part = |c: char| c.is_alphanumeric() || "_./+-".contains(c);
-    let program = at.map(|at| words[at].clone()).filter(|word| word.chars().all(is_part));
-    let is_more = others().next().is_some() || (program.is_none() && !words.is_empty());
+    let is_more = others().next().is_some();
+    let program = program.map(|at| words[at].clone());
     program.into_iter().chain(is_more.then(|| format!("{WORDS}{hash:016x}"))).collect()
 }
 
-/// The same of a line for a shell.
+/// The same of a line for a shell; of one that is no whole line a hash alone.
 pub(crate) fn kept_line(line: &str) -> String {
-    let plain = || line.split_whitespace().map(str::to_string).collect();
-    kept_prefix(&shell_words::split(line).unwrap_or_else(|_| plain())).join(" ")
+    let of = shell_words::split(line).map(|words| kept(&words));
+    of.unwrap_or_else(|_| hashed(&[line.to_string()], None)).join(" ")
 }
 
-/// The same of what stands before a command: CPUs, policy and priority say what was measured.
+/// The same of what stands before a command. Plain options and numbers of programs that set CPUs,
+/// policy and priority stay: they say what was measured.
 pub(crate) fn kept_prefix(words: &[String]) -> Vec<String> {
+    let is_setter = |word: &String| SETTERS.contains(&word.as_str());
     let is_setting = |word: &String| {
-        SETTERS.contains(&word.as_str())
-            || word.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        let is_number = word.chars().all(|c| c.is_ascii_digit() || ",-:".contains(c));
+        let is_letter = word.len() == 2 && word.starts_with('-');
+        is_setter(word) || is_number || is_letter
     };
-    if words.iter().all(is_setting) { words.to_vec() } else { kept(words) }
+    let is_plain = words.iter().all(is_setting) && words.first().is_none_or(is_setter);
+    if is_plain { words.to_vec() } else { kept(words) }
 }
 
-/// This program's own words, with the command lines among them and the command behind `--` as they
-/// are [`kept`].
+/// This program's own words, with the command behind `--`, and the command lines among the words
+/// of `run` and `compare`, as they are [`kept`]. A line of one plain word is a program's name.
 pub(crate) fn kept_invocation(words: &[String]) -> Vec<String> {
     let own = words.iter().position(|word| word == "--").map_or(words.len(), |end| end + 1);
     let (own, command) = words.split_at(own);
-    let mut shown = masked(own);
-    for (at, word) in own.iter().enumerate().filter(|(_, word)| word.contains(char::is_whitespace))
-    {
-        let (flag, line) = word.split_once('=').filter(|_| word.starts_with("--")).unzip();
-        let named = flag.or(at.checked_sub(1).map(|before| own[before].as_str()));
-        if !named.is_some_and(|flag| NAMED.contains(&flag)) {
-            let flag = flag.map_or(String::new(), |flag| format!("{flag}="));
-            shown[at] = flag + &kept_line(line.unwrap_or(word));
+    let mut all = masked(own);
+    let has_lines = own.get(1).is_some_and(|word| ["run", "compare"].contains(&word.as_str()));
+    for (at, word) in own.iter().enumerate().skip(if has_lines { 2 } else { own.len() }) {
+        let (flag, line) = match word.split_once('=') {
+            Some((flag, line)) if word.starts_with("--") => (format!("{flag}="), line),
+            // A short option with its value behind it.
+            _ if word.starts_with('-') && !word.starts_with("--") && word.is_char_boundary(2) => {
+                (word[..2].to_string(), &word[2..])
+            }
+            _ => (String::new(), &**word),
+        };
+        let before = if flag.is_empty() { &own[at - 1] } else { flag.trim_end_matches('=') };
+        let is_line = line.contains(|c| !is_plain(c) && !",:".contains(c));
+        if is_line && !NAMED.contains(&before) {
+            let prefix = shell_words::split(line).map(|words| kept_prefix(&words).join(" "));
+            all[at] = flag + &prefix.unwrap_or_else(|_| kept_line(line));
         }
     }
-    [shown, kept(command)].concat()
+    [all, kept(command)].concat()
 }
 
 /// What is known of the pieces before one.
@@ -348,7 +370,9 @@ mod tests {
             let hash = kept.strip_prefix(program).and_then(|rest| rest.strip_prefix(WORDS));
             assert!(hash.is_some_and(|hash| hash.len() == 16), "{line}: {kept}");
         }
-        assert_eq!(kept_line("db 'not closed hunter2").len(), "db words:".len() + 16);
+        for line in ["db 'not closed hunter2", "P=$(pass show bank) db", "P=`hunter2 x` db"] {
+            assert_eq!(kept_line(line).len(), WORDS.len() + 16, "{line}");
+        }
         let line = kept_invocation(&words("switchcost cost --quiet -- db hunter2"));
         assert_eq!(line[..4], ["switchcost", "cost", "--quiet", "--"]);
         assert_eq!(line[4..], kept(&words("db hunter2")));
@@ -357,18 +381,32 @@ mod tests {
 
     #[test]
     fn of_command_lines_among_the_words_the_same_is_kept() {
-        let line = |text: &str| kept_invocation(&shell_words::split(text).unwrap()).join(" ");
+        let line = |text: &str| {
+            let words = shell_words::split(&format!("switchcost {text}")).unwrap();
+            kept_invocation(&words)[1..].join(" ")
+        };
         let kept = kept_line("db hunter2");
         assert_eq!(line("run 'db hunter2' '--vs=db hunter2'"), format!("run {kept} --vs={kept}"));
         assert_eq!(line("run -p 'db hunter2' true"), format!("run -p {kept} true"));
         for plain in [
             "ring --name 'my run' -N 2",
             "ring '--name=my run'",
+            "run --json /tmp/a.json -n 5 --budget 2s make",
             "compare --ab 'chrt -f 10 taskset -c 0,1' 'nice -n 5'",
         ] {
             assert_eq!(line(plain), plain.replace('\'', ""));
         }
-        assert!(!line("compare --ab 'nice -n 5 db hunter2' ''").contains("hunter2"));
+        for secret in [
+            "compare --ab 'nice -n 5 db hunter2' ''",
+            "compare --ab 'nice -n5 7z -phunter2' 'numactl --token=hunter2'",
+            "run 'cat</hunter2' 'A=hunter2;db'",
+            "run '-px;hunter2' '--vs=curl${IFS}hunter2'",
+            "run -S 'env TOKEN=hunter2 sh' db",
+        ] {
+            assert!(!line(secret).contains("hunter2"), "{secret}");
+        }
+        let own = ["/opt/my tools/switchcost", "run", "true"].map(str::to_string);
+        assert_eq!(kept_invocation(&own), own);
     }
 
     #[test]

@@ -190,7 +190,8 @@ class _Judge:
             rest = np.sort(level.rest)
             shares = (len(rest) - np.searchsorted(rest, half[seen.hosts], side="right") + 1) / (len(rest) + 2)
             far = seen.above >= self.limit
-            likely = discoveries(seen.chance[far] * len(seen_of), count, self.fdr) if far.any() else 0
+            open_ = far & (seen.safe > seen.certain_below)
+            likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
             for i, at in zip(seen.hosts, range(len(seen.hosts))):
                 needed[i] = min(needed[i], self._needed(seen, at, likely))
                 if not far[at]:

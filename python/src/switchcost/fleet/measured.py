@@ -145,11 +145,12 @@ class Fleet:
             raise FleetError(f"--group-by {unknown[0]}: {said}", 2)
         of = [f'{"machines" if c in columns else "labels"}."{c}"' for c in self.group_by]
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in of)
+        kept = ["date", "started", "experiment", "noise", *FACTS]
         execute(
             f"""CREATE TEMP TABLE current AS
             WITH kept AS (
-                SELECT host, run, date, started, experiment, noise, {", ".join(FACTS)}, {key} AS grp
-                FROM machines LEFT JOIN labels USING (host) WHERE date BETWEEN ? AND ?
+                SELECT host, machines.run, {", ".join(f"machines.{fact}" for fact in kept)}, {key} AS grp
+                FROM machines LEFT JOIN labels USING (host) WHERE machines.date BETWEEN ? AND ?
             ), last AS (SELECT host, arg_max(grp, started) AS grp FROM kept GROUP BY host)
             SELECT * FROM kept SEMI JOIN last USING (host, grp)""",
             days,
@@ -174,7 +175,7 @@ class Fleet:
         before, _, times = TIMES.rpartition(";")
         execute(before)
         execute(times, {"trend": FEWEST_DAYS_OF_A_TREND, "most": RUNS_A_DAY})
-        ((cases,),) = execute("SELECT count(*) FROM cases").fetchall()
+        ((cases,),) = execute("SELECT count(*) FROM cases SEMI JOIN times USING (host, run)").fetchall()
         parts = 1 + cases // AT_ONCE
         for part in range(parts):
             execute(DAILY, {"parts": parts, "part": part})

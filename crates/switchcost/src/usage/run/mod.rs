@@ -323,9 +323,12 @@ impl RunArgs {
         let of = |command: &Command| match &to_run.shell {
             // The program is in the line.
             Shell::Of(shell) if !self.lines.is_empty() => {
-                let (shell, words) = command.words.split_at(shell.len() + 1);
-                let words = words.iter().map(|word| line(&word.to_string_lossy().into_owned()));
-                secrets::stored(shell, false, true).into_iter().chain(words).collect()
+                let (shell, words) = command.words.split_at(shell.len());
+                let shell = secrets::stored(shell, false, store_command);
+                let text = |word: &OsString| word.to_string_lossy().into_owned();
+                let flag = words.first().map(text);
+                let words = words.iter().skip(1).map(|word| line(&text(word)));
+                shell.into_iter().chain(flag).chain(words).collect()
             }
             _ => secrets::stored(&command.words, false, store_command),
         };

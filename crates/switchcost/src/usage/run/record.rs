@@ -73,11 +73,13 @@ impl Record {
     pub(super) fn store_as(&mut self, (plan, gate): (Plan, Option<Gate>)) {
         for summary in &mut self.commands {
             summary.command.clone_from(&plan.commands[summary.number]);
-            let (old, new) = (self.plan.prefix(summary.number), plan.prefix(summary.number));
-            for notice in &mut self.notices {
-                if let Some(rest) = notice.strip_prefix(&old).filter(|_| !old.is_empty()) {
-                    *notice = format!("{new}{rest}");
-                }
+        }
+        for notice in &mut self.notices {
+            let of = (0..plan.commands.len()).map(|number| (self.plan.prefix(number), number));
+            // A label may begin with another.
+            let of = of.filter(|(old, _)| !old.is_empty() && notice.starts_with(old));
+            if let Some((old, number)) = of.max_by_key(|(old, _)| old.len()) {
+                *notice = plan.prefix(number) + &notice[old.len()..];
             }
         }
         (self.plan, self.gate) = (plan, gate);

@@ -141,8 +141,10 @@ pub(crate) fn kept_invocation(words: &[String]) -> Vec<String> {
     let own = words.iter().position(|word| word == "--").map_or(words.len(), |end| end + 1);
     let (own, command) = words.split_at(own);
     let mut all = masked(own);
-    let has_lines = own.get(1).is_some_and(|word| ["run", "compare"].contains(&word.as_str()));
-    for (at, word) in own.iter().enumerate().skip(if has_lines { 2 } else { own.len() }) {
+    // Before the command there may be --color WHEN.
+    let has_lines = |word: &String| ["run", "compare"].contains(&word.as_str());
+    let from = own.iter().take(4).skip(1).position(has_lines).map_or(own.len(), |at| at + 2);
+    for (at, word) in own.iter().enumerate().skip(from) {
         let (flag, line) = match word.split_once('=') {
             Some((flag, line)) if word.starts_with("--") => (format!("{flag}="), line),
             // A short option with its value behind it.
@@ -402,6 +404,7 @@ mod tests {
             "run 'cat</hunter2' 'A=hunter2;db'",
             "run '-px;hunter2' '--vs=curl${IFS}hunter2'",
             "run -S 'env TOKEN=hunter2 sh' db",
+            "--color never run 'x;hunter2'",
         ] {
             assert!(!line(secret).contains("hunter2"), "{secret}");
         }

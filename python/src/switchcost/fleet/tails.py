@@ -83,7 +83,10 @@ class Tail:
         return found
 
     def _shares(self, above: Floats, beyond: Beyond) -> Floats:
-        first = int(np.argmax(above * self.hosts < min(beyond.hosts, self.hosts * beyond.share)))
+        far = above * self.hosts < min(beyond.hosts, self.hosts * beyond.share)
+        if not far.any():
+            return above
+        first = int(np.argmax(far))
         grid = self.start + self.step * np.arange(len(above))
         edge = max(grid[first], self.step)
         power = above[first] * (np.maximum(grid, edge) / edge) ** -beyond.degree

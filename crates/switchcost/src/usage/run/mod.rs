@@ -493,7 +493,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         _ => code,
     };
     let stored = args.stored(&plan, &to_run);
-    let stored_gate = args.fail_above.map(|limit| Gate::of(&stored, &runs, &figures, limit));
+    let asked = args.output.files.json.as_ref().and(args.fail_above);
+    let stored_gate = asked.map(|limit| Gate::of(&stored, &runs, &figures, limit));
     let stored = (stored, stored_gate);
     let written =
         write(plan, runs, started, signal.is_some(), args, (gate, named.as_ref()), stored);

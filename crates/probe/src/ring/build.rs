@@ -143,6 +143,9 @@ struct PageOfStack<T>(T);
 fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, RingError> {
     L::prepare().map_err(RingError::Call)?;
     let area = shared_area(case.members, alone && case.work.is_some())?;
+    if case.kind == Kind::Process {
+        sys::watch_ring(&area);
+    }
     let plan = Arc::new(Plan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
     let mut others = PageOfStack(Others::default());
     let made = plan.ends(&mut others.0).and_then(|ends| {

@@ -3,11 +3,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use super::page::{Cell, SharedArea};
 use super::{check, done};
 
 /// The real-time signal of the link `signal`.
@@ -244,6 +246,11 @@ impl CaughtSignal {
 // it; of a thread's end the thread itself makes a note. Either starts a timer that interrupts the
 // leader again and again, until it has left whatever call it waits in; a single interruption could
 // come just before the wait.
+//
+// A SIGCHLD that comes while another is pending is dropped (signal(7)). In the last lap members end
+// well one after the other, and the death of the next may hide behind the end of the one before: a
+// good end has the handler go on along the ring, over all that have ended, to the first that has
+// not. Whoever died is come to at the latest by the end of its neighbour.
 
 /// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
 /// death: the worker ends with it then.
@@ -257,6 +264,13 @@ static LOST: AtomicBool = AtomicBool::new(false);
 static UNINTERRUPTIBLE: AtomicBool = AtomicBool::new(false);
 /// The timer's id and one: the kernel's first id is 0.
 static TIMER: AtomicUsize = AtomicUsize::new(0);
+/// What holds the ring's cells while there is a watch. No handler's.
+static RING: Mutex<Option<Arc<SharedArea>>> = Mutex::new(None);
+/// The ring's cells, in its order; null where it has none, or its members are threads.
+static CELLS: AtomicPtr<Cell> = AtomicPtr::new(std::ptr::null_mut());
+static MEMBERS: AtomicUsize = AtomicUsize::new(0);
+/// The first member that is not known to have ended well.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a member has ended badly since [`watch_members`].
 #[inline]
@@ -289,10 +303,22 @@ pub fn watch_members() -> Result<(), Errno> {
     Ok(())
 }
 
+/// Has the watch know the members of a ring, whose leader the calling process is: processes, which
+/// are noted in its cells. It is held until [`unwatch_members`].
+pub fn watch_ring(area: &Arc<SharedArea>) {
+    let mut ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
+    let cells = ring.insert(Arc::clone(area)).cells();
+    NEXT.store(1, Ordering::SeqCst);
+    MEMBERS.store(cells.len(), Ordering::SeqCst);
+    CELLS.store(cells.as_ptr().cast_mut(), Ordering::SeqCst);
+}
+
 /// Ends the watch: members may be waited for.
 pub fn unwatch_members() {
     // The default action is to do nothing; giving it cannot fail.
     let _ = default_child();
+    CELLS.store(std::ptr::null_mut(), Ordering::SeqCst);
+    *RING.lock().unwrap_or_else(PoisonError::into_inner) = None;
     let timer = TIMER.swap(0, Ordering::AcqRel);
     if timer != 0 {
         // SAFETY: the timer was made above and is deleted once.
@@ -342,9 +368,32 @@ extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     // Members that have done their part end while the last lap is still going round.
     let is_done = code == libc::CLD_EXITED && status == 0;
     let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
-    if of_child && !is_done {
+    if of_child && (!is_done || has_lost_one()) {
         note_loss();
     }
+}
+
+/// Whether the first of the ring's members that has not ended well has ended. Async-signal-safe, and
+/// leaves errno as it was.
+fn has_lost_one() -> bool {
+    let cells = CELLS.load(Ordering::SeqCst);
+    if cells.is_null() {
+        return false;
+    }
+    // SAFETY: they are held until the watch has ended, and with it this handler.
+    let cells = unsafe { std::slice::from_raw_parts(cells, MEMBERS.load(Ordering::SeqCst)) };
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    while let Some(cell) = cells.get(NEXT.load(Ordering::SeqCst)) {
+        let member = Pid::from_raw(cell.tid.load(Ordering::Acquire) as i32);
+        match member.map(|member| waitid(WaitId::Pid(member), how)) {
+            Some(Ok(Some(end))) if end.exit_status() == Some(0) => {
+                NEXT.fetch_add(1, Ordering::SeqCst);
+            }
+            Some(Ok(Some(_))) => return true,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Async-signal-safe (signal-safety(7)). The first loss starts the timer, if there is a watch.
@@ -365,5 +414,33 @@ fn note_loss() {
             libc::alarm(LOST_DEADLINE_S);
         }
         *errno = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::{Child, exit_now};
+    use super::*;
+
+    /// In a process of its own: a watch is of all children.
+    #[test]
+    fn a_death_behind_a_good_end_is_noticed() {
+        let leader = Child::start(|| {
+            let area = Arc::new(SharedArea::new(4, false).unwrap());
+            watch_members().unwrap();
+            watch_ring(&area);
+            let _ = block(&[libc::SIGCHLD]);
+            let members: [fn(); 2] = [|| (), || exit_now(1)];
+            for (cell, member) in area.cells()[1..].iter().zip(members) {
+                let member = Child::start(member).unwrap();
+                cell.tid.store(member.pid() as u32, Ordering::Release);
+                member.wait();
+                std::mem::forget(member);
+            }
+            // Both have ended, one signal is pending: that of the first.
+            unblock(libc::SIGCHLD);
+            exit_now(if member_lost() { 0 } else { 1 });
+        });
+        assert!(leader.unwrap().join());
     }
 }

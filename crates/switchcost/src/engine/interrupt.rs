@@ -1,7 +1,7 @@
 //! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells.
 //! Without a thread: whoever waits also waits for the signal, and this program may fork.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
@@ -34,6 +34,7 @@ impl Interrupt {
     /// Of signals that nobody watches for yet.
     fn new() -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
         let (worker, signal) = (Mutex::default(), Arc::default());
         Ok(Self(Arc::new(State { worker, signal, wake, waker })))
     }
@@ -69,6 +70,17 @@ impl Interrupt {
         self.0.wake.as_fd()
     }
 
+    /// To be asked where [`wake`](Self::wake) is readable: whether it is for a signal of this
+    /// process. One that came to a child before its exec was handled there, by the same handlers on
+    /// the same socket; its word is taken out, or no wait would ever be one again.
+    pub(crate) fn was_woken(&self) -> bool {
+        let is_ours = self.signal().is_some();
+        if !is_ours {
+            let _ = (&self.0.wake).read(&mut [0; 64]);
+        }
+        is_ours
+    }
+
     /// Waits for a signal, but no longer than this; gives whether one came.
     pub(crate) fn wait(&self, longest: Duration) -> bool {
         let end = Instant::now().checked_add(longest);
@@ -76,8 +88,10 @@ impl Interrupt {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut wake = [PollFd::from_borrowed_fd(self.wake(), PollFlags::IN)];
-            if poll(&mut wake, timeout.as_ref()) == Ok(0) {
-                break;
+            match poll(&mut wake, timeout.as_ref()) {
+                Ok(0) => break,
+                Ok(_) => _ = self.was_woken(),
+                Err(_) => {}
             }
         }
         self.signal().is_some()
@@ -154,6 +168,22 @@ mod tests {
         }
     }
 
+    impl Interrupt {
+        /// As a child does that has a signal before its exec.
+        pub(crate) fn wake_for_another(&self) {
+            (&self.0.waker).write_all(&[1]).expect("a socket");
+        }
+    }
+
+    #[test]
+    fn a_signal_to_another_process_wakes_once() {
+        let interrupt = Interrupt::default();
+        interrupt.wake_for_another();
+        assert!(!interrupt.wait(Duration::from_millis(1)));
+        let mut wake = [PollFd::from_borrowed_fd(interrupt.wake(), PollFlags::IN)];
+        assert_eq!(poll(&mut wake, Some(&Timespec::default())), Ok(0));
+    }
+
     #[test]
     fn a_signal_ends_waits_in_other_threads_and_later_ones() {
         let (interrupt, long) = (Interrupt::default(), Duration::from_secs(3600));
@@ -161,7 +191,7 @@ mod tests {
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| interrupt.wait(long));
             interrupt.0.signal.store(SIGINT as usize, Ordering::SeqCst);
-            (&interrupt.0.waker).write_all(&[1]).unwrap();
+            interrupt.wake_for_another();
             assert!(waits.join().unwrap());
         });
         assert!(interrupt.wait(long));

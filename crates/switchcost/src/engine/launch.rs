@@ -16,7 +16,7 @@ use model::case::{Case, Sample};
 use probe::assignment::{Assignment, Unmeasured};
 use probe::policy::Standing;
 use probe::standstill::PATIENCE;
-use probe::{in_own_session, placement};
+use probe::{in_own_session, placement, spawn_watched};
 use rustix::param::linux_execfn;
 use rustix::process::Pid;
 use serde::Serialize;
@@ -151,10 +151,10 @@ impl Workers {
     /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment.
     /// The worker is not told its case before.
     fn spawn_where_allowed(&self, command: &mut Command) -> io::Result<Child> {
-        let Some(allowed) = &self.started_on else { return command.spawn() };
+        let Some(allowed) = &self.started_on else { return spawn_watched(command) };
         let here = placement::allowed_cpus()?;
         placement::pin(allowed)?;
-        let child = command.spawn();
+        let child = spawn_watched(command);
         // Where it stays decides how quiet the worker has it, not whether it is measured.
         let _ = placement::pin(&here);
         child

@@ -110,6 +110,10 @@ impl<R: Read + AsFd> WorkerOutput<R> {
             }
             Ok(_) => {}
         }
+        // The signal itself is seen at the next wait.
+        if !self.is_stopped && ends.last().is_some_and(|wake| !wake.revents().is_empty()) {
+            self.interrupt.was_woken();
+        }
         let mut ready = ends.iter().map(|end| !end.revents().is_empty());
         let has_output = reads && ready.next() == Some(true);
         let is_watched = worker.is_some();
@@ -189,6 +193,7 @@ mod tests {
         for commands in ["kill -STOP $$", "sleep 1000 & kill -STOP $!; echo a; wait"] {
             let interrupt = Interrupt::default();
             let (pid, stdout) = start(&interrupt, commands);
+            interrupt.wake_for_another();
             let mut output =
                 WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(100_000));
             let has_child = output.by_ref().count() > 0;

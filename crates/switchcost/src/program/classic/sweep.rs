@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use charts::{Axis, Figure, Look, Role, Scale, Series, Unit};
 use model::scaling::projected;
-use probe::placement;
+use probe::{placement, spawn_watched};
 use rustix::process::Pid;
 
 use super::SweepArgs;
@@ -187,7 +187,7 @@ fn measure(
         // Ctrl-C comes to this program alone, which then ends the child.
         .process_group(0);
     let taken = |child: &mut Child| (Pid::from_child(child), child.stderr.take());
-    let (pid, stderr) = match interrupt.start(|| command.spawn(), taken) {
+    let (pid, stderr) = match interrupt.start(|| spawn_watched(&mut command), taken) {
         Err(_) if interrupt.signal().is_some() => return Ok(None),
         started => started.context("cannot start getrusage (/proc/self/exe)")?,
     };

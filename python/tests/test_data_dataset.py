@@ -19,8 +19,8 @@ from skips import skip
 from switchcost import _program
 from switchcost.fleet import dataset as module
 from switchcost.fleet.dataset import Dataset, SetAside
-from switchcost.fleet.rows import SCHEMAS, exports
-from switchcost.fleet.submission import FleetError, Submission
+from switchcost.fleet.rows import SCHEMAS, exports, rows_of_all
+from switchcost.fleet.submission import FleetError, Submission, Unreadable
 from switchcost.tables import of_csv
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +82,24 @@ def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
         assert found == list(zip(*(summary[name] for name in ("title", "quantity", "estimate", "low", "high"))))
         kinds = connection.execute("SELECT DISTINCT elapsed_ns > 0, hops > 0 FROM samples").fetchall()
     assert kinds == [(True, True)]
+
+
+def test_files_read_together_have_the_rows_of_each_alone(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text(RING.read_text().replace('"link":"pipe"', '"link":"a,\\"b"'))
+    too_large = tmp_path / "large.jsonl"
+    too_large.write_text(re.sub(r'"hops":\d+', f'"hops":{2**63}', RING.read_text()))
+    shorter = tmp_path / "shorter.jsonl"
+    lines = RING.read_text().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if line.startswith('{"sample"'))
+    shorter.write_text("".join(lines[:first] + lines[first + 1 :]))
+    for files in ([RING, TRIALS, shorter, TRIALS, RING], [RING, odd, shorter, TRIALS], [RING, too_large, shorter]):
+        named = [("n1", f"r{number}", file) for number, file in enumerate(files)]
+        together, alone = rows_of_all(named), [rows_of_all([one])[0] for one in named]
+        assert [str(one) if isinstance(one, Unreadable) else one for one in together] == [
+            str(one) if isinstance(one, Unreadable) else one for one in alone
+        ]
+        assert [isinstance(one, Unreadable) for one in together] == [file == too_large for file in files]
 
 
 def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_path: Path) -> None:

@@ -42,13 +42,57 @@ pub fn bootstrap(
 /// The middles of all resamples, in the order in which they were drawn. Absent below two figures.
 pub(crate) fn resampled_middles(figures: &[f64], center: Center, seed: u64) -> Option<Vec<f64>> {
     let count = figures.len();
+    if count < 2 {
+        return None;
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    if center == Center::Median {
+        let ranked = Ranked::new(figures);
+        let mut times = vec![0; count];
+        return Some((0..RESAMPLES).map(|_| ranked.median_of(&mut times, &mut rng)).collect());
+    }
     let mut drawn = vec![0.0; count];
     let mut middle = |_| {
         drawn.fill_with(|| figures[rng.random_range(0..count)]);
         center.of(&drawn)
     };
-    (count > 1).then(|| (0..RESAMPLES).map(&mut middle).collect())?
+    (0..RESAMPLES).map(&mut middle).collect()
+}
+
+/// Figures whose resampled medians are found by counting, without sorting again.
+struct Ranked {
+    sorted: Vec<f64>,
+    /// The place of each figure in the order.
+    ranks: Vec<usize>,
+}
+
+impl Ranked {
+    fn new(figures: &[f64]) -> Self {
+        let mut order: Vec<usize> = (0..figures.len()).collect();
+        order.sort_by(|a, b| figures[*a].total_cmp(&figures[*b]));
+        let mut ranks = vec![0; figures.len()];
+        order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank);
+        Self { sorted: order.iter().map(|place| figures[*place]).collect(), ranks }
+    }
+
+    /// The median of as many as there are, drawn with replacement. `times` is room for how often
+    /// each was.
+    fn median_of(&self, times: &mut [u32], rng: &mut ChaCha8Rng) -> f64 {
+        let count = self.sorted.len();
+        times.fill(0);
+        (0..count).for_each(|_| times[self.ranks[rng.random_range(0..count)]] += 1);
+        let (mut place, mut up_to) = (0, times[0] as usize);
+        let mut of_rank = |rank: usize| {
+            while up_to <= rank {
+                place += 1;
+                up_to += times[place] as usize;
+            }
+            self.sorted[place]
+        };
+        let low = of_rank((count - 1) / 2);
+        // As `quantile` has it, which interpolates.
+        if count % 2 == 1 { low } else { low + 0.5 * (of_rank(count / 2) - low) }
+    }
 }
 
 /// The percentile at which a bootstrap of `count` units must be cut so that a mean's interval is as
@@ -179,6 +223,23 @@ mod tests {
             }
             let found = Sorted::new(rounds.iter()).median(&weights[..rounds.len()]);
             prop_assert_eq!(found, Center::Median.of(&drawn));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn medians_by_counting_are_those_of_the_drawn_figures(
+            figures in prop::collection::vec(-9_i32..9, 2..40),
+            seed in any::<u64>(),
+        ) {
+            let figures: Vec<f64> = figures.iter().map(|figure| f64::from(*figure)).collect();
+            let found = resampled_middles(&figures, Center::Median, seed).unwrap();
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            for median in &found[..20] {
+                let drawn: Vec<f64> =
+                    figures.iter().map(|_| figures[rng.random_range(0..figures.len())]).collect();
+                prop_assert_eq!(Center::Median.of(&drawn), Some(*median));
+            }
         }
     }
 

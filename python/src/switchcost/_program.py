@@ -146,5 +146,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def printable(text: str, length: int = 1000) -> str:
     """`text` as one line of at most `length` characters, without what could steer a terminal."""
-    line = "".join(c if c.isprintable() else " " for c in text[: 4 * length])
+    line = text[: 4 * length]
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else " " for c in line)
     return " ".join(line.split())[:length]

@@ -3,6 +3,7 @@
 mod events;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::{Figures, Table};
 use crate::bounds::sum;
@@ -19,7 +20,7 @@ use stats::{Elasticity, Pooled, mean, median};
 pub(super) type Batch<'a> = Vec<&'a Sample>;
 
 /// Figures of slices by the number of their round.
-type OfSlices = BTreeMap<u32, Vec<f64>>;
+pub(super) type OfSlices = BTreeMap<u32, Vec<f64>>;
 
 /// What is known of one ring; nothing of a case that is none.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ pub(super) struct OfRing<'a> {
     pub(super) solo: Option<Solo>,
     pub(super) slices: CaseSlices,
     pub(super) clocks: CaseClocks,
+    /// The hops of clean slices, once somebody has asked for them.
+    pub(super) clean: OnceLock<Option<OfSlices>>,
 }
 
 /// What is subtracted from the hop of a ring.
@@ -151,12 +154,15 @@ impl<'a> Table<'a> {
     }
 
     /// Time of a hop in nanoseconds in each clean slice.
-    fn clean_hops(&self, case: usize) -> Option<OfSlices> {
-        let clock = self.rings.get(case).and_then(|ring| ring.clocks.hop);
-        self.of_clean(case, |ring, batch, level| {
-            let of_samples = clean_hops(ring, batch, level, clock.as_ref()).into_iter();
-            of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
-        })
+    fn clean_hops(&self, case: usize) -> Option<&OfSlices> {
+        let of = self.rings.get(case)?;
+        let found = || {
+            self.of_clean(case, |ring, batch, level| {
+                let of_samples = clean_hops(ring, batch, level, of.clocks.hop.as_ref()).into_iter();
+                of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
+            })
+        };
+        of.clean.get_or_init(found).as_ref()
     }
 
     /// The median of each round's clean slices of rings of triples, above the members' own solos,
@@ -235,7 +241,7 @@ impl<'a> Table<'a> {
     pub fn hop_by_round(&self, case: usize) -> Figures {
         let full = self.has_figure(Figure::Hop(case));
         match full.then(|| self.clean_hops(case)).flatten() {
-            Some(clean) => medians(&clean),
+            Some(clean) => medians(clean),
             None => self.as_found_by_round(case, Sample::ns_per_hop),
         }
     }
@@ -304,7 +310,7 @@ impl<'a> Table<'a> {
             let clean =
                 self.clean_hops(of).filter(|_| !self.is_figure_not_alone(Figure::Hop(of)))?;
             let count: usize = clean.values().map(Vec::len).sum();
-            (count >= FEWEST_CLEAN as usize).then(|| medians(&clean))
+            (count >= FEWEST_CLEAN as usize).then(|| medians(clean))
         };
         let figures = self.per_switch(case, less(&clean(case)?, &clean(solo)?));
         let few = Some(figures).filter(|of| of.len() < FEWEST_ROUNDS as usize)?;
@@ -428,7 +434,7 @@ impl<'a> Table<'a> {
     fn pooled(&self, figure: Figure) -> Option<Pooled> {
         let seed = |stream: u64, case: usize| self.seed((stream << 32) + self.rank(case));
         match figure {
-            Figure::Hop(case) => Pooled::of(&self.clean_hops(case)?, seed(5, case)),
+            Figure::Hop(case) => Pooled::of(self.clean_hops(case)?, seed(5, case)),
             // A worker's memory is its own: each counts once, by its median.
             Figure::AboveOwnSolos(case) => {
                 let medians = self.clean_above(case)?.into_iter();

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +54,23 @@ class Rows:
 
 def rows_of_all(files: list[tuple[str, str, Path]]) -> list[Rows | Unreadable]:
     """Of several files, which one process reads; Unreadable with the program's message where it cannot read one."""
+    all_told = exports([path for _, _, path in files])
+    read = _samples([told["samples"].encode() for told in all_told if not isinstance(told, Unreadable)])
     found: list[Rows | Unreadable] = []
-    for (host, run, path), told in zip(files, exports([path for _, _, path in files])):
+    for (host, run, path), told in zip(files, all_told):
         try:
             if isinstance(told, Unreadable):
                 raise told
-            found.append(_rows(host, run, path, told))
+            samples = next(read)
+            if isinstance(samples, Unreadable):
+                raise samples
+            found.append(_rows(host, run, path, told, samples))
         except Unreadable as error:
             found.append(error)
     return found
 
 
-def _rows(host: str, run: str, path: Path, told: dict[str, Any]) -> Rows:
+def _rows(host: str, run: str, path: Path, told: dict[str, Any], samples: pa.Table) -> Rows:
     try:
         started = parse_time(told["header"].get("started"), YEARS)
     except ValueError as error:
@@ -76,7 +82,7 @@ def _rows(host: str, run: str, path: Path, told: dict[str, Any]) -> Rows:
     cases = [{**row, **key} for row in _cases(of_csv(told["summary"]))]
     try:
         tables = {
-            "samples": _samples(told["samples"].encode(), key),
+            "samples": _with_key(samples, key),
             "cases": pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]),
             "machines": pa.Table.from_pylist([machine], schema=SCHEMAS["machines"]),
         }
@@ -131,16 +137,44 @@ def _matching(pattern: re.Pattern[str], name: object, what: str) -> str:
     return name
 
 
-def _samples(text: bytes, key: dict[str, Any]) -> pa.Table:
+def _samples(texts: list[bytes]) -> Iterator[pa.Table | Unreadable]:
+    """The rows of each text, without a run's key. Those with the same columns are read as one, which takes a tenth of
+    the time."""
+    by_head: dict[bytes, list[int]] = {}
+    for number, text in enumerate(texts):
+        by_head.setdefault(text.partition(b"\n")[0], []).append(number)
+    found: dict[int, pa.Table | Unreadable] = {}
+    for head, numbers in by_head.items():
+        rows = [texts[number][len(head) + 1 :] for number in numbers]
+        # An end of a line within quotes is no end of a row.
+        counts = [of_run.count(b"\n") for of_run in rows]
+        quotes = any(b'"' in of_run for of_run in rows)
+        together = None if quotes else _read(head + b"\n" + b"".join(rows))
+        if isinstance(together, pa.Table) and len(together) == sum(counts):
+            starts = accumulate(counts, initial=0)
+            found |= {number: together.slice(at, count) for number, at, count in zip(numbers, starts, counts)}
+        else:
+            found |= {number: _read(texts[number]) for number in numbers}
+    return (found[number] for number in range(len(texts)))
+
+
+def _read(text: bytes) -> pa.Table | Unreadable:
     schema = SCHEMAS["samples"]
-    types = {name: schema.field(name).type for name in schema.names if name not in key}
+    types = {name: schema.field(name).type for name in schema.names if name not in _KEY.split()}
     options = pa.csv.ConvertOptions(
         include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=True
     )
     block = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 20, min(len(text), 1 << 30)))
-    read = pa.csv.read_csv(io.BytesIO(text), block, convert_options=options)
-    same = {name: pa.repeat(pa.scalar(value, schema.field(name).type), len(read)) for name, value in key.items()}
-    return pa.table({**same, **{name: read[name] for name in types}}, schema=schema)
+    try:
+        return pa.csv.read_csv(io.BytesIO(text), block, convert_options=options)
+    except pa.ArrowInvalid as error:
+        return Unreadable(f"its rows cannot be a table: {error}")
+
+
+def _with_key(samples: pa.Table, key: dict[str, Any]) -> pa.Table:
+    schema = SCHEMAS["samples"]
+    same = {name: pa.repeat(pa.scalar(value, schema.field(name).type), len(samples)) for name, value in key.items()}
+    return pa.table({**same, **{name: samples[name] for name in samples.column_names}}, schema=schema)
 
 
 def _cases(summary: Table) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,6 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
-use std::mem::take;
 
 use ::csv::{Writer, WriterBuilder};
 use anyhow::{Context, Result};
@@ -81,8 +80,16 @@ const WRITTEN_BYTES: usize = 1 << 16;
 
 /// Writes all samples of a run. Of one that has rings and trials both, by round and case.
 pub(crate) fn samples(run: &Run, to: impl Write) -> Result<()> {
+    rows_of(run, Rows::new(&run.header.plan, to)?)
+}
+
+/// The same without what is written slice by slice, which is most of it.
+pub(crate) fn samples_without_slices(run: &Run, to: impl Write) -> Result<()> {
+    rows_of(run, Rows::with(&run.header.plan, |name| !OF_SLICES.contains(&name), to)?)
+}
+
+fn rows_of(run: &Run, mut rows: Rows<impl Write>) -> Result<()> {
     let plan = &run.header.plan;
-    let mut rows = Rows::new(plan, to)?;
     let mut samples: Vec<&Sample> = run.samples.iter().collect();
     if !keeps_order(plan) {
         samples.sort_by_key(|sample| (sample.round(), sample.case()));
@@ -100,14 +107,19 @@ pub(crate) fn keeps_order(plan: &Plan) -> bool {
 pub(crate) struct Rows<'a, W: Write> {
     plan: &'a Plan,
     table: Table<W>,
-    /// Where each column of the table is among those of a ring.
-    of_ring: Vec<Option<usize>>,
-    /// The same of a trial.
-    of_trial: Vec<Option<usize>>,
+    /// What fills each column of a ring's row; a column of trials alone is empty.
+    of_ring: Vec<Option<OfRing>>,
+    /// The same of a trial's row.
+    of_trial: Vec<Option<OfTrial>>,
 }
 
 impl<'a, W: Write> Rows<'a, W> {
     pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
+        Self::with(plan, |_| true, to)
+    }
+
+    /// Of these columns alone.
+    fn with(plan: &'a Plan, is_wanted: impl Fn(&str) -> bool, to: W) -> Result<Self> {
         let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
         let is_shown = |name: &&&str| match name.parse::<Event>() {
             Ok(event) => plan.batching.ring.events.contains(&event),
@@ -115,11 +127,10 @@ impl<'a, W: Write> Rows<'a, W> {
         };
         let rings = of_rings.iter().filter(|_| plan.rings().next().is_some()).filter(is_shown);
         let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
-        let names = each_once(rings.chain(trials).copied());
-        let places = |own: &[&str]| {
-            names.iter().map(|name| own.iter().position(|known| known == name)).collect()
-        };
-        let (of_ring, of_trial) = (places(&of_rings), places(&of_trials));
+        let wanted = rings.chain(trials).copied().filter(|name| is_wanted(name));
+        let names = each_once(wanted);
+        let of_ring = names.iter().map(|name| filler(&RING, name)).collect();
+        let of_trial = names.iter().map(|name| filler(&TRIAL, name)).collect();
         Ok(Self { plan, table: Table::new(&names, to)?, of_ring, of_trial })
     }
 
@@ -130,10 +141,11 @@ impl<'a, W: Write> Rows<'a, W> {
             Sample::Ring(sample) => {
                 let Some(case) = plan.ring(sample.case) else { return Ok(()) };
                 let row = Ring { plan, case, sample };
-                self.table.row(cells(&self.of_ring, RING.map(|(_, of)| of(&row))))
+                self.table.row(self.of_ring.iter().map(|of| known(of.map(|of| of(&row)))).collect())
             }
             Sample::Trial(sample) => quantities(plan, sample).iter().try_for_each(|row| {
-                self.table.row(cells(&self.of_trial, TRIAL.map(|(_, of)| of(row))))
+                let cells = self.of_trial.iter().map(|of| known(of.map(|of| of(row))));
+                self.table.row(cells.collect())
             }),
         }
     }
@@ -144,10 +156,9 @@ impl<'a, W: Write> Rows<'a, W> {
     }
 }
 
-/// The cells of a row; empty where it has none of a column.
-fn cells<const N: usize>(places: &[Option<usize>], mut row: [String; N]) -> Vec<String> {
-    let mut cell = |place: &Option<usize>| place.map_or(String::new(), |at| take(&mut row[at]));
-    places.iter().map(&mut cell).collect()
+/// What fills a column of such a row, if it has one of this name.
+fn filler<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
+    columns.iter().find(|(known, _)| *known == name).map(|(_, of)| *of)
 }
 
 /// A sample of a ring.
@@ -171,6 +182,9 @@ type OfRing = fn(&Ring) -> String;
 /// A column of plans that have a burden only, as those of events are: rows of others are to the byte
 /// what they were.
 const BURDEN: &str = "burden";
+
+/// Columns with a figure for each slice of a sample.
+const OF_SLICES: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quanta_ns"];
 
 /// Columns by name.
 const RING: [(&str, OfRing); 47] = [

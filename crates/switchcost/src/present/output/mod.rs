@@ -209,6 +209,10 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
 
 /// JSON with what a terminal would obey escaped; ends of lines are not within its strings.
 fn escaped(plain: &str) -> String {
+    // Most often there is nothing of the kind.
+    if plain.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return plain.to_string();
+    }
     let mut text = String::with_capacity(plain.len() + 1);
     for c in plain.chars() {
         match is_obeyed(c) && c != '\n' {

@@ -18,7 +18,7 @@ struct Rows<'a> {
     speed: Vec<Clock>,
     /// As `summary-csv` has them.
     summary: String,
-    /// As `csv` has them.
+    /// As `csv` has them, without what is written slice by slice.
     samples: String,
 }
 
@@ -44,7 +44,7 @@ fn rows(run: &Run) -> Result<Vec<u8>> {
     let subject = Subject::of_run(run);
     let summary = summary::summary_of(run, &subject)?;
     let mut samples = Vec::new();
-    csv::samples(run, &mut samples)?;
+    csv::samples_without_slices(run, &mut samples)?;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).context("not UTF-8");
     told(&Rows {
         header: &run.header,

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A node that is slow is named, drained by the printed command, and back: on a Slurm cluster of eight nodes on this one.
 
-    bench/fleet_slow_node.py [ROUNDS] [INSTRUCTIONS]
+    bench/fleet_slow_node.py [ROUNDS] [INSTRUCTIONS | groups:LEVELS]
 
-One node, n5, is behind a seccomp filter of so many instructions a system call, as an agent of security is: each switch of
-a pipe's ring costs it some per cent more. (A CPU quota and a busy neighbour do not make a node slow here: the program
-sees that its CPU was not its own, and gives no figure.) Nodes take turns, as they share two CPUs, and rings run under
-SCHED_FIFO. Needs root and Debian's slurmctld, slurmd, slurm-client and munge; the program is the one of $SWITCHCOST.
+One node, n5, is behind a seccomp filter of so many instructions a system call, as an agent of security is, or so many
+control groups deep, as a container within others is: each switch of a pipe's ring costs it some per cent more. (A CPU
+quota and a busy neighbour do not make a node slow here: the program sees that its CPU was not its own, and gives no
+figure.) Nodes take turns, as they share two CPUs, and rings behind a filter run under SCHED_FIFO, for which groups do not
+count. Needs root and Debian's slurmctld, slurmd, slurm-client and munge; the program is the one of $SWITCHCOST.
 """
 
 from __future__ import annotations
@@ -46,7 +47,41 @@ def behind_a_filter(instructions: int, command: list[str]) -> None:
     os.execvp(command[0], command)
 
 
-def main(rounds: int, instructions: int) -> None:
+def groups_with_cpu(levels: int) -> list[Path]:
+    """So many control groups, one in the other, below the one of this process."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    (first, own), *_ = [(v, path) for _, v, path in lines if "cpu" in v.split(",")] or [("", lines[-1][2])]
+    folder = Path(f"/sys/fs/cgroup/{first}{own}")
+    made = []
+    for level in range(levels):
+        if not first:
+            (folder / "cgroup.subtree_control").write_text("+cpu")
+        folder /= f"slow-{os.getpid()}" if level == 0 else "deeper"
+        folder.mkdir()
+        made.append(folder)
+    return made
+
+
+def inside(group: str, command: list[str]) -> None:
+    (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
+    os.execvp(command[0], command)
+
+
+def main(rounds: int, how: str) -> None:
+    levels = int(how.removeprefix("groups:")) if how.startswith("groups:") else 0
+    groups = groups_with_cpu(levels)
+    try:
+        if groups:
+            find_slow(rounds, ["inside", str(groups[-1])], f"{levels} control groups deep", "")
+        else:
+            find_slow(rounds, ["behind", how], f"behind a filter of {how} instructions a system call", "--policy fifo ")
+    finally:
+        for group in reversed(groups):
+            until(lambda: not (group / "cgroup.procs").read_text(), "its processes are gone")  # noqa: B023
+            group.rmdir()
+
+
+def find_slow(rounds: int, how: list[str], said_how: str, policy: str) -> None:
     with tempfile.TemporaryDirectory(prefix="switchcost-slow-") as name:
         home = Path(name)
         cluster = Cluster(home / "slurm", 8)
@@ -67,12 +102,11 @@ def main(rounds: int, instructions: int) -> None:
 
         try:
             cluster.start()
-            behind = [sys.executable, str(Path(__file__).resolve()), "behind", str(instructions)]
-            cluster.start_node(SLOW, behind)
+            cluster.start_node(SLOW, [sys.executable, str(Path(__file__).resolve()), *how])
             cluster.wait_idle(8)
-            print(f"# {SLOW} is behind a filter of {instructions} instructions a system call")
+            print(f"# {SLOW} is {said_how}")
             for number in range(rounds):
-                ring = "ring --members 2 --policy fifo --budget 2s"
+                ring = f"ring --members 2 {policy}--budget 2s"
                 typed(f"switchcost fleet submit --engine slurm --dataset ~/fleet --limit 1 --again -- {ring}", not number)
                 until(lambda: typed("switchcost fleet status --dataset ~/fleet", False).startswith("8 of 8"), "all answers")
                 typed("switchcost fleet collect --dataset ~/fleet", number in (0, rounds - 1))
@@ -83,7 +117,7 @@ def main(rounds: int, instructions: int) -> None:
             typed(lines[0])
             until(lambda: "drained" in typed(f"sinfo --noheader --nodes {SLOW} --format='%T %E'", False), "it is drained")
             typed(f"sinfo --noheader --nodes {SLOW} --format='%T %E'")
-            print(f"# {SLOW} is without the filter again")
+            print(f"# {SLOW} is as the others again")
             cluster.kill(SLOW)
             cluster.start_node(SLOW)
             typed(f"switchcost fleet undrain --engine slurm {SLOW} --yes")
@@ -97,6 +131,8 @@ def main(rounds: int, instructions: int) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["behind"]:
         behind_a_filter(int(sys.argv[2]), sys.argv[3:])
+    if sys.argv[1:2] == ["inside"]:
+        inside(sys.argv[2], sys.argv[3:])
     if missing() or "SWITCHCOST" not in os.environ:
         sys.exit(f"error: {missing() or 'SWITCHCOST names no program'}")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4, int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4, sys.argv[2] if len(sys.argv) > 2 else "2000")

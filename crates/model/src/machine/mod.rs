@@ -122,6 +122,9 @@ const VOLATILE: &[&str] = &[
     "cgroup.memory_max_bytes.current",
 ];
 
+/// Fields that older runs do not have: what is unknown on one side says nothing.
+const NEWER: &[&str] = &["cgroup.cpu_levels"];
+
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
@@ -144,7 +147,9 @@ pub(crate) fn differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec
 }
 
 fn compare(field: &str, base: &Value, other: &Value, found: &mut Vec<Difference>) {
-    if base == other || VOLATILE.contains(&field) || (is_unknown(base) && is_unknown(other)) {
+    let unknown = [base, other].map(is_unknown);
+    let nothing_said = unknown == [true; 2] || NEWER.contains(&field) && unknown != [false; 2];
+    if base == other || VOLATILE.contains(&field) || nothing_said {
         return;
     }
     match (base, other) {
@@ -311,6 +316,16 @@ mod tests {
         other.kernel.boot_id = Reading::Known("x".to_owned());
         other.kernel.release = Reading::unknown("another reason");
         assert_eq!(base.differences(&other), []);
+    }
+
+    #[test]
+    fn what_an_older_run_does_not_have_is_no_difference() {
+        let (old, mut new) = (Machine::default(), Machine::default());
+        new.cgroup.cpu_levels = Reading::Known(2);
+        assert!(old.differences(&new).is_empty() && new.differences(&old).is_empty());
+        let mut deeper = new.clone();
+        deeper.cgroup.cpu_levels = Reading::Known(3);
+        assert_eq!(new.differences(&deeper)[0].field, "cgroup.cpu_levels");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(super) fn read(tree: &Tree) -> Cgroup {
     let groups = &reading(Groups::read(tree));
     Cgroup {
         layout: groups.as_ref().and_then(|groups| reading(groups.layout())),
+        cpu_levels: limit(groups, "cpu", cpu_levels),
         cpu_quota: limit(groups, "cpu", cpu_quota),
         cpuset: limit(groups, "cpuset", cpuset),
         pids_max: limit(groups, "pids", |tree, place| {
@@ -102,6 +103,16 @@ fn quota_at(tree: &Tree, place: &Place, folder: &str) -> Result<Option<CpuQuota>
     }
     let quota_us = parse(&path, quota)?;
     Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
+}
+
+/// Levels whose groups have a weight. The root has none; in version 1 it does, and is the mount.
+fn cpu_levels(tree: &Tree, place: &Place) -> Result<u32> {
+    let name = if place.is_v2 { "cpu.weight" } else { "cpu.shares" };
+    let levels = at_each_level(place, |folder| match place.is_v2 || folder != place.mount_point {
+        true => tree.word(&format!("{folder}/{name}")).map(Some),
+        false => Ok(None),
+    })?;
+    Ok(levels.len() as u32)
 }
 
 fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {

@@ -26,8 +26,8 @@ from .tails import Noise
 GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
 # What may make it slow, the likeliest first.
 _FACTS = """kernel_release microcode mitigations frequency_governor boost smt_control frequency_driver idle_driver
-    idle_governor preemption clock_source thp_enabled kernel_version build_version build_commit build_target
-    memory_bytes"""
+    idle_governor preemption clock_source thp_enabled cgroup_levels kernel_version build_version build_commit
+    build_target memory_bytes"""
 FACTS = _FACTS.split()
 FEWEST_DAYS_OF_A_TREND = 7
 # In a fleet of fewer days each of a host's runs of a day counts by itself, so many of them.

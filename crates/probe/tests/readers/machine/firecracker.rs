@@ -86,6 +86,7 @@ fn a_guest_without_frequency_control_says_so() {
 fn version_1_control_groups_are_followed_each_to_its_own_place() {
     let cgroup = read(BUNDLE).cgroup;
     assert_eq!(cgroup.layout, Reading::Known(CgroupLayout::Hybrid));
+    assert_eq!(cgroup.cpu_levels, Reading::Known(0));
     assert_eq!(cgroup.cpu_quota, Reading::Known(None));
     let path = "/sys/fs/cgroup/cpuset".to_owned();
     assert_eq!(cgroup.cpuset, Reading::Known(Cpuset { cpus: cpus("0-1"), path }));

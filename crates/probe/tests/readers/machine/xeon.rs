@@ -79,6 +79,7 @@ fn the_tightest_limit_up_the_hierarchy_is_found_with_its_place() {
     let slice = "/sys/fs/cgroup/system.slice".to_owned();
     let service = "/sys/fs/cgroup/system.slice/bench.service".to_owned();
     assert_eq!(cgroup.layout, Reading::Known(CgroupLayout::V2));
+    assert_eq!(cgroup.cpu_levels, Reading::Known(2));
     // 3 CPUs of the service are less than 4 of the slice, though the quota is the larger number.
     let quota = CpuQuota { quota_us: 600_000, period_us: 200_000, path: service.clone() };
     assert_eq!(quota.cpus(), 3.0);

@@ -47,19 +47,20 @@ def behind_a_filter(instructions: int, command: list[str]) -> None:
     os.execvp(command[0], command)
 
 
-def groups_with_cpu(levels: int) -> list[Path]:
-    """So many control groups, one in the other, below the one of this process."""
+def groups_with_cpu(levels: int, made: list[Path]) -> None:
+    """So many control groups, one in the other, are added: in version 2 below the nearest that hands the CPU on."""
     lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     (first, own), *_ = [(v, path) for _, v, path in lines if "cpu" in v.split(",")] or [("", lines[-1][2])]
-    folder = Path(f"/sys/fs/cgroup/{first}{own}")
-    made = []
+    root = Path("/sys/fs/cgroup") / first
+    folder = root / own.strip("/")
+    while not first and folder != root and "cpu" not in (folder / "cgroup.subtree_control").read_text().split():
+        folder = folder.parent
     for level in range(levels):
-        if not first:
+        if not first and (level or folder == root):
             (folder / "cgroup.subtree_control").write_text("+cpu")
         folder /= f"slow-{os.getpid()}" if level == 0 else "deeper"
         folder.mkdir()
         made.append(folder)
-    return made
 
 
 def inside(group: str, command: list[str]) -> None:
@@ -68,10 +69,13 @@ def inside(group: str, command: list[str]) -> None:
 
 
 def main(rounds: int, how: str) -> None:
-    levels = int(how.removeprefix("groups:")) if how.startswith("groups:") else 0
-    groups = groups_with_cpu(levels)
+    levels = int(how.removeprefix("groups:")) if how.startswith("groups:") else None
+    if levels is not None and levels < 1:
+        sys.exit(f"{how}: at least one group")
+    groups: list[Path] = []
     try:
-        if groups:
+        if levels:
+            groups_with_cpu(levels, groups)
             find_slow(rounds, ["inside", str(groups[-1])], f"{levels} control groups deep", "")
         else:
             find_slow(rounds, ["behind", how], f"behind a filter of {how} instructions a system call", "--policy fifo ")

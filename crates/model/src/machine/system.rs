@@ -153,7 +153,7 @@ pub struct Cgroup {
     /// Which versions are in use.
     pub layout: Reading<CgroupLayout>,
     /// Groups with the cpu controller from this process's own up, the root aside: the scheduler goes
-    /// through each at a switch. In a container those that it sees.
+    /// through each at a switch, except between real-time tasks. In a container those that it sees.
     pub cpu_levels: Reading<u32>,
     /// CPU bandwidth (`cpu.max`; `cpu.cfs_quota_us` and `cpu.cfs_period_us`).
     pub cpu_quota: Reading<Option<CpuQuota>>,

@@ -105,12 +105,15 @@ fn quota_at(tree: &Tree, place: &Place, folder: &str) -> Result<Option<CpuQuota>
     Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
 }
 
-/// Levels whose groups have a weight. The root has none; in version 1 it does, and is the mount.
+/// Levels whose groups have a weight. The root has none; in version 1 it does, and alone has the file
+/// `release_agent`.
 fn cpu_levels(tree: &Tree, place: &Place) -> Result<u32> {
     let name = if place.is_v2 { "cpu.weight" } else { "cpu.shares" };
-    let levels = at_each_level(place, |folder| match place.is_v2 || folder != place.mount_point {
-        true => tree.word(&format!("{folder}/{name}")).map(Some),
-        false => Ok(None),
+    let is_root =
+        |folder: &str| !place.is_v2 && tree.text(&format!("{folder}/release_agent")).is_ok();
+    let levels = at_each_level(place, |folder| match is_root(folder) {
+        true => Ok(None),
+        false => tree.word(&format!("{folder}/{name}")).map(Some),
     })?;
     Ok(levels.len() as u32)
 }

@@ -1,5 +1,6 @@
 //! The members besides the leader, seen from the leader: their end, and what they died of.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -70,10 +71,13 @@ impl Others {
     /// batches, in its counters. Processes that are left are killed as they are dropped, threads
     /// end with the worker.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
-        if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
-            return self.post_mortem(area).unwrap_or(error);
-        }
-        error
+        let by_a_death = match error {
+            RingError::Lost(_) => true,
+            // Where the counters of nobody can be read, no member has to be gone.
+            RingError::Count(_) => Path::new("/proc/self/stat").exists(),
+            _ => false,
+        };
+        if by_a_death { self.post_mortem(area).unwrap_or(error) } else { error }
     }
 
     /// After the token was lost: which member went first, if any did. Members that only noticed the

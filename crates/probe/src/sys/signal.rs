@@ -248,9 +248,9 @@ impl CaughtSignal {
 // come just before the wait.
 //
 // A SIGCHLD that comes while another is pending is dropped (signal(7)). In the last lap members end
-// well one after the other, and the death of the next may hide behind the end of the one before: a
-// good end has the handler go on along the ring, over all that have ended, to the first that has
-// not. Whoever died is come to at the latest by the end of its neighbour.
+// well one after the other, and the death of the next may hide behind the end of the one before. The
+// first good end starts the timer as well: at each turn the handler goes on along the ring, over all
+// that have ended well, to the first that has not. Who died is come to when all before it have ended.
 
 /// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
 /// death: the worker ends with it then.
@@ -258,6 +258,8 @@ const LOST_DEADLINE_S: u32 = 2;
 
 /// Time from one interruption to the next.
 const AGAIN_NS: i64 = 10_000_000;
+/// Time from one walk along the ring to the next: a lap is most often over before the first.
+const WALK_NS: i64 = 100_000_000;
 
 static LOST: AtomicBool = AtomicBool::new(false);
 /// The leader is in a wait that no signal ends.
@@ -269,6 +271,8 @@ static RING: Mutex<Option<Arc<SharedArea>>> = Mutex::new(None);
 /// The ring's cells, in its order; null where it has none, or its members are threads.
 static CELLS: AtomicPtr<Cell> = AtomicPtr::new(std::ptr::null_mut());
 static MEMBERS: AtomicUsize = AtomicUsize::new(0);
+/// There are walks along the ring.
+static WALKS: AtomicBool = AtomicBool::new(false);
 /// The first member that is not known to have ended well.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
@@ -306,6 +310,7 @@ pub fn watch_members() -> Result<(), Errno> {
 /// Has the watch know the members of a ring, whose leader the calling process is: processes, which
 /// are noted in its cells. It is held until [`unwatch_members`].
 pub fn watch_ring(area: &Arc<SharedArea>) {
+    forget_ring();
     let mut ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
     let cells = ring.insert(Arc::clone(area)).cells();
     NEXT.store(1, Ordering::SeqCst);
@@ -313,18 +318,24 @@ pub fn watch_ring(area: &Arc<SharedArea>) {
     CELLS.store(cells.as_ptr().cast_mut(), Ordering::SeqCst);
 }
 
+/// The cells are let go of when no handler finds them any more.
+fn forget_ring() {
+    CELLS.store(std::ptr::null_mut(), Ordering::SeqCst);
+    *RING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 /// Ends the watch: members may be waited for.
 pub fn unwatch_members() {
     // The default action is to do nothing; giving it cannot fail.
     let _ = default_child();
-    CELLS.store(std::ptr::null_mut(), Ordering::SeqCst);
-    *RING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    forget_ring();
     let timer = TIMER.swap(0, Ordering::AcqRel);
     if timer != 0 {
         // SAFETY: the timer was made above and is deleted once.
         unsafe { libc::timer_delete((timer - 1) as libc::timer_t) };
     }
     LOST.store(false, Ordering::SeqCst);
+    WALKS.store(false, Ordering::SeqCst);
 }
 
 /// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on,
@@ -368,8 +379,19 @@ extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     // Members that have done their part end while the last lap is still going round.
     let is_done = code == libc::CLD_EXITED && status == 0;
     let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
-    if of_child && (!is_done || has_lost_one()) {
+    if of_child && !is_done || code == libc::SI_TIMER && has_lost_one() {
         note_loss();
+    } else if code != libc::SI_TIMER && !CELLS.load(Ordering::SeqCst).is_null() {
+        // Another may be behind it, whoever sent it.
+        start_walks();
+    }
+}
+
+/// Async-signal-safe.
+fn start_walks() {
+    let timer = TIMER.load(Ordering::Acquire);
+    if timer != 0 && !LOST.load(Ordering::SeqCst) && !WALKS.swap(true, Ordering::SeqCst) {
+        interrupt_every(timer, WALK_NS, || ());
     }
 }
 
@@ -402,23 +424,33 @@ fn note_loss() {
     if timer == 0 || LOST.swap(true, Ordering::SeqCst) {
         return;
     }
-    let step = libc::timespec { tv_sec: 0, tv_nsec: AGAIN_NS as _ };
+    interrupt_every(timer, AGAIN_NS, || {
+        if UNINTERRUPTIBLE.load(Ordering::SeqCst) {
+            // SAFETY: touches no memory.
+            unsafe { libc::alarm(LOST_DEADLINE_S) };
+        }
+    });
+}
+
+/// Has the timer interrupt the leader so often, and does something else that may change errno.
+fn interrupt_every(timer: usize, step_ns: i64, more: impl FnOnce()) {
+    let step = libc::timespec { tv_sec: 0, tv_nsec: step_ns as _ };
     let again = libc::itimerspec { it_interval: step, it_value: step };
-    // SAFETY: both calls read valid memory only; a timer that is gone is refused. errno, which they
-    // may change, is put back.
+    // SAFETY: the call reads valid memory only; a timer that is gone is refused. errno is the calling
+    // thread's own, and is put back.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
         libc::timer_settime((timer - 1) as libc::timer_t, 0, &again, std::ptr::null_mut());
-        if UNINTERRUPTIBLE.load(Ordering::SeqCst) {
-            libc::alarm(LOST_DEADLINE_S);
-        }
+        more();
         *errno = before;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use testing::wait_for;
+
     use super::super::process::{Child, exit_now};
     use super::*;
 
@@ -439,7 +471,8 @@ mod tests {
             }
             // Both have ended, one signal is pending: that of the first.
             unblock(libc::SIGCHLD);
-            exit_now(if member_lost() { 0 } else { 1 });
+            wait_for("a loss", || member_lost().then_some(()));
+            exit_now(0);
         });
         assert!(leader.unwrap().join());
     }

@@ -1,7 +1,7 @@
 //! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells.
 //! Without a thread: whoever waits also waits for the signal, and this program may fork.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
@@ -21,7 +21,8 @@ struct State {
     worker: Mutex<Option<Child>>,
     /// The last one; 0 before.
     signal: Arc<AtomicUsize>,
-    /// Readable once a signal has come, and from then on.
+    /// Readable once a signal has come, and from then on; also for a moment after one that came to a
+    /// child.
     wake: UnixStream,
     waker: UnixStream,
 }
@@ -74,9 +75,13 @@ impl Interrupt {
     /// process. One that came to a child before its exec was handled there, by the same handlers on
     /// the same socket; its word is taken out, or no wait would ever be one again.
     pub(crate) fn was_woken(&self) -> bool {
-        let is_ours = self.signal().is_some();
-        if !is_ours {
+        if self.signal().is_none() {
             let _ = (&self.0.wake).read(&mut [0; 64]);
+        }
+        let is_ours = self.signal().is_some();
+        if is_ours {
+            // It came meanwhile, and its word may have been taken out, too.
+            let _ = (&self.0.waker).write(&[0]);
         }
         is_ours
     }

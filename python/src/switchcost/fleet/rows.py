@@ -27,6 +27,8 @@ from .submission import HOST, YEARS, Unreadable
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
 MAX_EXPORT_BYTES = 1 << 30
+# Tables of more bytes than this are not read as one.
+TOGETHER_BYTES = 32 << 20
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
 
 _KEY = "host run started"
@@ -55,7 +57,7 @@ class Rows:
 def rows_of_all(files: list[tuple[str, str, Path]]) -> list[Rows | Unreadable]:
     """Of several files, which one process reads; Unreadable with the program's message where it cannot read one."""
     all_told = exports([path for _, _, path in files])
-    read = _samples([told["samples"].encode() for told in all_told if not isinstance(told, Unreadable)])
+    read = _samples([told.pop("samples").encode() for told in all_told if not isinstance(told, Unreadable)])
     found: list[Rows | Unreadable] = []
     for (host, run, path), told in zip(files, all_told):
         try:
@@ -140,11 +142,15 @@ def _matching(pattern: re.Pattern[str], name: object, what: str) -> str:
 def _samples(texts: list[bytes]) -> Iterator[pa.Table | Unreadable]:
     """The rows of each text, without a run's key. Those with the same columns are read as one, which takes a tenth of
     the time."""
-    by_head: dict[bytes, list[int]] = {}
+    by_head: dict[tuple[bytes, int], list[int]] = {}
+    bytes_of: dict[bytes, int] = {}
     for number, text in enumerate(texts):
-        by_head.setdefault(text.partition(b"\n")[0], []).append(number)
+        head = text[: text.find(b"\n")]
+        bytes_of[head] = bytes_of.get(head, 0) + len(text)
+        # Several long ones are not copied at once.
+        by_head.setdefault((head, bytes_of[head] // TOGETHER_BYTES), []).append(number)
     found: dict[int, pa.Table | Unreadable] = {}
-    for head, numbers in by_head.items():
+    for (head, _), numbers in by_head.items():
         rows = [texts[number][len(head) + 1 :] for number in numbers]
         # An end of a line within quotes is no end of a row.
         counts = [of_run.count(b"\n") for of_run in rows]

@@ -3,6 +3,7 @@
 //! and his graph.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -189,6 +190,10 @@ fn measure(
     let taken = |child: &mut Child| (Pid::from_child(child), child.stderr.take());
     let (pid, stderr) = match interrupt.start(|| spawn_watched(&mut command), taken) {
         Err(_) if interrupt.signal().is_some() => return Ok(None),
+        // The others go on.
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            return Ok(Some(Err(error.to_string())));
+        }
         started => started.context("cannot start getrusage (/proc/self/exe)")?,
     };
     let stderr = stderr.context("getrusage has no standard error")?;

@@ -85,9 +85,13 @@ def test_labels_are_what_the_scheduler_knows_and_make_groups(
         "".join(f"n{i:03}|all|{['a', 'b'][i % 2]},x|gpu:h100:{i % 2}\n" for i in range(40)) + "n000|fast|a,x|(null)\n"
     )
     commands(tmp_path, monkeypatch, sinfo=nodes)
+    reservations = "ReservationName=none Nodes=(null) Users=root\nReservationName=check Nodes=n[000,007] Users=root\n"
+    shown = f'case "$*" in *hostnames*) printf "n000\\nn007\\n" ;; *) printf %s {shlex.quote(reservations)} ;; esac'
+    script(tmp_path / "bin/scontrol", shown)
     assert main(["labels", "--engine", "slurm"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith('host,partition,features,gpus\nn000,all+fast,"a,x",gpu:h100:0\n')
+    assert text.startswith('host,partition,features,gpus,reservation\nn000,all+fast,"a,x",gpu:h100:0,check\n')
+    assert [line.split(",")[0] for line in text.splitlines() if line.endswith(",check")] == ["n000", "n007"]
     (dataset.path / "hosts.csv").write_text(text)
     code, said, why = fleet(capsys, dataset.path, "analyse", "--group-by", "cpu_model,features")
     assert code == 0 and said.startswith("40 hosts in 2 groups") and "features a,x" in said, (said, why)

@@ -17,6 +17,7 @@ from test_data_analyse import fill
 from switchcost import _program
 from switchcost.fleet.cli import main
 from switchcost.fleet.dataset import Dataset
+from switchcost.fleet.labels import of_slurm
 
 pytest.importorskip("duckdb")
 
@@ -166,6 +167,7 @@ def test_features_and_reservations_choose_the_nodes(fleet: Fleet) -> None:
     reservation = ["ReservationName=check", "StartTime=now", "Duration=10", "Users=root", "Nodes=n2,n3"]
     call("scontrol", "create", "reservation", *reservation)
     try:
+        assert [host for host, row in sorted(of_slurm()[1].items()) if row["reservation"] == "check"] == ["n2", "n3"]
         assert fleet("submit", "--engine", "slurm", "--reservation", "check", *QUICK)[0] == 0
         fleet.until_all()
         assert fleet("collect")[1].startswith("2 runs of 2 hosts collected")

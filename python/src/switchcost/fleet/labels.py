@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import sys
 from typing import Any
 
@@ -19,7 +20,7 @@ OF_KUBERNETES = {
 
 
 def add(subparsers: Any) -> None:
-    said = "print labels of hosts (partition, features, GPUs; zone, instance type) as CSV, for hosts.csv"
+    said = "print labels of hosts (partition, features, GPUs, reservation; zone, instance type) as CSV, for hosts.csv"
     parser = subparsers.add_parser("labels", help=said, description=f"P{said[1:]}.")
     parser.add_argument("--engine", choices=["slurm", "kubernetes"], required=True, help="who knows the hosts")
 
@@ -36,10 +37,18 @@ def of_slurm() -> tuple[list[str], dict[str, dict[str, str]]]:
     rows: dict[str, dict[str, str]] = {}
     for line in call(["sinfo", "--noheader", "--Node", "--format=%N|%R|%f|%G"]).splitlines():
         host, partition, features, gpus = (word.replace("(null)", "").strip() for word in line.split("|"))
-        row = rows.setdefault(host, {"partition": partition, "features": features, "gpus": gpus})
+        row = rows.setdefault(host, {"partition": partition, "features": features, "gpus": gpus, "reservation": ""})
         if partition not in row["partition"].split("+"):
             row["partition"] += f"+{partition}"
-    return ["partition", "features", "gpus"], rows
+    for line in call(["scontrol", "show", "reservation", "--oneliner"]).splitlines():
+        found = re.search(r"\bReservationName=(\S+).*?\bNodes=(\S+)", line)
+        if not found or found[2] == "(null)":
+            continue
+        for host in call(["scontrol", "show", "hostnames", found[2]]).split():
+            if host in rows:
+                before = rows[host]["reservation"]
+                rows[host]["reservation"] = f"{before}+{found[1]}" if before else found[1]
+    return ["partition", "features", "gpus", "reservation"], rows
 
 
 def of_kubernetes() -> tuple[list[str], dict[str, dict[str, str]]]:

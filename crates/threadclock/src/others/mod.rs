@@ -7,6 +7,8 @@ mod table;
 mod types;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 pub use table::Table;

@@ -96,7 +96,7 @@ FACTS = (
     Fact("dmi_product", "str", "header.machine.virtualization.dmi_product", "the system"),
     Fact("memory_bytes", "int", "header.machine.memory.total_bytes", "MemTotal"),
     Fact("thp_enabled", "str", "header.machine.memory.thp_enabled", "of huge pages: `always`, `madvise`, `never`"),
-    Fact("cgroup_levels", "int", "header.machine.cgroup.cpu_levels", "control groups of a switch, unless real-time"),
+    Fact("cgroup_levels", "int", "header.machine.cgroup.cpu_levels", "groups with a CPU controller above the process"),
 )
 
 

@@ -208,12 +208,34 @@ impl CompetingTasks {
 
     /// The tasks that had most of the measured CPUs, with their shares, at most three.
     pub fn who(&self) -> Vec<String> {
+        let most = self.most_seen();
+        most.iter().map(|(share, task)| task.in_words(*share)).collect()
+    }
+
+    /// The names of the tasks that had most of the measured CPUs, at most three.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, task) in self.most_seen() {
+            if !names.contains(&&*task.name) {
+                names.push(&task.name);
+            }
+        }
+        names
+    }
+
+    /// The task that had most of the measured CPUs: its name and its share, 0 to 1.
+    pub fn busiest(&self) -> Option<(&str, f64)> {
+        self.most_seen().first().map(|(share, task)| (&*task.name, *share))
+    }
+
+    fn most_seen(&self) -> Vec<(f64, &Task)> {
         let shares = self.tasks.iter().filter(|task| task.on == On::Measured);
         let mut shares: Vec<(f64, &Task)> =
             shares.map(|task| (self.share(task.cpu_ns), task)).collect();
         shares.retain(|(share, _)| *share >= NOTABLE_IN_A_SENTENCE);
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-        shares.iter().take(MOST_IN_A_SENTENCE).map(|(share, task)| task.in_words(*share)).collect()
+        shares.truncate(MOST_IN_A_SENTENCE);
+        shares
     }
 
     /// Share of the time of the measured CPUs that tasks had which were seen.

@@ -6,7 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use stats::ratio::Open;
-use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
+use stats::{
+    Center, FewFigures, Interval, PriorScatter, bootstrap, median, normal_quantile,
+    student_quantile,
+};
 
 use crate::experiment::named;
 
@@ -14,27 +17,44 @@ use crate::experiment::named;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speed {
-    /// Of clean slices only: at full speed, with nobody else on the core.
+    /// At full speed: of clean slices in many rounds, with nobody else on the core.
     Full,
-    /// Too few slices were clean: of all slices, without an interval.
+    /// At full speed, seen in few rounds: the interval covers what few rounds leave open.
+    FewRounds,
+    /// As the core was, as too few slices were clean: of all slices.
     Contended,
-    /// Other tasks ran on its CPU in most slices, or had turns near them: of all slices, without an
-    /// interval.
+    /// As the core was, while other tasks ran on its CPU in most slices or had turns near them: of
+    /// all slices.
     NotAlone,
+    /// By the CPU time of the members, as other tasks ran on their CPU in most slices.
+    CpuTime,
     /// Nobody looked: no reference quanta, or slices too long to be judged by them.
     #[default]
     NotJudged,
 }
 
-named!(Speed, "speed", Full => "full", Contended => "contended", NotAlone => "not_alone",
-    NotJudged => "not_judged");
+named!(Speed, "speed", Full => "full", FewRounds => "few_rounds", Contended => "contended",
+    NotAlone => "not_alone", CpuTime => "cpu_time", NotJudged => "not_judged");
+
+impl Speed {
+    /// Whether the figure was taken at the CPU's full speed, in many rounds or in few.
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::FewRounds)
+    }
+
+    /// Whether the figure is one of the core as it was: comparisons, laws and rankings do not use
+    /// it.
+    pub fn is_as_it_was(self) -> bool {
+        matches!(self, Self::Contended | Self::NotAlone | Self::CpuTime)
+    }
+}
 
 /// A figure and how far it is known. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Told")]
 pub struct Estimate {
     /// At full speed the median of all clean slices, or a difference of such medians; else the
-    /// median over rounds.
+    /// median over rounds, each by the median of its slices.
     pub value: f64,
     /// Standard error within the run, without the scatter between launches; absent without an
     /// interval.
@@ -51,6 +71,10 @@ pub struct Estimate {
     pub rounds: u32,
     /// At which speed of the CPU.
     pub speed: Speed,
+    /// Upper bound of the figure at full speed, where that was not seen: the fastest quarter of the
+    /// slices, as sharing a core never makes one faster. Absent where nothing is known.
+    #[serde(default)]
+    pub at_most: Option<f64>,
 }
 
 /// A figure and how far it is known, signed; and why it may not be quoted.
@@ -72,10 +96,14 @@ struct Told {
     resolved: bool,
     /// Rounds behind the estimate.
     rounds: u32,
-    /// At which speed of the CPU.
+    /// At which speed of the CPU: `full` and `few_rounds` are at full speed, `contended`,
+    /// `not_alone` and `cpu_time` as the core was.
     speed: Speed,
-    /// Why no sentence, ranking, law or comparison uses the figure, in words; absent where they
-    /// may. A cost must be above zero for it, too.
+    /// Upper bound of the figure at full speed, where that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    /// Why no ranking, law, verdict or comparison uses the figure, in words; absent where they may.
+    /// A cost must be above zero for it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_quotable: Option<String>,
 }
@@ -92,11 +120,28 @@ impl JsonSchema for Estimate {
 
 impl From<Estimate> for Told {
     fn from(of: Estimate) -> Self {
-        let Estimate { value, standard_error, low, high, confidence, resolved, rounds, speed } = of;
-        let not_quotable = of.quote().err().map(|why| why.to_string());
-        Self { value, standard_error, low, high, confidence, resolved, rounds, speed, not_quotable }
+        Self {
+            value: of.value,
+            standard_error: of.standard_error,
+            low: of.low,
+            high: of.high,
+            confidence: of.confidence,
+            resolved: of.resolved,
+            rounds: of.rounds,
+            speed: of.speed,
+            at_most: of.at_most,
+            not_quotable: of.quote().err().map(|why| why.to_string()),
+        }
     }
 }
+
+/// Standard deviation of rounds on a shared core before any was seen, as a share of the times
+/// (launches on the test machines, docs/validation.md).
+const SHARED_ROUNDS: f64 = 0.05;
+/// As how many degrees of freedom it counts.
+const SHARED_FREEDOM: f64 = 4.0;
+/// Scatter between launches on a core that is shared in the same way.
+const SHARED_LAUNCH_SCATTER: f64 = 0.03;
 
 /// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10
 /// ns.
@@ -105,8 +150,17 @@ const CLOCK_ERROR: f64 = 0.001;
 impl Estimate {
     /// A figure without an interval.
     fn bare(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
-        let (standard_error, low, high) = (None, None, None);
-        Self { value, standard_error, low, high, confidence, resolved: false, rounds, speed }
+        Self {
+            value,
+            standard_error: None,
+            low: None,
+            high: None,
+            confidence,
+            resolved: false,
+            rounds,
+            speed,
+            at_most: None,
+        }
     }
 
     /// The same with an interval.
@@ -161,15 +215,57 @@ impl Estimate {
         half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
     }
 
-    /// The median of `figures`, one a round, of what was judged and had too few clean slices:
-    /// without an interval. Absent without figures.
-    pub fn contended(figures: &[f64], confidence: f64) -> Option<Self> {
-        Some(Self::bare(median(figures)?, figures.len() as u32, confidence, Speed::Contended))
+    /// Builds a figure of clean slices from few rounds: value +- sqrt((t(f) s)^2 + (z tau value)^2),
+    /// with s its standard error, f the degrees of freedom of that, and tau the scatter between
+    /// launches. Absent below one degree of freedom.
+    pub fn in_few_rounds(few: FewFigures, launch_scatter: f64, confidence: f64) -> Option<Self> {
+        let t = student_quantile(confidence, few.freedom)?;
+        let z = normal_quantile(confidence)?;
+        let FewFigures { value, standard_error, rounds, .. } = few;
+        // Of as many degrees of freedom as comparisons assume.
+        let standard_error = t / z * standard_error;
+        let half = z * standard_error.hypot(launch_scatter * value);
+        let bare = Self::bare(value, rounds, confidence, Speed::FewRounds);
+        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
     }
 
-    /// The same where others on the CPU are why there is no figure at full speed.
-    pub fn not_alone(self) -> Self {
+    /// Builds the median of `figures`, one a round, of a core as it was, with the interval that
+    /// launches in the same state fall into. `scale` is the size of the times that a figure is made
+    /// of, if it is a difference: these scatter. Absent without figures.
+    pub fn as_it_was(
+        figures: &[f64],
+        scale: Option<f64>,
+        confidence: f64,
+        speed: Speed,
+    ) -> Option<Self> {
+        let value = median(figures)?;
+        let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
+        let deviation = SHARED_ROUNDS * scale;
+        let prior = PriorScatter { deviation, freedom: SHARED_FREEDOM };
+        let few = FewFigures::robust(figures, prior)?;
+        let found = Self::in_few_rounds(few, SHARED_LAUNCH_SCATTER, confidence)?;
+        Some(Self { speed, ..found })
+    }
+
+    /// Marks a figure beside which other tasks ran on its CPU.
+    pub(crate) fn not_alone(self) -> Self {
         Self { speed: Speed::NotAlone, ..self }
+    }
+
+    /// Takes away what `--strict` does not tell: a figure that was not seen at full speed in many
+    /// rounds keeps its value alone.
+    pub(crate) fn strict(self) -> Self {
+        let speed = match self.speed {
+            Speed::FewRounds => Speed::Contended,
+            Speed::CpuTime => Speed::NotAlone,
+            other => other,
+        };
+        match speed {
+            Speed::Contended | Speed::NotAlone => {
+                Self::bare(self.value, self.rounds, self.confidence, speed)
+            }
+            _ => self,
+        }
     }
 
     /// The same in another unit; none for a factor that is not above zero.
@@ -179,6 +275,7 @@ impl Estimate {
             standard_error: self.standard_error.map(|error| error * factor),
             low: self.low.map(|low| low * factor),
             high: self.high.map(|high| high * factor),
+            at_most: self.at_most.map(|most| most * factor),
             ..*self
         })
     }
@@ -199,7 +296,9 @@ impl Estimate {
             let half = self.interval()?.half_width() * share;
             Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
         };
-        let bare = Self { value, standard_error, low: None, high: None, resolved: false, ..*self };
+        let at_most = self.at_most.map(|most| most * share);
+        let bare = Self { value, standard_error, low: None, high: None, at_most, ..*self };
+        let bare = Self { resolved: false, ..bare };
         match standard_error.zip(half()) {
             Some((error, half)) => bare.known(error, value - half, value + half),
             None => bare,
@@ -209,8 +308,7 @@ impl Estimate {
     /// What is left of it without another figure, where the errors of the two are independent.
     pub fn less(&self, other: &Self) -> Self {
         let value = self.value - other.value;
-        let bare =
-            Self { value, standard_error: None, low: None, high: None, resolved: false, ..*self };
+        let bare = Self::bare(value, self.rounds, self.confidence, self.speed);
         let ends = || {
             let (own, others) = (self.interval()?, other.interval()?);
             let below = (self.value - own.low).hypot(others.high - other.value);
@@ -224,7 +322,7 @@ impl Estimate {
     /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at
     /// no full speed, whose clock nobody knows.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {
-        (self.speed == Speed::Full).then(|| self.part(clock_ghz, clock_ghz * CLOCK_ERROR))
+        self.speed.is_full().then(|| self.part(clock_ghz, clock_ghz * CLOCK_ERROR))
     }
 
     /// The interval, if there is one.
@@ -238,6 +336,14 @@ impl Estimate {
     pub fn relative_half_width(&self) -> Option<f64> {
         let half = self.interval()?.half_width();
         (self.value != 0.0).then(|| half / self.value.abs())
+    }
+}
+
+impl Estimate {
+    /// Relative half-width of the interval, by which a run stops; absent of the core as it was,
+    /// which more rounds may still show at full speed.
+    pub(crate) fn precision(&self) -> Option<f64> {
+        self.relative_half_width().filter(|_| !self.speed.is_as_it_was())
     }
 }
 
@@ -272,7 +378,7 @@ mod tests {
         let cycles = full.cycles(4.0).unwrap();
         assert_eq!((cycles.value, cycles.speed), (4000.0, Speed::Full));
         assert!((cycles.standard_error.unwrap() - 40.20).abs() < 0.01, "{cycles:?}");
-        let others = [Speed::Contended, Speed::NotAlone, Speed::NotJudged];
+        let others = [Speed::Contended, Speed::NotAlone, Speed::CpuTime, Speed::NotJudged];
         assert!(
             others.iter().all(|speed| Estimate { speed: *speed, ..full }.cycles(4.0).is_none())
         );

@@ -31,16 +31,16 @@ pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     let table = &Table::new(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
     match of_two.min_by_key(|(number, case)| (case.members, *number)) {
-        Some((ring, _)) => table.above_solo_so_far(ring).or_else(|| table.above_solo(ring, 0)),
+        Some((ring, _)) => table.above_solo(ring, 0),
         None => findings::figure_ns(table, plan.trials().next()?.0),
     }
 }
 
-/// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's
-/// speed was looked at: more rounds of these may give one. Rings first.
+/// Numbers of the cases that have not been seen at full speed, not even in few rounds, though the
+/// CPU's speed was looked at: more rounds of these may show it. Rings first.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     let table = &Table::new(plan, samples);
-    let lacks = |case: &usize| table.is_judged(*case) && !table.has_full_speed(*case);
+    let lacks = |case: &usize| table.is_judged(*case) && !table.has_seen_full_speed(*case);
     let of_rings = plan.rings().map(|(case, _)| case).filter(lacks);
     let of_trials = plan.trials().map(|(case, _)| case);
     of_rings.chain(of_trials.filter(|case| findings::lacks_clean(table, *case))).collect()
@@ -56,7 +56,7 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
     let table = Table::new(plan, samples);
     let width = |case: usize| {
         let estimate = table.above_solo(case, 0);
-        estimate.as_ref().and_then(Estimate::relative_half_width).unwrap_or(f64::INFINITY)
+        estimate.as_ref().and_then(Estimate::precision).unwrap_or(f64::INFINITY)
     };
     let all = || plan.rings().map(|(case, _)| case);
     let is_judged = |case: &usize| table.slices(*case).is_some_and(CaseSlices::is_mostly_judged);

@@ -33,6 +33,26 @@ pub enum NoiseLevel {
 named!(NoiseLevel, "level of noise", Unknown => "unknown", Quiet => "quiet", Noisy => "noisy",
     Unusable => "unusable");
 
+/// How much of the time something else shared the core of a measured CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedCore {
+    /// Share of the quanta, 0 to 1, in which the core was shared.
+    pub share: f64,
+    /// How many times as long the throughput-bound loop took then, at the median.
+    pub slowdown: f64,
+}
+
+/// Samples of rings that stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HaltedSamples {
+    /// Why most of them did.
+    pub halt: Halt,
+    /// How many did so.
+    pub count: u32,
+    /// Of so many samples.
+    pub samples: u32,
+}
+
 /// The verdict on the machine's noise and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseVerdict {
@@ -49,6 +69,12 @@ pub struct NoiseVerdict {
     /// within 10 ms; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_alone_share: Option<f64>,
+    /// How the core was shared, of the CPU where it was most; absent below 2 % of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_core: Option<SharedCore>,
+    /// Samples of rings that stood still; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<HaltedSamples>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
     /// over cases. Absent below two rounds.
     pub round_spread: Option<f64>,
@@ -78,18 +104,16 @@ pub const UNUSABLE_DISTURBED: f64 = 0.50;
 /// Shares of the time below this are not told.
 const TOLD_SHARE: f64 = 0.02;
 
-/// What a disturbed sample did, by [`kind`].
-const KINDS: [&str; 9] = [
+/// What a disturbed sample did, by [`kind`]; behind these come the halts.
+const KINDS: [&str; 4] = [
     "had time stolen by the hypervisor",
     "shared the CPU with other work",
     "waited for pages",
     "saw a pinned member move",
-    "stood still: a member was stopped by a signal",
-    "stood still: the CPU quota of the control group was used up",
-    "stood still: the control group was frozen",
-    "stood still: the machine was suspended",
-    "stood still: stopped or starved",
 ];
+
+/// Samples by kind of disturbance.
+type KindCounts = [usize; KINDS.len() + Halt::ALL.len()];
 
 fn kind(disturbance: &Disturbance) -> usize {
     match disturbance {
@@ -97,17 +121,22 @@ fn kind(disturbance: &Disturbance) -> usize {
         Disturbance::OtherWork(_) => 1,
         Disturbance::MajorFaults(_) => 2,
         Disturbance::Migrations(_) => 3,
-        Disturbance::Halt(Halt::Stopped, _) => 4,
-        Disturbance::Halt(Halt::Throttled, _) => 5,
-        Disturbance::Halt(Halt::Frozen, _) => 6,
-        Disturbance::Halt(Halt::Suspended, _) => 7,
-        Disturbance::Halt(Halt::Unknown, _) => 8,
+        Disturbance::Halt(halt, _) => KINDS.len() + *halt as usize,
     }
+}
+
+/// The halt that most samples had.
+fn most_halted(kinds: &KindCounts, samples: usize) -> Option<HaltedSamples> {
+    let counts = Halt::ALL.into_iter().zip(&kinds[KINDS.len()..]);
+    let (halt, count) = counts.max_by_key(|(_, count)| **count).filter(|(_, count)| **count > 0)?;
+    Some(HaltedSamples { halt, count: *count as u32, samples: samples as u32 })
 }
 
 /// Disturbed samples by what disturbed them, in words.
 fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
-    let kinds = disturbed.iter().zip(KINDS).filter(|(count, _)| **count > 0);
+    let halts = Halt::ALL.map(|halt| format!("stood still: {}", halt.in_words()));
+    let names = KINDS.into_iter().chain(halts.iter().map(String::as_str));
+    let kinds = disturbed.iter().zip(names).filter(|(count, _)| **count > 0);
     kinds.map(|(count, what)| format!("{count} of {samples} samples {what}")).collect()
 }
 
@@ -157,7 +186,7 @@ fn of_trials(table: &Table) -> NoiseVerdict {
 /// By the share of clean slices and what kept the others from being so, or where nobody looked by
 /// the scatter of rounds and the disturbed samples.
 fn of_rings(table: &Table) -> NoiseVerdict {
-    let (mut kinds, mut count, mut halted) = ([0; KINDS.len()], 0, NoiseLevel::Unknown);
+    let (mut kinds, mut count, mut halted) = (KindCounts::default(), 0, NoiseLevel::Unknown);
     let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
     for (number, case) in table.plan.rings() {
         let (mut disturbed, mut all) = (0, 0);
@@ -179,6 +208,7 @@ fn of_rings(table: &Table) -> NoiseVerdict {
     let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
     let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, table.levels());
     verdict.level = verdict.level.max(halted);
+    verdict.halted = most_halted(&kinds, count);
     let solos = table.plan.rings().filter(|(_, case)| case.members == 1);
     let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
@@ -190,18 +220,27 @@ fn of_rings(table: &Table) -> NoiseVerdict {
     verdict
 }
 
+/// How a core was shared; absent where that is not worth telling.
+fn shared_core(level: &Level) -> Option<SharedCore> {
+    let share = 1.0 - level.unshared_share;
+    let slowdown = level.shared_slowdown.filter(|_| share >= TOLD_SHARE)?;
+    Some(SharedCore { share, slowdown })
+}
+
+fn most_shared(all: impl Iterator<Item = SharedCore>) -> Option<SharedCore> {
+    all.max_by(|one, other| one.share.total_cmp(&other.share))
+}
+
 /// What the quanta say of who shared the core.
 fn speed_in_words(levels: &Levels) -> Vec<String> {
     let words = |(cpus, level): (&Vec<u32>, &Level)| {
         let one = levels.len() == 1;
         let on = if one { String::new() } else { format!(" on CPU {}", words::list(cpus)) };
-        let shared = 1.0 - level.unshared_share;
-        let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
-        slowdown.map(|slowdown| {
+        shared_core(level).map(|SharedCore { share, slowdown }| {
             format!(
                 "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as \
                  slow",
-                shared * 100.0
+                share * 100.0
             )
         })
     };
@@ -283,6 +322,8 @@ fn verdict(
         clean_share,
         clock_range: clean_share.and_then(|_| clock_range(levels)),
         not_alone_share,
+        halted: None,
+        shared_core: clean_share.and_then(|_| most_shared(levels.values().filter_map(shared_core))),
         round_spread,
         disturbed_share,
         reasons,
@@ -327,6 +368,8 @@ impl NoiseVerdict {
             clean_share: None,
             clock_range: None,
             not_alone_share: None,
+            shared_core: None,
+            halted: None,
             round_spread: None,
             disturbed_share: 0.0,
             reasons,
@@ -340,6 +383,9 @@ impl NoiseVerdict {
             all.clean_share = both(all.clean_share, group.clean_share, f64::min);
             all.clock_range =
                 [all.clock_range, group.clock_range].into_iter().flatten().reduce(wider);
+            all.halted = all.halted.or(group.halted);
+            all.shared_core =
+                most_shared([all.shared_core, group.shared_core].into_iter().flatten());
             all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
             for reason in group.reasons {
@@ -363,7 +409,11 @@ impl NoiseVerdict {
         }
         facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
-        format!("{} ({})", self.level, facts.join("; "))
+        let level = match self.level {
+            NoiseLevel::Unusable => "very noisy",
+            other => other.name(),
+        };
+        format!("{level} ({})", facts.join("; "))
     }
 }
 

@@ -107,6 +107,13 @@ pub struct Known {
     /// The same of a hop of a ring of several, whose figure is the cost of a switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_elasticity: Option<Elasticity>,
+    /// Standard deviation between the rounds of a launch at full speed, as a share of the case's
+    /// figure; absent where too few launches were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_scatter: Option<f64>,
+    /// The same of a hop of a ring of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop_round_scatter: Option<f64>,
 }
 
 /// What is known of the CPU, and of launches, before a run.
@@ -131,6 +138,10 @@ pub struct Reference {
     /// What earlier launches say of each case, by its number; empty where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Known>,
+    /// Whether only figures at full speed in many rounds are told (`--strict`). A way of reading,
+    /// never stored.
+    #[serde(skip)]
+    pub strict: bool,
 }
 
 impl Reference {
@@ -138,8 +149,11 @@ impl Reference {
         known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
         known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)?;
         known_within("clock_ns", self.clock_ns, CLOCK_NS)?;
-        for Known { launch_scatter, elasticity, hop_elasticity } in &self.cases {
+        for known in &self.cases {
+            let Known { launch_scatter, elasticity, hop_elasticity, .. } = known;
             known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
+            known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
+            known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
             for of in [elasticity, hop_elasticity].into_iter().flatten() {
                 within("elasticity", of.value, -10.0..=10.0)?;
                 within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;

@@ -89,9 +89,9 @@ impl Estimate {
 
     fn quote_if(&self, holds: impl Fn(&Quoted) -> bool) -> Result<Quoted, NotQuotable> {
         let known = match self.speed {
-            Speed::NotAlone => return Err(NotQuotable::NotAlone),
+            Speed::NotAlone | Speed::CpuTime => return Err(NotQuotable::NotAlone),
             Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
-            Speed::Full | Speed::NotJudged => self.low.zip(self.high),
+            Speed::Full | Speed::FewRounds | Speed::NotJudged => self.low.zip(self.high),
         };
         let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
         let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
@@ -108,20 +108,20 @@ impl Estimate {
         let quoted: Vec<Quoted> = parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
         let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
         let sum = |of: fn(&Quoted) -> f64| quoted.iter().map(of).sum::<f64>();
-        let is_full = parts.iter().all(|part| part.speed == Speed::Full);
+        let speed = speed_of_both(parts.iter().map(|part| part.speed));
         let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
-        Ok(first.with(sum(Quoted::value), [sum(Quoted::low), sum(Quoted::high)], rounds, is_full))
+        Ok(first.with(sum(Quoted::value), [sum(Quoted::low), sum(Quoted::high)], rounds, speed))
     }
 
     /// What is left of a cost above another: measured apart, so that both intervals count in full.
     pub fn above(&self, other: &Self) -> Result<Self, NotQuotable> {
         let (own, less) = (self.quote_cost()?, other.quote_cost()?);
-        let is_full = [self.speed, other.speed] == [Speed::Full; 2];
+        let speed = speed_of_both([self.speed, other.speed]);
         let ends = [own.low - less.high, own.high - less.low];
-        Ok(self.with(own.value - less.value, ends, self.rounds.min(other.rounds), is_full))
+        Ok(self.with(own.value - less.value, ends, self.rounds.min(other.rounds), speed))
     }
 
-    fn with(&self, value: f64, [low, high]: [f64; 2], rounds: u32, is_full: bool) -> Self {
+    fn with(&self, value: f64, [low, high]: [f64; 2], rounds: u32, speed: Speed) -> Self {
         Self {
             value,
             standard_error: None,
@@ -129,16 +129,166 @@ impl Estimate {
             high: Some(high),
             resolved: low > 0.0 || high < 0.0,
             rounds,
-            speed: if is_full { Speed::Full } else { Speed::NotJudged },
+            speed,
+            at_most: None,
             ..*self
         }
     }
+
+    /// Returns the best that is known of a difference, signed, whatever may use it; else why nothing
+    /// is.
+    pub fn answer(&self) -> Result<Answer, NotQuotable> {
+        self.answer_if(|low, high| low > 0.0 || high < 0.0)
+    }
+
+    /// Like [`Self::answer`], of a cost: it cannot be below zero.
+    pub fn answer_cost(&self) -> Result<Answer, NotQuotable> {
+        self.answer_if(|low, _| low > 0.0)
+    }
+
+    /// Like [`Self::answer`], of what was counted: zero is an answer, too.
+    pub fn answer_count(&self) -> Result<Answer, NotQuotable> {
+        self.answer_if(|low, _| low >= 0.0)
+    }
+
+    fn answer_if(&self, holds: impl Fn(f64, f64) -> bool) -> Result<Answer, NotQuotable> {
+        let ends = match (self.low.zip(self.high), self.speed) {
+            (Some(ends), _) => Some(ends),
+            (None, Speed::Contended) => return Err(NotQuotable::NotAtFullSpeed),
+            (None, Speed::NotAlone | Speed::CpuTime) => return Err(NotQuotable::NotAlone),
+            (None, _) => None,
+        };
+        let (low, high) = ends.unwrap_or((self.value, self.value));
+        let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
+        if !is_finite || !holds(low, high) || !holds(self.value, self.value) {
+            return Err(match ends {
+                Some((low, high)) => NotQuotable::NotResolved { low, high },
+                None => NotQuotable::TooFewRounds(self.rounds),
+            });
+        }
+        let Self { value, speed, rounds, at_most, .. } = *self;
+        Ok(Answer { value, ends, speed, rounds, at_most })
+    }
+}
+
+/// A figure made of several is at full speed where all of them are, in few rounds where one is.
+fn speed_of_both(speeds: impl IntoIterator<Item = Speed>) -> Speed {
+    speeds.into_iter().fold(Speed::Full, |one, other| match (one, other) {
+        (Speed::Full, Speed::Full) => Speed::Full,
+        (one, other) if one.is_full() && other.is_full() => Speed::FewRounds,
+        _ => Speed::NotJudged,
+    })
+}
+
+/// The best that is known of a figure, and of which kind it is. People are told it; comparisons,
+/// laws, rankings and verdicts use [`Quoted`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    value: f64,
+    ends: Option<(f64, f64)>,
+    speed: Speed,
+    rounds: u32,
+    at_most: Option<f64>,
+}
+
+impl Answer {
+    /// The figure, in the unit of its estimate.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Its interval; absent of fewer rounds than one needs where nobody looks at the speed.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.ends
+    }
+
+    /// Whether it is an estimate of the core as it was, or has no interval: it is marked, and no
+    /// comparison uses it.
+    pub fn is_rough(&self) -> bool {
+        self.speed.is_as_it_was() || self.ends.is_none()
+    }
+
+    /// The mark before a figure that no comparison uses.
+    pub fn mark(&self) -> &'static str {
+        if self.is_rough() { ROUGH } else { "" }
+    }
+
+    /// What it is a figure of, behind it: `, as the core was`; nothing at full speed.
+    pub fn kind(&self) -> &'static str {
+        match self.speed {
+            Speed::Contended => ", as the core was",
+            Speed::NotAlone => ", as its CPU was shared",
+            Speed::CpuTime => " by CPU time",
+            Speed::Full | Speed::FewRounds | Speed::NotJudged => "",
+        }
+    }
+
+    /// How many rounds it rests on, where they are few: `3 rounds`.
+    pub fn few_rounds(&self) -> Option<String> {
+        let is_few = self.speed == Speed::FewRounds || self.ends.is_none();
+        let plural = if self.rounds == 1 { "" } else { "s" };
+        is_few.then(|| format!("{} round{plural}", self.rounds))
+    }
+
+    /// Whether other tasks were on its CPU all the time.
+    pub fn is_beside_others(&self) -> bool {
+        matches!(self.speed, Speed::NotAlone | Speed::CpuTime)
+    }
+
+    /// An upper bound of the figure at full speed, where it was not seen and the bound is well below
+    /// the figure.
+    pub fn bound(&self) -> Option<f64> {
+        let is_told = |most: &f64| self.speed.is_as_it_was() && *most < WELL_BELOW * self.value;
+        self.at_most.filter(is_told)
+    }
+
+    /// The time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27), as the core
+    /// was`.
+    pub fn time(&self) -> String {
+        self.in_unit(time_unit(self.value))
+    }
+
+    /// Without interval and kind: `~2.03 us`.
+    pub fn brief_time(&self) -> String {
+        format!("{}{}", self.mark(), time(self.value))
+    }
+
+    /// The time and, where it says more, the bound of the figure at full speed.
+    pub fn time_and_bound(&self) -> String {
+        let bound = self.bound().map(|most| format!(" (at full speed at most {})", time(most)));
+        self.time() + &bound.unwrap_or_default()
+    }
+
+    fn in_unit(&self, (scale, unit): (f64, &str)) -> String {
+        let is_fine = self.ends.is_some_and(|(low, high)| is_fine(self.value, low, high));
+        let digits = if is_fine { four_digits } else { three_digits };
+        let value = digits(self.value / scale);
+        let ends = self
+            .ends
+            .map(|(low, high)| format!("{} to {}", digits(low / scale), digits(high / scale)));
+        let inside: Vec<String> = ends.into_iter().chain(self.few_rounds()).collect();
+        let inside = match inside.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", inside.join(", ")),
+        };
+        format!("{}{value} {unit}{inside}{}", self.mark(), self.kind())
+    }
+}
+
+/// A bound is told that is below this share of its figure.
+const WELL_BELOW: f64 = 0.97;
+
+/// The mark of a figure that no comparison uses.
+pub const ROUGH: &str = "~";
+
+fn is_fine(value: f64, low: f64, high: f64) -> bool {
+    let width = high - low;
+    width > 0.0 && width < FINE * value.abs()
 }
 
 impl Quoted {
     fn is_fine(&self) -> bool {
-        let width = self.high - self.low;
-        width > 0.0 && width < FINE * self.value.abs()
+        is_fine(self.value, self.low, self.high)
     }
 
     /// A count without its interval: `5,470`, with a fourth digit where it is known that well.
@@ -157,20 +307,20 @@ impl Quoted {
     }
 }
 
-/// A cost in nanoseconds with its interval, or why there is none to tell: `1.54 us (1.52 to 1.57)`.
+/// Returns a cost in nanoseconds with its interval and kind: `1.54 us (1.52 to 1.57)`; else why
+/// nothing is known of it.
 pub fn cost(estimate: &Estimate) -> String {
-    estimate.quote_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
+    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
 }
 
-/// The same without the interval: `1.54 us`.
+/// Like [`cost`] without the interval: `1.54 us`.
 pub fn brief_cost(estimate: &Estimate) -> String {
-    estimate.quote_cost().map_or_else(|why| why.of_time(), |cost| time(cost.value))
+    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.brief_time())
 }
 
-/// A difference of times in nanoseconds, which may be below zero, with its interval or why there is
-/// none to tell.
+/// Like [`cost`], of a difference of times, which may be below zero.
 pub fn difference(estimate: &Estimate) -> String {
-    estimate.quote().map_or_else(|why| why.of_time(), |difference| difference.time())
+    estimate.answer().map_or_else(|why| why.of_time(), |difference| difference.time())
 }
 
 impl NotQuotable {
@@ -231,7 +381,8 @@ mod tests {
     fn what_does_not_hold_says_why_in_the_same_words() {
         let words = |estimate: &Estimate| estimate.quote_cost().unwrap_err().of_time();
         assert_eq!(words(&measured(-350.0, 250.0)), "not resolved: -873 to 173 ns");
-        assert_eq!(words(&Estimate::contended(&[1.0], 0.95).unwrap()), "full speed not seen");
+        let shared = Estimate::as_it_was(&[2000.0; 6], None, 0.95, Speed::Contended).unwrap();
+        assert_eq!(words(&shared), "full speed not seen");
         let not_alone = Estimate { speed: Speed::NotAlone, ..measured(1000.0, 10.0) };
         assert_eq!(words(&not_alone), "other tasks ran on its CPU");
         let over = |figures: &[f64]| Estimate::over(figures, 5, 0.95, 1).unwrap();
@@ -239,6 +390,34 @@ mod tests {
         assert_eq!(words(&over(&[1.0, 2.0])), "2 rounds only");
         // What nobody can look at the speed of is quoted all the same.
         assert!(over(&[5.0, 5.1, 5.2, 5.3, 5.4]).quote().is_ok());
+    }
+
+    /// Each kind is told with its mark and its name, and has no more than its interval.
+    #[test]
+    fn the_best_that_is_known_is_told_with_its_kind() {
+        let told = |estimate: &Estimate| estimate.answer_cost().map(|answer| answer.time());
+        let shared = Estimate::as_it_was(&[2000.0; 6], None, 0.95, Speed::Contended).unwrap();
+        let shared = Estimate { at_most: Some(1900.0), ..shared };
+        let words = told(&shared).unwrap();
+        assert!(words.starts_with("~2.00 us (1.8"), "{words}");
+        assert!(words.ends_with("), as the core was"), "{words}");
+        let words = shared.answer_cost().unwrap().time_and_bound();
+        assert!(words.ends_with("(at full speed at most 1.90 us)"), "{words}");
+        // A bound that says no more is left out.
+        let close = Estimate { at_most: Some(1990.0), ..shared };
+        assert_eq!(close.answer_cost().unwrap().bound(), None);
+        let by_cpu = Estimate { speed: Speed::CpuTime, ..shared };
+        assert!(told(&by_cpu).unwrap().ends_with(" by CPU time"));
+        let few = Estimate { speed: Speed::FewRounds, rounds: 3, ..measured(1483.1, 0.1) };
+        assert_eq!(told(&few), Ok("1.48 us (1.45 to 1.51, 3 rounds)".to_string()));
+        let one = Estimate::over(&[1234.0], 5, 0.95, 1).unwrap();
+        assert_eq!(told(&one), Ok("~1.23 us (1 round)".to_string()));
+        // What includes zero is an answer of its own, and what --strict leaves is a reason.
+        assert!(told(&measured(-350.0, 250.0)).is_err());
+        assert_eq!(told(&shared.strict()), Err(NotQuotable::NotAtFullSpeed));
+        assert_eq!(told(&by_cpu.strict()), Err(NotQuotable::NotAlone));
+        assert_eq!(told(&few.strict()), Err(NotQuotable::NotAtFullSpeed));
+        assert_eq!(measured(1483.1, 0.1).strict(), measured(1483.1, 0.1));
     }
 
     #[test]

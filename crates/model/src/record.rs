@@ -201,7 +201,7 @@ impl ExplainRecord {
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let explained = explain::find(table);
         // Of the whole: what would add to it is known to a share of that, not of itself.
-        let precision = explained.as_ref().and_then(|of| of.whole_ns?.relative_half_width());
+        let precision = explained.as_ref().and_then(|of| of.whole_ns?.precision());
         let ns_per_tick = findings::ns_per_tick(&run.samples);
         let found = ExplainFindings { explained, ns_per_tick };
         Self::new(run, table, of_both(run, table, rings), precision, found)

@@ -6,7 +6,7 @@ use stats::{Elasticity, mean, quantile};
 
 use crate::bounds;
 use crate::curve::{Point, point};
-use crate::estimate::{Estimate, Speed, widest};
+use crate::estimate::{Estimate, widest};
 use crate::ring::{Case, Event, Sample};
 use crate::run::Failure;
 use crate::scaling;
@@ -183,12 +183,12 @@ impl CaseSummary {
 
     /// At which clock its figures are, and what its cost is in cycles of it.
     fn add_clock(&mut self, clock_ghz: Option<f64>) {
-        let is_full = |of: &Option<Estimate>| of.is_some_and(|of| of.speed == Speed::Full);
+        let is_full = |of: &Option<Estimate>| of.is_some_and(|of| of.speed.is_full());
         self.clock_ghz = clock_ghz
             .filter(|_| is_full(&self.ns_per_hop) || is_full(&self.ns_per_switch_above_solo));
         self.elasticity =
-            self.elasticity.filter(|_| self.headline().is_some_and(|of| of.speed == Speed::Full));
-        let cost = self.ns_per_switch_above_solo.filter(|of| of.speed == Speed::Full);
+            self.elasticity.filter(|_| self.headline().is_some_and(|of| of.speed.is_full()));
+        let cost = self.ns_per_switch_above_solo.filter(|of| of.speed.is_full());
         let (Some(cost), Some(clock_ghz)) = (cost, self.clock_ghz) else { return };
         self.cycles_per_switch = cost.cycles(clock_ghz);
         self.two_parts = self.elasticity.filter(|_| !self.is_told_by_hop()).map(|of| TwoParts {
@@ -342,5 +342,5 @@ pub fn worst_precision(cases: &[CaseSummary]) -> Option<f64> {
 /// The relative half-width of each case that is still measured; none of one without an interval.
 pub(crate) fn widths(cases: &[CaseSummary]) -> impl Iterator<Item = Option<f64>> {
     let open = cases.iter().filter(|case| case.failure.is_none());
-    open.map(|case| case.headline().and_then(Estimate::relative_half_width))
+    open.map(|case| case.headline().and_then(Estimate::precision))
 }

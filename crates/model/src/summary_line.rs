@@ -4,12 +4,12 @@ use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
-use crate::quote::{NotQuotable, Quoted, cost as in_full};
+use crate::quote::{Answer, NotQuotable, cost as in_full};
 use crate::record::RingRecord;
-use crate::ring::{Kind, Walk};
+use crate::ring::{Kind, Policy, Walk};
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
-use crate::words::{bytes, time};
+use crate::words::bytes;
 
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say,
 /// in one sentence; each may be missing.
@@ -18,33 +18,44 @@ pub fn in_words(
     cost: Option<&RingRecord>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
-    let two = |of| {
-        let two = two(of)?;
-        Some((two.ns_per_switch_above_solo?, two.cycles_in_words()))
-    };
-    let told: Vec<_> = [ring, cost].into_iter().flatten().filter_map(two).collect();
-    let quoted = |of: &Estimate| of.quote_cost();
-    let holds =
-        |(of, cycles): &(Estimate, Option<String>)| Some((quoted(of).ok()?, cycles.clone()));
-    let mut parts = vec![match (told.iter().find_map(holds), told.first().map(|(of, _)| of)) {
-        (Some((cost, cycles)), _) => {
-            let cycles = cycles.map_or(String::new(), |cycles| format!(", {cycles}"));
-            format!("A switch costs {} here{cycles}", cost.time())
-        }
-        (None, Some(why)) => format!("What a switch costs here: {}", in_full(why)),
-        (None, None) => "What a switch costs here was not measured".into(),
-    }];
+    let rings: Vec<&CaseSummary> = [ring, cost].into_iter().flatten().filter_map(two).collect();
+    let mut parts = vec![switch_words(&rings)];
     if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
-        parts.push(working_set(quoted(&with), &bytes(array), &beside));
+        parts.push(working_set(with.answer_cost(), &bytes(array), &beside));
     }
     parts.extend(ring.and_then(knees));
     parts.extend(machine(noise));
     parts.join("; ")
 }
 
+/// What a switch of two costs: the first of these rings of which it may be quoted, else the first.
+/// What is not of the normal policy says so, with what is known under that beside it.
+fn switch_words(rings: &[&CaseSummary]) -> String {
+    let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
+    let is_quoted = |of: &&&CaseSummary| cost(of).is_some_and(|cost| cost.quote_cost().is_ok());
+    let known = || rings.iter().filter(|of| cost(of).is_some());
+    let Some(best) = known().find(is_quoted).or(known().next()) else {
+        return "What a switch costs here was not measured".to_string();
+    };
+    let Some(Ok(answer)) = cost(best).map(|cost| cost.answer_cost()) else {
+        return format!(
+            "What a switch costs here: {}",
+            cost(best).as_ref().map_or(String::new(), in_full)
+        );
+    };
+    let cycles = best.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles}"));
+    let words = format!("A switch costs {} here{cycles}", answer.time_and_bound());
+    if best.case.policy == Policy::Other {
+        return words;
+    }
+    let normal = known().find(|of| of.case.policy == Policy::Other).and_then(|of| cost(of));
+    let normal = normal.map(|cost| format!("; with the normal policy {}", in_full(&cost)));
+    format!("{words} under {}{}", best.case.policy, normal.unwrap_or_default())
+}
+
 /// What a switch costs with that array, or why it is not told.
-fn working_set(cost: Result<Quoted, NotQuotable>, array: &str, beside: &str) -> String {
+fn working_set(cost: Result<Answer, NotQuotable>, array: &str, beside: &str) -> String {
     match cost {
         Ok(cost) => format!("{} with {array} of working set{beside}", cost.time()),
         Err(why) => format!("with {array} of working set: {}", why.of_time()),
@@ -60,8 +71,8 @@ fn two(record: &RingRecord) -> Option<&CaseSummary> {
 /// which may have had another policy, tells the direct cost.
 fn beside(cost: &RingRecord, ring: Option<&RingRecord>) -> Option<String> {
     let (own, other) = (two(cost)?, ring.and_then(two)?);
-    let without = own.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
-    let without = without.map(|cost| format!("{} without", time(cost.value())));
+    let without = own.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
+    let without = without.map(|cost| format!("{} without", cost.brief_time()));
     let policy = own.case.policy;
     let policy = (policy != other.case.policy).then(|| format!("policy {policy}"));
     let words: Vec<String> = policy.into_iter().chain(without).collect();
@@ -95,7 +106,7 @@ fn knees(record: &RingRecord) -> Option<String> {
     let members = if threads { "threads" } else { "processes" };
     Some(match (&law.knees[..], law.shape()) {
         ([], Some(_)) => format!("no knee up to {} {members}", law.largest_members),
-        ([], None) => "inconclusive whether there is a knee".into(),
+        ([], None) => return None,
         (knees, _) => knees.iter().map(|knee| at(knee, members)).collect::<Vec<_>>().join(" and "),
     })
 }
@@ -122,7 +133,7 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
     let words = match NoiseVerdict::together(all, &[]).level {
         NoiseLevel::Noisy => "the machine was noisy",
-        NoiseLevel::Unusable => "the machine was unusable: the figures describe its neighbours",
+        NoiseLevel::Unusable => "the machine was very noisy",
         NoiseLevel::Quiet if !unjudged => "the machine was quiet",
         NoiseLevel::Quiet | NoiseLevel::Unknown => {
             "too few rounds to tell whether the machine was quiet"

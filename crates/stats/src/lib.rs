@@ -15,6 +15,7 @@
 mod bootstrap;
 pub mod changepoint;
 mod elasticity;
+mod few;
 mod histogram;
 mod least_squares;
 mod location;
@@ -25,6 +26,7 @@ mod scatter;
 
 pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
 pub use elasticity::{AtLevel, Elasticity, elasticity, elasticity_of, same_level, tells_power};
+pub use few::{FewFigures, PriorScatter};
 pub use histogram::{Bin, Histogram};
 pub use least_squares::{Row, Solution, least_squares, nonnegative};
 pub use location::{

@@ -8,7 +8,7 @@ use stats::ratio::{self, Ratio, Side};
 
 use super::costs::{Costs, Reason};
 use crate::experiment::named;
-use crate::plan::MINIMUM_ROUNDS;
+use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS};
 use crate::quote::NotQuotable;
 use crate::subject::{Quantity, WHOLE};
 use crate::words::{plain, three_digits, time};
@@ -190,17 +190,19 @@ impl Change {
         self.reason().is_none_or(|reason| reason == Reason::TooWide)
     }
 
-    /// Whether its ratio may be told: there is an interval to go by, or both costs are as
-    /// published.
+    /// Whether its ratio is told: there is an interval to go by, both costs are as published, or a
+    /// side is not at full speed, where the ratio is the one that was seen.
     pub fn has_ratio(&self) -> bool {
-        self.is_tested() || self.reason() == Some(Reason::NoInterval)
+        use Reason::{NoFullSpeed, NoInterval, NotAlone};
+        self.is_tested() || matches!(self.reason(), Some(NoInterval | NoFullSpeed | NotAlone))
     }
 
     /// Whether the new side failed so often that nothing can be told.
     pub fn is_lost(&self) -> bool {
         use Reason::{FewRounds, NoFullSpeed, NotAlone};
         let has_few = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
-        self.new_failure.is_some() && has_few
+        let few = |rounds: u32| rounds < FEWEST_ROUNDS;
+        self.new_failure.is_some() && (has_few || self.new_rounds.is_some_and(few))
     }
 
     pub(super) fn reason(&self) -> Option<Reason> {

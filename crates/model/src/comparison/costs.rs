@@ -90,8 +90,8 @@ fn unfit(all: &[Estimate], are_whole: bool) -> Option<Reason> {
     let any = |speed: Speed| all.iter().any(|of| of.speed == speed);
     match () {
         () if !are_whole => Some(Reason::NotEnded),
-        () if any(Speed::Full) => None,
-        () if any(Speed::NotAlone) => Some(Reason::NotAlone),
+        () if any(Speed::Full) || any(Speed::FewRounds) => None,
+        () if any(Speed::NotAlone) || any(Speed::CpuTime) => Some(Reason::NotAlone),
         () => Some(Reason::NoFullSpeed),
     }
 }

@@ -197,7 +197,7 @@ fn points(table: &Table, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPo
 /// of the differences within rounds, which is widened to where that middle lies. None without a
 /// direct cost that is known to be above zero: a part would be larger than the whole.
 fn indirect(total: Estimate, direct: Estimate, paired: Estimate) -> Option<Estimate> {
-    let direct_is_known = match direct.quote_cost() {
+    let direct_is_known = match direct.answer_cost() {
         Ok(_) => true,
         Err(NotQuotable::NotResolved { .. }) => return None,
         Err(_) => false,
@@ -216,13 +216,15 @@ fn indirect(total: Estimate, direct: Estimate, paired: Estimate) -> Option<Estim
         rounds: total.rounds.min(direct.rounds).min(paired.rounds),
         speed,
         confidence: paired.confidence,
+        at_most: None,
     };
     (direct.value > 0.0).then_some(indirect)
 }
 
 /// A sum is known no better than the least known of what it is made of.
 fn least_known(all: [Speed; 3]) -> Speed {
-    let order = [Speed::NotAlone, Speed::Contended, Speed::NotJudged];
+    let order =
+        [Speed::NotAlone, Speed::CpuTime, Speed::Contended, Speed::NotJudged, Speed::FewRounds];
     order.into_iter().find(|speed| all.contains(speed)).unwrap_or(Speed::Full)
 }
 

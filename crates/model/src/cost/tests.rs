@@ -297,6 +297,7 @@ fn estimate(value: f64, half: Option<f64>, speed: Speed) -> Estimate {
         resolved: half.is_some_and(|half| value.abs() > half),
         rounds: 12,
         speed,
+        at_most: None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::plan::Plan;
 use crate::run::Failure;
+use crate::speed::CaseSlices;
 use crate::table::{ByRound, Table};
 use crate::trial::{Case, Measure, Unit};
 
@@ -43,14 +44,15 @@ pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item 
             return *width;
         }
         let of = trial.headline();
-        table.estimate_of_slices(case, of.tally, |sample| of.told(sample))?.relative_half_width()
+        table.estimate_of_slices(case, of.tally, |sample| of.told(sample))?.precision()
     })
 }
 
 /// Whether the case lacks clean slices for that figure, though they were looked for.
 pub(crate) fn lacks_clean(table: &Table, case: usize) -> bool {
     let tally = table.plan.trial(case).map_or("", |case| case.trial.headline().tally);
-    table.judged(case, tally).is_some_and(|slices| !slices.has_full_speed())
+    let lacks = |slices: &CaseSlices| !slices.has_full_speed() && !slices.has_few_rounds();
+    table.judged(case, tally).is_some_and(lacks)
 }
 
 /// What each measure of a case says, by its name.

@@ -262,15 +262,20 @@ const MOST_OTHERS: f64 = 0.05;
 pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<Found> {
     let mut found = found(table)?;
     if company.is_some_and(|of| of.seen_share() > MOST_OTHERS) {
+        let is_strict = table.plan.reference.strict;
+        let beside_others = |estimate: Estimate| match is_strict {
+            true => estimate.not_alone().strict(),
+            false => estimate.not_alone(),
+        };
         for of in &mut found.points {
-            of.ns_per_preemption = of.ns_per_preemption.map(Estimate::not_alone);
-            of.highest_above_lowest_ns = of.highest_above_lowest_ns.map(Estimate::not_alone);
+            of.ns_per_preemption = of.ns_per_preemption.map(beside_others);
+            of.highest_above_lowest_ns = of.highest_above_lowest_ns.map(beside_others);
             for of in &mut of.rates {
-                of.ns_per_preemption = of.ns_per_preemption.map(Estimate::not_alone);
-                of.more_cpu_share = of.more_cpu_share.map(Estimate::not_alone);
+                of.ns_per_preemption = of.ns_per_preemption.map(beside_others);
+                of.more_cpu_share = of.more_cpu_share.map(beside_others);
             }
         }
-        found.timer_ns = found.timer_ns.map(Estimate::not_alone);
+        found.timer_ns = found.timer_ns.map(beside_others);
     }
     Some(found)
 }
@@ -282,7 +287,7 @@ pub(super) fn widths(table: &Table) -> BTreeMap<usize, Option<f64>> {
     let found = table.trials().any(|(_, trial)| is_command(trial)).then(|| found(table)).flatten();
     let mut widths = BTreeMap::new();
     for point in found.iter().flat_map(|found| &found.points) {
-        let width = point.ns_per_preemption.as_ref().and_then(Estimate::relative_half_width);
+        let width = point.ns_per_preemption.as_ref().and_then(Estimate::precision);
         widths.extend(point.rates.iter().map(|of| (of.case, width)));
     }
     widths

@@ -1,7 +1,7 @@
 //! The machine's cost profile: costs of a switch by array size, from a stored run.
 
 use crate::at_clock::SAME_CLOCK;
-use crate::estimate::{Estimate, Speed};
+use crate::estimate::Estimate;
 use crate::machine::Machine;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::record::RingRecord;
@@ -225,7 +225,7 @@ pub fn cost_of(summary: &CaseSummary) -> Option<Cost> {
 /// The clock that its cost is at: known of what was found at full speed.
 pub fn clock_of(summary: &CaseSummary) -> Option<f64> {
     let cost = summary.ns_per_switch_above_solo?;
-    summary.clock_ghz.filter(|_| cost.speed == Speed::Full)
+    summary.clock_ghz.filter(|_| cost.speed.is_full())
 }
 
 /// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by

@@ -132,9 +132,11 @@ pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
     let Some(ring) = ring else { return ByRound::default() };
     let of_all = table.above_solo_of_all(ring, Sample::ns_per_hop);
     match table.above_solo(ring, 0).map(|estimate| estimate.speed) {
-        Some(Speed::Full) => ByRound::judged(of_all, Some(table.above_solo_by_round(ring))),
-        Some(Speed::Contended | Speed::NotAlone) => ByRound::judged(of_all, None::<Figures>),
         Some(Speed::NotJudged) | None => of_all.into_iter().collect(),
+        Some(speed) if speed.is_full() => {
+            ByRound::judged(of_all, Some(table.above_solo_by_round(ring)))
+        }
+        Some(_) => ByRound::judged(of_all, None::<Figures>),
     }
 }
 

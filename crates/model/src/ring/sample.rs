@@ -118,7 +118,8 @@ pub enum Disturbance {
 }
 
 /// Why members stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Halt {
     /// A signal stopped one (SIGSTOP, Ctrl-Z).
     Stopped,
@@ -130,6 +131,23 @@ pub enum Halt {
     Suspended,
     /// The kernel does not tell.
     Unknown,
+}
+
+impl Halt {
+    /// Every cause.
+    pub const ALL: [Self; 5] =
+        [Self::Stopped, Self::Throttled, Self::Frozen, Self::Suspended, Self::Unknown];
+
+    /// The cause in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Stopped => "a member was stopped by a signal",
+            Self::Throttled => "the CPU quota of the control group was used up",
+            Self::Frozen => "the control group was frozen",
+            Self::Suspended => "the machine was suspended",
+            Self::Unknown => "stopped or starved",
+        }
+    }
 }
 
 impl fmt::Display for Disturbance {

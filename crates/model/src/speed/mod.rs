@@ -7,6 +7,7 @@
 mod clock;
 mod level;
 mod pieces;
+mod rows;
 #[cfg(test)]
 pub(crate) mod tests;
 mod triples;
@@ -27,6 +28,7 @@ pub(crate) use clock::{
 };
 pub(crate) use level::Clocks;
 pub use level::{Level, Quanta, SpeedFile, TOLERANCE, clock_ghz, cpu_key};
+pub(crate) use rows::in_rows;
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
 
@@ -75,8 +77,12 @@ pub struct CaseSlices {
     pub judged_samples: u32,
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
+    /// Clean slices in rows, where the round has such a row.
+    pub clean_rows: Counts,
     /// Clean slices of the rings of triples.
     pub clean_above: Counts,
+    /// Those of workers of which most were clean.
+    pub clean_above_rows: Counts,
     /// Slices of the rings of triples that were judged; 0 where solos are rings of their own.
     pub ring_slices: u32,
     /// Those of triples beside which others ran.
@@ -183,6 +189,17 @@ impl CaseSlices {
         self.is_judged() && !self.is_not_alone() && are_enough(&self.clean, self.judged)
     }
 
+    /// Whether full speed was seen in a few rounds: enough clean slices, in rows.
+    pub fn has_few_rounds(&self) -> bool {
+        let count: u32 = self.clean_rows.values().sum();
+        self.is_judged() && count >= FEWEST_CLEAN
+    }
+
+    /// Like [`Self::has_few_rounds`], of triples: a worker has few slices, which count together.
+    pub fn has_few_rounds_above(&self) -> bool {
+        self.is_judged() && !self.clean_above_rows.is_empty()
+    }
+
     /// The same of triples.
     pub fn has_full_speed_above(&self) -> bool {
         let alone = self.is_judged() && !self.is_not_alone_above();
@@ -224,12 +241,25 @@ impl CaseSlices {
             }
         }
         let (Some(level), Some(first)) = (level, samples.first()) else { return };
-        let above =
-            clean_above_of(case, samples, level, clocks.above()).map(|(_, clean)| clean).sum();
-        if above > 0 {
-            self.clean_above.insert(first.round, above);
+        let above: Vec<CleanAbove> = clean_above_of(case, samples, level, clocks.above()).collect();
+        let clean: u32 = above.iter().map(|worker| worker.clean).sum();
+        if clean > 0 {
+            self.clean_above.insert(first.round, clean);
         }
-        for (sample, hops) in clean_hops(case, samples, level, clocks.hop.as_ref()) {
+        let mostly = above.iter().filter(|worker| worker.is_mostly_clean());
+        let clean: u32 = mostly.map(|worker| worker.clean).sum();
+        if clean > 0 {
+            self.clean_above_rows.insert(first.round, clean);
+        }
+        let used = used_clocks(clocks.hop.as_ref());
+        for (sample, hops) in timed_slices(case, samples, level, used) {
+            if sample.in_pieces().is_none() {
+                let numbers: Vec<usize> = hops.iter().map(|(number, _)| *number).collect();
+                let in_rows = in_rows(&numbers).len() as u32;
+                if in_rows > 0 {
+                    *self.clean_rows.entry(sample.round).or_default() += in_rows;
+                }
+            }
             let (switches, of) = self.switches.entry(sample.round).or_default();
             *switches = switches.saturating_add(sample.switches());
             *of = of.saturating_add(sample.hops);
@@ -263,6 +293,9 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
 /// Times of a hop in the slices of a sample.
 type Hops<'a> = (&'a ring::Sample, Vec<Timed>);
 
+/// Times of a hop in the slices of a sample, each with the number of its slice.
+type NumberedHops<'a> = (&'a ring::Sample, Vec<(usize, Timed)>);
+
 /// The samples of a round that have clean slices, with the time of a hop in each of these, in
 /// nanoseconds, at the run's clock. Slices at other clocks are among them, and brought to it, where
 /// `clock` knows how.
@@ -272,10 +305,38 @@ pub(crate) fn clean_hops<'a>(
     level: &Level,
     clock: Option<&Clock>,
 ) -> Vec<(&'a ring::Sample, Vec<f64>)> {
-    let clocks = if clock.is_some() { Clocks::Any } else { Clocks::TheRuns };
     let brought = |timed: Timed| clock.map_or(timed.1, |clock| clock.bring(timed));
-    let all = timed_hops(case, samples, level, clocks).into_iter();
+    let all = timed_hops(case, samples, level, used_clocks(clock)).into_iter();
     all.map(|(sample, hops)| (sample, hops.into_iter().map(brought).collect())).collect()
+}
+
+/// Returns the times of a hop in the clean slices of a round that stand in rows, in nanoseconds, at
+/// the run's clock.
+pub(crate) fn clean_hops_in_rows(
+    case: &ring::Case,
+    samples: &[&ring::Sample],
+    level: &Level,
+    clock: Option<&Clock>,
+) -> Vec<f64> {
+    let mut all = Vec::new();
+    for (sample, hops) in timed_slices(case, samples, level, used_clocks(clock)) {
+        if sample.in_pieces().is_some() {
+            continue;
+        }
+        let numbers: Vec<usize> = hops.iter().map(|(number, _)| *number).collect();
+        let rows = in_rows(&numbers);
+        for (number, timed) in hops {
+            if rows.binary_search(&number).is_ok() {
+                all.push(clock.map_or(timed.1, |clock| clock.bring(timed)));
+            }
+        }
+    }
+    all
+}
+
+/// Slices at any clock count where it is known how their times go with it.
+fn used_clocks(clock: Option<&Clock>) -> Clocks {
+    if clock.is_some() { Clocks::Any } else { Clocks::TheRuns }
 }
 
 /// The same as they were timed, of slices at these clocks. What was interrupted is left out. Of
@@ -286,10 +347,21 @@ fn timed_hops<'a>(
     level: &Level,
     clocks: Clocks,
 ) -> Vec<Hops<'a>> {
+    let all = timed_slices(case, samples, level, clocks).into_iter();
+    all.map(|(sample, hops)| (sample, hops.into_iter().map(|(_, hop)| hop).collect())).collect()
+}
+
+/// Like [`timed_hops`], each time with the number of its slice in the sample, ascending.
+fn timed_slices<'a>(
+    case: &ring::Case,
+    samples: &[&'a ring::Sample],
+    level: &Level,
+    clocks: Clocks,
+) -> Vec<NumberedHops<'a>> {
     let hops = |sample: &&'a ring::Sample| {
         if let Some(triples) = sample.in_pieces().filter(|_| !is_disturbed(case, sample)) {
             let hop_ns = triples.clean_in_pieces(level).hop_ns?;
-            return Some((*sample, vec![(level.clock_ns, hop_ns)]));
+            return Some((*sample, vec![(0, (level.clock_ns, hop_ns))]));
         }
         let slices = judged(case, sample)?;
         let hop = |index: usize| {
@@ -300,13 +372,53 @@ fn timed_hops<'a>(
         let alone = |at: &usize| beside_others.get(*at) != Some(&true);
         let all = (0..slices.elapsed_ns.len()).filter(alone);
         let quantum_ns = |at| level.quantum_of_slice(clocks, slices, at);
-        let hops: Vec<Timed> = all.filter_map(|at| Some((quantum_ns(at)?, hop(at)?))).collect();
+        let hops: Vec<(usize, Timed)> =
+            all.filter_map(|at| Some((at, (quantum_ns(at)?, hop(at)?)))).collect();
         (!hops.is_empty()).then_some((*sample, hops))
     };
-    let mut all: Vec<Hops> = samples.iter().filter_map(hops).collect();
-    let together: Vec<f64> = all.iter().flat_map(|(_, hops)| hops).map(|(_, hop)| *hop).collect();
+    let mut all: Vec<NumberedHops> = samples.iter().filter_map(hops).collect();
+    let together: Vec<f64> =
+        all.iter().flat_map(|(_, hops)| hops).map(|(_, (_, hop))| *hop).collect();
     if let Some(longest) = longest_uninterrupted(&together) {
-        all.iter_mut().for_each(|(_, hops)| hops.retain(|(_, hop)| *hop <= longest));
+        all.iter_mut().for_each(|(_, hops)| hops.retain(|(_, (_, hop))| *hop <= longest));
+    }
+    all
+}
+
+/// A slice of a ring as it was, whoever shared the core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct HopAsItWas {
+    /// Time of a hop, in nanoseconds.
+    pub(crate) ns: f64,
+    /// CPU time of all members for a hop, in nanoseconds; absent where it was not read.
+    pub(crate) cpu_ns: Option<f64>,
+    /// Largest ratio of throughput-bound to latency-bound loop among the quanta around it: it grows
+    /// with what shares the core.
+    pub(crate) sharing: f64,
+    /// Whether its batch waited for nothing.
+    pub(crate) is_as_found: bool,
+}
+
+/// Returns the slices of a round as they were. The last of a batch, which has what is left of it,
+/// is none of them.
+pub(crate) fn hops_as_they_were(case: &ring::Case, samples: &[&ring::Sample]) -> Vec<HopAsItWas> {
+    let mut all = Vec::new();
+    for sample in samples {
+        let Some(slices) = sample.judged_slices() else { continue };
+        let hops = slices.laps.saturating_mul(case.members.into()) as f64;
+        let whole = slices.elapsed_ns.len().saturating_sub(1);
+        for (number, elapsed_ns) in slices.elapsed_ns.iter().enumerate().take(whole) {
+            let Some(around) = slices.around(number).filter(|_| hops > 0.0) else { continue };
+            let ratio = |(latency, throughput): (u32, u32)| {
+                f64::from(throughput) / f64::from(latency.max(1))
+            };
+            all.push(HopAsItWas {
+                ns: *elapsed_ns as f64 / hops,
+                cpu_ns: slices.cpu_ns.get(number).map(|ns| *ns as f64 / hops),
+                sharing: around.into_iter().map(ratio).fold(0.0, f64::max),
+                is_as_found: slices.are_as_found(),
+            });
+        }
     }
     all
 }
@@ -342,7 +454,35 @@ pub(crate) fn clean_above(
     level: &Level,
     clocks: Option<(Clock, Clock)>,
 ) -> Vec<f64> {
-    clean_above_of(case, samples, level, clocks).flat_map(|(figures, _)| figures).collect()
+    clean_above_of(case, samples, level, clocks).flat_map(|worker| worker.figures_ns).collect()
+}
+
+/// Like [`clean_above`], of workers most of whose slices were clean.
+pub(crate) fn mostly_clean_above(
+    case: &ring::Case,
+    samples: &[&ring::Sample],
+    level: &Level,
+    clocks: Option<(Clock, Clock)>,
+) -> Vec<f64> {
+    let all = clean_above_of(case, samples, level, clocks);
+    all.filter(CleanAbove::is_mostly_clean).flat_map(|worker| worker.figures_ns).collect()
+}
+
+/// What a worker's triples give.
+struct CleanAbove {
+    /// What a hop takes above the members' solos, in nanoseconds.
+    figures_ns: Vec<f64>,
+    /// Clean slices or pieces behind them.
+    clean: u32,
+    /// Slices or pieces of all its rings.
+    judged: u32,
+}
+
+impl CleanAbove {
+    /// Whether full speed was no luck: half of its slices or more were clean.
+    fn is_mostly_clean(&self) -> bool {
+        self.clean > 0 && 2 * u64::from(self.clean) >= u64::from(self.judged)
+    }
 }
 
 /// The same of each sample, with the number of clean slices or pieces behind its figures.
@@ -351,16 +491,20 @@ fn clean_above_of<'a>(
     samples: &'a [&ring::Sample],
     level: &'a Level,
     clocks: Option<(Clock, Clock)>,
-) -> impl Iterator<Item = (Vec<f64>, u32)> + 'a {
+) -> impl Iterator<Item = CleanAbove> + 'a {
     sound_triples(case, samples).filter_map(move |(sample, triples)| {
         if triples.pieces.is_some() {
             let pieces = triples.clean_in_pieces(level);
-            return pieces.above_ns.map(|above| (vec![above], pieces.clean));
+            return pieces.above_ns.map(|above| CleanAbove {
+                figures_ns: vec![above],
+                clean: pieces.clean,
+                judged: triples.ring_parts().0,
+            });
         }
         sample.judged_slices()?;
-        let figures = triples.clean_above_solos_ns(level, clocks);
-        let count = figures.len() as u32;
-        Some((figures, count))
+        let figures_ns = triples.clean_above_solos_ns(level, clocks);
+        let clean = figures_ns.len() as u32;
+        Some(CleanAbove { figures_ns, clean, judged: triples.ring_slices() })
     })
 }
 

@@ -36,6 +36,10 @@ pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
     Known {
         launch_scatter: first.and_then(|of| scatter(&together(of), elasticity)),
         elasticity,
+        round_scatter: first.and_then(|of| scatter_between_rounds(&together(of))),
+        hop_round_scatter: Some(Quantity::NsPerHop)
+            .filter(|of| first != Some(*of))
+            .and_then(|of| scatter_between_rounds(&together(of))),
         hop_elasticity: power(Quantity::NsPerHop).filter(|_| first != Some(Quantity::NsPerHop)),
     }
 }
@@ -55,6 +59,27 @@ fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
     // More than the figure itself is nothing that an interval could have.
     Some((scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?).min(1.0))
 }
+
+/// Launches at full speed from which on they say how rounds scatter.
+const FEWEST_LAUNCHES: usize = 3;
+
+/// Standard deviation between the rounds of a launch at full speed, as a share of its figure: the
+/// median of the launches'. Absent where too few saw full speed.
+fn scatter_between_rounds(launches: &Values) -> Option<f64> {
+    let mut shares = Vec::new();
+    for launch in launches.launches() {
+        let Some(estimate) = launch.estimate.filter(|of| of.speed == Speed::Full) else { continue };
+        let figures: Vec<f64> = launch.by_round.values().copied().collect();
+        let share = mad_sigma(&figures).map(|deviation| deviation / estimate.value.abs());
+        shares.extend(share.filter(|share| share.is_finite()));
+    }
+    let middle = median(&shares).filter(|_| shares.len() >= FEWEST_LAUNCHES)?;
+    // One launch's rounds know their scatter badly: no less than a quarter of a percent.
+    Some(middle.clamp(LEAST_ROUND_SCATTER, 1.0))
+}
+
+/// Rounds scatter by no less than this share of a figure.
+const LEAST_ROUND_SCATTER: f64 = 0.0025;
 
 /// Launches that lie farther from the middle than so many robust deviations of theirs count as
 /// being there: one wild launch among twenty is one in twenty, and no measure of the others.

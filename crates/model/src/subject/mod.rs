@@ -112,7 +112,7 @@ pub enum Values {
 
 impl Values {
     /// Those of the launches that count, and whether they ended: only those that did, and of these
-    /// only those that saw full speed, where there are any.
+    /// only those at full speed in many rounds, else those in few, where there are any.
     pub fn counting(&self) -> (Vec<Estimate>, bool) {
         let known = |whole: bool| {
             let such = self.launches().iter().filter(move |launch| !whole || launch.is_whole);
@@ -121,9 +121,12 @@ impl Values {
         let whole = known(true);
         let are_whole = !whole.is_empty();
         let mut all = if are_whole { whole } else { known(false) };
-        let is_full = |of: &Estimate| of.speed == Speed::Full;
-        let has_full = all.iter().any(is_full);
-        all.retain(|of| is_full(of) || !has_full);
+        for speed in [Speed::Full, Speed::FewRounds] {
+            if all.iter().any(|estimate| estimate.speed == speed) {
+                all.retain(|estimate| estimate.speed == speed);
+                break;
+            }
+        }
         (all, are_whole)
     }
 
@@ -134,12 +137,13 @@ impl Values {
         let (first, count) = (all.first()?, all.len() as f64);
         let squares: Option<f64> = all.iter().map(|of| Some(of.standard_error?.powi(2))).sum();
         let value = mean(&all.iter().map(|of| of.value).collect::<Vec<f64>>())?;
-        let known = squares.filter(|_| count > 1.0 && first.speed == Speed::Full);
+        let known = squares.filter(|_| count > 1.0 && first.speed.is_full());
         let rounds = all.iter().map(|of| of.rounds).fold(0, u32::saturating_add);
         let scatter = launch_scatter / count.sqrt();
         let mean = known.map(|squares| {
             let error = squares.sqrt() / count;
-            Estimate::at_full_speed(value, error, rounds, scatter, first.confidence)
+            let mean = Estimate::at_full_speed(value, error, rounds, scatter, first.confidence)?;
+            Some(Estimate { speed: first.speed, ..mean })
         });
         mean.unwrap_or(Some(Estimate { value, ..*first }))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::at_clock::AtClock;
 use crate::case;
-use crate::estimate::{Estimate, Speed};
+use crate::estimate::Estimate;
 use crate::findings::{clock_of, headline_ns};
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
@@ -83,7 +83,7 @@ pub(super) fn measured(
     is_whole: bool,
     clock: Option<AtClock>,
 ) -> Option<(Quantity, Values)> {
-    let at_full_speed = estimate.filter(|estimate| estimate.speed == Speed::Full);
+    let at_full_speed = estimate.filter(|estimate| estimate.speed.is_full());
     let clock = clock.filter(|_| at_full_speed.is_some());
     estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole, clock }])))
 }

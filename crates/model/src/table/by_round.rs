@@ -6,7 +6,15 @@ use super::Figures;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
-use stats::{AtLevel, Center, Elasticity, bootstrap, median, weighted_median};
+use stats::{
+    AtLevel, Center, Elasticity, FewFigures, PriorScatter, bootstrap, median, weighted_median,
+};
+
+/// How figures of trials at full speed scatter between rounds where no launches say it, as a share
+/// (docs/validation.md).
+const TRIAL_ROUNDS: f64 = 0.02;
+/// Degrees of freedom of that.
+const ASSUMED_FREEDOM: f64 = 4.0;
 
 /// A figure by round. Figures that lack it, or in which it is not finite, are not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +30,15 @@ pub struct ByRound {
     /// By which power it goes with the period of the core's clock; absent where the run does not
     /// tell, and of what is made of several.
     pub(super) elasticity: Option<Elasticity>,
+    /// Whether the clean rounds are few, however many they are: too small a share of all.
+    pub(super) is_scarce: bool,
     /// tau of the case that it is of, of several the largest; absent where no launches say it.
     pub(super) launch_scatter: Option<f64>,
+    /// How rounds at full speed scatter, as launches have shown it, of several the largest; absent
+    /// where none did.
+    pub(super) round_scatter: Option<f64>,
+    /// The size of the largest figure that it is made of; absent of one that is made of none.
+    pub(super) scale: Option<f64>,
     /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent
     /// where nobody looked.
     pub(super) clock_ns: Option<f64>,
@@ -62,10 +77,10 @@ impl ByRound {
             elasticity: None,
             // Of one sample's CPU, all have the same.
             clock_ns: parts.first().and_then(|part| part.clock_ns),
-            launch_scatter: parts
-                .into_iter()
-                .filter_map(|part| part.launch_scatter)
-                .reduce(f64::max),
+            is_scarce: parts.iter().any(|part| part.is_scarce),
+            launch_scatter: parts.iter().filter_map(|part| part.launch_scatter).reduce(f64::max),
+            round_scatter: parts.iter().filter_map(|part| part.round_scatter).reduce(f64::max),
+            scale: parts.iter().filter_map(|part| part.size()).reduce(f64::max),
         }
     }
 
@@ -100,40 +115,61 @@ impl ByRound {
         let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
         match self.judged {
             false => Speed::NotJudged,
-            true if rounds >= FEWEST_ROUNDS as usize => Speed::Full,
+            true if rounds >= FEWEST_ROUNDS as usize && !self.is_scarce => Speed::Full,
+            true if rounds > 0 => Speed::FewRounds,
             true => Speed::Contended,
         }
     }
 
     /// At which clock it is, with the power of earlier launches; none at no full speed.
     pub(crate) fn clock(&self, known: Option<Elasticity>) -> Option<AtClock> {
-        let quantum_ns = self.clock_ns.filter(|_| self.speed() == Speed::Full)?;
+        let quantum_ns = self.clock_ns.filter(|_| self.speed().is_full())?;
         Some(AtClock { quantum_ns, elasticity: self.elasticity, known })
     }
 
-    /// The median over rounds: at full speed with the term for launches, contended without an
-    /// interval, else with the interval of the rounds. Absent without rounds.
+    /// The median over rounds: at full speed, in many rounds or in few, with the term for launches;
+    /// as the core was; else with the interval of the rounds. Absent without rounds.
     pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
-        match self.speed() {
+        let launch_scatter = self.launch_scatter.unwrap_or_else(|| plan.reference.scatter());
+        let found = match self.speed() {
             Speed::NotJudged => Estimate::over(&figures, MINIMUM_ROUNDS, confidence, seed),
-            Speed::Contended | Speed::NotAlone => Estimate::contended(&figures, confidence),
             Speed::Full => Estimate::at_full_speed(
                 median(&figures)?,
                 bootstrap(&figures, Center::Median, confidence, seed)?
                     .standard_error
                     .hypot(self.error_of_clock()),
                 figures.len() as u32,
-                self.launch_scatter.unwrap_or_else(|| plan.reference.scatter()),
+                launch_scatter,
                 confidence,
             ),
-        }
+            Speed::FewRounds => {
+                let few = FewFigures::from_rounds(&figures, self.prior_scatter()?)?;
+                let standard_error = few.standard_error.hypot(self.error_of_clock());
+                let few = FewFigures { standard_error, ..few };
+                Estimate::in_few_rounds(few, launch_scatter, confidence)
+            }
+            as_it_was => Estimate::as_it_was(&figures, self.scale, confidence, as_it_was),
+        };
+        found.map(|found| if plan.reference.strict { found.strict() } else { found })
+    }
+
+    fn prior_scatter(&self) -> Option<PriorScatter> {
+        let deviation = self.round_scatter.unwrap_or(TRIAL_ROUNDS) * self.size()?;
+        Some(PriorScatter { deviation, freedom: ASSUMED_FREEDOM })
+    }
+
+    /// The size of its figures, or of the largest that they are made of.
+    fn size(&self) -> Option<f64> {
+        let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
+        let own = median(&figures)?.abs();
+        Some(self.scale.map_or(own, |scale| scale.max(own)))
     }
 
     /// The figures behind the estimate, in the order of rounds.
     pub fn figures(&self) -> impl Iterator<Item = (u32, f64)> {
-        let clean = self.clean.as_ref().filter(|_| self.speed() == Speed::Full);
+        let clean = self.clean.as_ref().filter(|_| self.speed().is_full());
         clean.unwrap_or(&self.all).iter().map(|(round, figure)| (*round, *figure))
     }
 
@@ -192,8 +228,8 @@ mod tests {
         let cases = [
             (at_speed(10, 10.0, Some(10)), Speed::Full, 9, 20.0),
             (at_speed(10, 10.0, None), Speed::Contended, 10, 40.0),
-            // Too few rounds in which both are clean.
-            (at_speed(10, 10.0, Some(7)), Speed::Contended, 10, 40.0),
+            // Few rounds in which both are clean.
+            (at_speed(10, 10.0, Some(7)), Speed::FewRounds, 7, 20.0),
             (ByRound::from_iter((0..10).map(|r| (r, 20.0))), Speed::NotJudged, 10, 40.0),
         ];
         for (other, speed, rounds, value) in cases {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::rings::FullHop;
 use super::{Figures, Table};
 use crate::estimate::{Estimate, Speed};
+use stats::{FewFigures, median};
 
 /// Hops of rings by the number of their case, and a time measured apart, each times a factor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,20 +72,39 @@ impl Table<'_> {
             of.hops.iter().map(|(case, factor)| (*factor, self.full_hop(*case))).collect();
         let full: Option<Vec<(f64, FullHop)>> =
             hops.iter().map(|(factor, hop)| Some((*factor, (*hop)?))).collect();
-        let is_full = apart.is_none_or(|of| of.speed == Speed::Full);
+        let is_full = apart.is_none_or(|of| of.speed.is_full());
         if let Some(full) = full.filter(|_| is_full) {
             return self.full_sum(&full, scatter, apart.map(|apart| (of.apart, apart)));
         }
-        let figures = self.sum_by_round(of, apart);
         let lacks = |case: &usize| self.is_judged(*case) && self.full_hop(*case).is_none();
-        let is_open = apart.is_some_and(|of| of.speed == Speed::Contended);
+        let is_open = apart.is_some_and(|of| of.speed.is_as_it_was());
         if !is_open && !of.hops.keys().any(lacks) {
-            return self.over_rounds(&figures, stream);
+            return self.over_rounds(&self.sum_by_round(of, apart), stream);
         }
-        let figures: Vec<f64> = figures.into_values().collect();
-        let contended = Estimate::contended(&figures, self.confidence())?;
-        let not_alone = of.hops.keys().any(|case| self.is_hop_not_alone(*case));
-        Some(if not_alone { contended.not_alone() } else { contended })
+        self.told(self.hops_as_they_were(of, apart))
+    }
+
+    /// A sum as the core was: by CPU time where others ran on the CPU and that is known of all.
+    fn hops_as_they_were(&self, of: &SumOfHops, apart: Option<&Estimate>) -> Option<Estimate> {
+        let is_not_alone = of.hops.keys().any(|case| self.is_hop_not_alone(*case));
+        let by_round = |is_by_cpu_time: bool| {
+            let hops = of.hops.iter();
+            let hops =
+                hops.map(|(case, factor)| (*factor, self.hop_as_it_was(*case, is_by_cpu_time)));
+            Vec::from_iter(sum_within_rounds(&hops.collect::<Vec<_>>(), of, apart).into_values())
+        };
+        let by_cpu_time = if is_not_alone { by_round(true) } else { Vec::new() };
+        let (figures, speed) = match (is_not_alone, by_cpu_time.is_empty()) {
+            (true, false) => (by_cpu_time, Speed::CpuTime),
+            (true, true) => (by_round(false), Speed::NotAlone),
+            (false, _) => (by_round(false), Speed::Contended),
+        };
+        let mut squares = 0.0;
+        for (case, factor) in &of.hops {
+            let hops = Vec::from_iter(self.hop_as_it_was(*case, false).into_values());
+            squares += (factor * median(&hops).unwrap_or(0.0)).powi(2);
+        }
+        Estimate::as_it_was(&figures, Some(squares.sqrt()), self.confidence(), speed)
     }
 
     fn full_sum(
@@ -97,10 +117,12 @@ impl Table<'_> {
         let parts = hops.iter().map(|(factor, hop)| {
             Some((factor * hop.ns, factor * hop.error, hop.scatter, hop.rounds))
         });
-        let apart = apart.map(|(times, of)| {
+        let apart_part = apart.map(|(times, of)| {
             Some((times * of.value, times * of.standard_error?, tau, of.rounds))
         });
-        let parts: Vec<(f64, f64, f64, u32)> = parts.chain(apart).collect::<Option<_>>()?;
+        let is_few = hops.iter().any(|(_, hop)| hop.is_few)
+            || apart.is_some_and(|(_, of)| of.speed == Speed::FewRounds);
+        let parts: Vec<(f64, f64, f64, u32)> = parts.chain(apart_part).collect::<Option<_>>()?;
         let value: f64 = parts.iter().map(|(ns, ..)| ns).sum();
         let within: f64 = parts.iter().map(|(_, error, ..)| error.powi(2)).sum();
         let between: f64 = match scatter {
@@ -111,20 +133,31 @@ impl Table<'_> {
             }
         };
         let rounds = parts.iter().map(|(.., rounds)| *rounds).min()?;
-        // The scatter between launches is in the error: it is none of the value's own.
-        Estimate::at_full_speed(value, (within + between).sqrt(), rounds, 0.0, self.confidence())
+        // Launch scatter is already in the error; pass 0.
+        let (error, confidence) = ((within + between).sqrt(), self.confidence());
+        if !is_few {
+            return Estimate::at_full_speed(value, error, rounds, 0.0, confidence);
+        }
+        let freedom = hops.iter().map(|(_, hop)| hop.freedom).fold(f64::INFINITY, f64::min);
+        let few = FewFigures { value, standard_error: error, freedom, rounds };
+        self.told(Estimate::in_few_rounds(few, 0.0, confidence))
     }
 
     /// A sum by the rounds that have all of it.
     pub(crate) fn sum_by_round(&self, of: &SumOfHops, apart: Option<&Estimate>) -> Figures {
-        let constant = apart.map_or(0.0, |apart| of.apart * apart.value);
         let hops: Vec<(f64, Figures)> =
             of.hops.iter().map(|(case, factor)| (*factor, self.hop_by_round(*case))).collect();
-        let Some((_, first)) = hops.first() else { return Figures::new() };
-        let sum = |round: &u32| {
-            let all = hops.iter().map(|(factor, of)| Some(factor * of.get(round)?));
-            Some((*round, constant + all.sum::<Option<f64>>()?))
-        };
-        first.keys().filter_map(sum).collect()
+        sum_within_rounds(&hops, of, apart)
     }
+}
+
+/// Adds up hops by round, each times its factor, and what was measured apart.
+fn sum_within_rounds(hops: &[(f64, Figures)], of: &SumOfHops, apart: Option<&Estimate>) -> Figures {
+    let constant = apart.map_or(0.0, |apart| of.apart * apart.value);
+    let Some((_, first)) = hops.first() else { return Figures::new() };
+    let sum = |round: &u32| {
+        let all = hops.iter().map(|(factor, of)| Some(factor * of.get(round)?));
+        Some((*round, constant + all.sum::<Option<f64>>()?))
+    };
+    first.keys().filter_map(sum).collect()
 }

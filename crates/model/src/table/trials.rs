@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::by_round::{brought, finite};
-use super::{ByRound, Table};
+use super::{ByRound, Figures, Table};
 use crate::estimate::Estimate;
-use crate::plan::MINIMUM_ROUNDS;
+use crate::plan::{Known, MINIMUM_ROUNDS};
 use crate::speed::{
-    CaseSlices, CleanCounts, Clocks, Level, Timed, known_power, longest_uninterrupted,
+    CaseSlices, CleanCounts, Clocks, Level, Timed, in_rows, known_power, longest_uninterrupted,
 };
 use crate::trial::{Sample, Sliced, Tally, Trial};
 use stats::{AtLevel, Center, median, same_level, tells_power};
@@ -67,6 +67,7 @@ impl<'a> OfTrial<'a> {
                 .map(|level| clean_laps(sample, sliced, level, clocks));
             let laps = laps.unwrap_or_default();
             let (clean, as_found) = (laps.len() as u32, judged);
+            let rows = in_rows(&laps.keys().copied().collect::<Vec<usize>>()).len() as u32;
             let was_shared = |at: &usize| sliced.slices.was_alone(*at) == Some(false);
             let not_alone = (0..judged as usize).filter(was_shared).count() as u32;
             let counts = CleanCounts {
@@ -84,6 +85,9 @@ impl<'a> OfTrial<'a> {
                 slices.not_judged += u32::from(!can_be_judged);
                 if let Some(tally) = sliced.tally_of(name, |index| laps.contains_key(&index)) {
                     *slices.clean.entry(sample.round).or_default() += clean;
+                    if rows > 0 {
+                        *slices.clean_rows.entry(sample.round).or_default() += rows;
+                    }
                     of_clean.tallies.insert(name.clone(), tally);
                 }
             }
@@ -191,11 +195,16 @@ impl<'a> Table<'a> {
         tally: &str,
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> ByRound {
-        let launch_scatter = self.plan.reference.known_of(case).launch_scatter;
+        let Known { launch_scatter, round_scatter, .. } = self.plan.reference.known_of(case);
         let cpu = self.plan.trial(case).map(|case| case.cpu);
         let level = cpu.and_then(|cpu| self.levels.get([cpu].as_slice()));
         let clock_ns = level.map(|level| level.clock_ns);
-        ByRound { launch_scatter, clock_ns, ..self.figures_by_round(case, tally, of) }
+        ByRound {
+            launch_scatter,
+            round_scatter,
+            clock_ns,
+            ..self.figures_by_round(case, tally, of)
+        }
     }
 
     fn figures_by_round(
@@ -207,12 +216,23 @@ impl<'a> Table<'a> {
         let figure = |sample: &Sample| Some((sample.round, of(sample)?));
         let all = self.of_trial(case).iter().filter_map(|sample| figure(sample));
         let Some(slices) = self.judged(case, tally) else { return all.collect() };
-        let full = slices.has_full_speed();
-        if let Some(of_clean) = full.then(|| self.at_one_clock(case, tally, &of)).flatten() {
-            return ByRound { all: finite(all), judged: true, ..of_clean };
+        let is_full = slices.has_full_speed();
+        if !is_full && !slices.has_few_rounds() {
+            return ByRound::judged(all, None::<Figures>);
         }
-        let clean = self.trials.get(case).filter(|_| full).map(|of| of.clean.iter());
-        ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
+        // Where full speed was seen in few rounds, those count that saw it for a while.
+        let counts = |round: &u32| is_full || slices.clean_rows.contains_key(round);
+        let mut found = match self.at_one_clock(case, tally, &of) {
+            Some(of_clean) => ByRound { all: finite(all), judged: true, ..of_clean },
+            None => {
+                let clean = self.trials.get(case).map(|of| of.clean.iter());
+                ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
+            }
+        };
+        for figures in [&mut found.clean, &mut found.by_error].into_iter().flatten() {
+            figures.retain(|round, _| counts(round));
+        }
+        ByRound { is_scarce: !is_full, ..found }
     }
 
     /// The figure of clean slices at several clocks, brought to the run's; where they do not tell

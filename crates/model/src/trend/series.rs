@@ -8,7 +8,7 @@ use stats::{Elasticity, mean, median, normal_quantile};
 use super::steps::Steps;
 use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
 use crate::at_clock::{AtClock, Brought, power_of};
-use crate::estimate::{Estimate, Speed};
+use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
 use crate::run::Build;
 use crate::speed::clock_ghz;
@@ -244,7 +244,7 @@ fn holds<'a>(case: &Case, subject: &'a Subject, of: Option<Quantity>) -> Result<
     }
     let estimate = measured.estimate.ok_or("nothing was measured of the case")?;
     estimate.quote_cost().map_err(|why| in_general(&why))?;
-    if estimate.speed != Speed::Full && of != Quantity::TrialNs {
+    if !estimate.speed.is_full() && of != Quantity::TrialNs {
         return Err("the core's speed was not measured".to_string());
     }
     // A cost that would overflow in another unit is none.

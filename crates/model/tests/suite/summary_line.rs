@@ -2,7 +2,7 @@
 
 use model::cost::{Cost, CostPoint, Curve, Outcome};
 use model::curve::Kind;
-use model::estimate::Estimate;
+use model::estimate::{Estimate, Speed};
 use model::jump::{Factor, Jump};
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::RingRecord;
@@ -26,6 +26,7 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
         resolved,
         rounds: 6,
         speed: Default::default(),
+        at_most: None,
     }
 }
 
@@ -38,6 +39,8 @@ fn rings(cost: Estimate) -> RingRecord {
 
 fn verdict(level: NoiseLevel) -> NoiseVerdict {
     NoiseVerdict {
+        shared_core: None,
+        halted: None,
         level,
         clock_range: None,
         clean_share: None,
@@ -52,11 +55,11 @@ fn verdict(level: NoiseLevel) -> NoiseVerdict {
 fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
     let says = |cost| in_words(Some(&rings(cost)), None, &[]);
     let known = says(estimate(1900.0, Some((1800.0, 2000.0))));
-    assert!(known.starts_with("A switch costs 1.90 us (1.80 to 2.00) here; "), "{known}");
+    assert!(known.starts_with("A switch costs 1.90 us (1.80 to 2.00) here"), "{known}");
     let few = says(estimate(1900.0, None));
-    assert!(few.starts_with("What a switch costs here: 6 rounds only; "), "{few}");
+    assert!(few.starts_with("A switch costs ~1.90 us (6 rounds) here"), "{few}");
     let open = says(estimate(20.0, Some((-30.0, 70.0))));
-    assert!(open.contains("costs here: not resolved: -30.0 to 70.0 ns; "), "{open}");
+    assert!(open.contains("costs here: not resolved: -30.0 to 70.0 ns"), "{open}");
     assert!(in_words(None, None, &[]).contains("was not measured"));
     let below = says(estimate(-50.0, Some((-70.0, -30.0))));
     assert!(below.contains("not resolved: -70.0 to -30.0 ns"), "nothing costs less: {below}");
@@ -66,7 +69,7 @@ fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
 fn knees_are_told_where_they_lie_and_where_there_is_none() {
     let mut record = rings(estimate(1900.0, None));
     let cannot = in_words(Some(&record), None, &[]);
-    assert!(cannot.contains("inconclusive whether there is a knee"), "two sizes: {cannot}");
+    assert!(!cannot.contains("knee"), "two sizes tell nothing of knees: {cannot}");
     let knee = |low_members, high_members| Knee {
         kind: Kind::Step,
         low_members,
@@ -131,7 +134,7 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     let points = &mut record.found.cost.as_mut().expect("curves").curves[1].points;
     points[1].total_ns = Some(Estimate { rounds: 1, ..estimate(-184.0, None) });
     let few = in_words(Some(&ring), Some(&record), &[]);
-    assert!(few.contains("; with 300 KiB of working set: 1 round only; "), "{few}");
+    assert!(few.contains("; with 300 KiB of working set: 1 round only"), "{few}");
 }
 
 #[test]
@@ -139,9 +142,24 @@ fn the_worst_verdict_on_the_machine_stands() {
     let (quiet, unusable) = (verdict(NoiseLevel::Quiet), verdict(NoiseLevel::Unusable));
     let says = |all: &[(&str, &NoiseVerdict)]| in_words(None, None, all);
     assert!(says(&[("ring", &quiet)]).ends_with("; the machine was quiet"));
-    assert!(says(&[("ring", &quiet), ("cost", &unusable)]).contains("its neighbours"));
+    assert!(says(&[("ring", &quiet), ("cost", &unusable)]).ends_with("the machine was very noisy"));
     assert!(!says(&[]).contains("machine"), "nobody has judged it");
     let unknown = verdict(NoiseLevel::Unknown);
     let some = says(&[("ring", &unknown), ("clock", &quiet)]);
     assert!(some.ends_with("; too few rounds to tell whether the machine was quiet"), "{some}");
+}
+
+#[test]
+fn under_another_policy_the_normal_one_is_told_beside() {
+    let shared = Estimate { speed: Speed::Contended, ..estimate(2030.0, Some((1750.0, 2270.0))) };
+    let mut fifo = rings(estimate(1670.0, Some((1650.0, 1690.0))));
+    fifo.cases[1].case.policy = Policy::Fifo;
+    let says = in_words(Some(&rings(shared)), Some(&fifo), &[]);
+    let words = "A switch costs 1.67 us (1.65 to 1.69) here under fifo; with the normal policy \
+                 ~2.03 us (1.75 to 2.27), as the core was";
+    assert!(says.starts_with(words), "{says}");
+    // The figure of record is that of the normal policy.
+    let says = in_words(Some(&rings(estimate(1460.0, Some((1450.0, 1470.0))))), Some(&fifo), &[]);
+    assert!(says.starts_with("A switch costs 1.46 us (1.45 to 1.47) here"), "{says}");
+    assert!(!says.contains("fifo;"), "{says}");
 }

@@ -131,8 +131,8 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
 fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
     let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
     let own = figure.and_then(Estimate::relative_half_width);
-    let told = figure.map(|of| match (of.quote_cost(), own) {
-        (Ok(of), Some(own)) => format!("{} +-{}", time(of.value()), percent(own)),
+    let told = figure.map(|of| match (of.answer_cost(), own) {
+        (Ok(of), Some(own)) => format!("{} +-{}", of.brief_time(), percent(own)),
         _ => about(of).unwrap_or_else(|| brief_cost(of)),
     });
     let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
@@ -150,7 +150,8 @@ fn about(figure: &Estimate) -> Option<String> {
 
 /// `a switch costs 640 ns`, or about so much so far; nothing where what was measured does not hold.
 pub(crate) fn switch_so_far(figure: &Estimate) -> Option<String> {
-    let known = figure.quote_cost().ok().map(|cost| time(cost.value()));
+    let known = figure.answer_cost().ok().filter(|cost| cost.ends().is_some());
+    let known = known.map(|cost| cost.brief_time());
     Some(format!("a switch costs {}", known.or_else(|| about(figure))?))
 }
 
@@ -227,7 +228,7 @@ mod tests {
         };
         let line = |rounds| part.message(&state(rounds));
         assert_eq!(line(0), "55 s left, ring round 1");
-        assert_eq!(line(1), "a switch costs about 2.00 us so far; 55 s left, ring round 2");
+        assert_eq!(line(1), "a switch costs 2.00 us; 55 s left, ring round 2");
         let last = run.rounds();
         let told = format!("a switch costs 1.92 us; 55 s left, ring round {}", last + 1);
         assert_eq!(line(last), told);

@@ -69,7 +69,10 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
     known.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     match (&known[..], all.first()) {
         ([], None) => format!("No {noun} was measured."),
-        ([], Some((name, ns))) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
+        ([], Some((name, ns))) => match ns.answer_cost() {
+            Ok(answer) => format!("A {noun} of {name} takes {}.", answer.time()),
+            Err(_) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
+        },
         ([(name, ns)], _) => format!("A {noun} of {name} takes {}.", ns.time()),
         ([(name, ns), rest @ ..], _) if rest.iter().all(|(_, of)| !of.differs_from(ns)) => {
             format!("No {noun} is shown to take longer than {name}, which takes {}.", ns.time())

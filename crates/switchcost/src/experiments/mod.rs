@@ -25,7 +25,7 @@ use model::findings::Findings;
 use model::run::Run;
 use model::subject::Subject;
 use model::summary::CaseSummary;
-use model::{record, summary_line, words};
+use model::{record, summary_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,9 +72,9 @@ impl Record {
     pub(crate) fn result(&self) -> Option<String> {
         let cost = |cases: &[CaseSummary]| {
             let smallest = cases.iter().find(|case| case.case.members > 1)?;
-            Some(match smallest.ns_per_switch_above_solo?.quote_cost() {
+            Some(match smallest.ns_per_switch_above_solo?.answer_cost() {
                 Ok(cost) => {
-                    format!("{} a switch ({})", words::time(cost.value()), smallest.case.members)
+                    format!("{} a switch ({})", cost.brief_time(), smallest.case.members)
                 }
                 Err(why) => why.of_time(),
             })
@@ -82,8 +82,8 @@ impl Record {
         match self {
             Self::Rings(of) => cost(&of.cases),
             Self::Explain(of) => {
-                let whole = of.found.explained.as_ref()?.whole_ns?.quote_cost().ok()?;
-                Some(format!("{} a switch, all included", words::time(whole.value())))
+                let whole = of.found.explained.as_ref()?.whole_ns?.answer_cost().ok()?;
+                Some(format!("{} a switch, all included", whole.brief_time()))
             }
             Self::Trials(_) | Self::Response(_) => None,
         }

@@ -2,6 +2,7 @@
 //! of rounds, tiles of a report.
 
 pub(crate) mod figures;
+pub(crate) mod machine_line;
 pub(crate) mod output;
 pub(crate) mod page;
 pub(crate) mod table;

@@ -9,12 +9,13 @@ use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
 use model::noise::{NoiseLevel, NoiseVerdict};
-use model::quote::{NotQuotable, Quoted};
+use model::quote::{Answer, NotQuotable, ROUGH};
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::words;
 pub(crate) use model::words::list as cpu_list;
 
+use super::machine_line::machine_line;
 use super::table::Table;
 use crate::base::lines;
 pub(crate) use crate::base::lines::WIDTH;
@@ -57,20 +58,27 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What may be told of an estimate, or why nothing may; none without one.
-pub(crate) type Told = Option<Result<Quoted, NotQuotable>>;
+/// The best that is known of an estimate, or why nothing is; none without one.
+pub(crate) type Told = Option<Result<Answer, NotQuotable>>;
 
-/// A figure alone; a dash where none may be told.
+/// A figure alone, marked where no comparison uses it; a dash where nothing is known.
 pub(crate) fn told_value(told: Told) -> String {
-    figure(told.and_then(|told| Some(told.ok()?.value())))
+    match told {
+        Some(Ok(answer)) => format!("{}{}", answer.mark(), figure(answer.value())),
+        _ => figure(None),
+    }
 }
 
-/// The interval of a figure, or why there is no figure; a dash without an estimate.
+/// The interval of a figure, or why there is none; a dash without an estimate.
 pub(crate) fn told_interval(told: Told) -> String {
-    told.map_or("-".to_string(), |told| match told {
-        Ok(of) => format!("{} to {}", figure(of.low()), figure(of.high())),
-        Err(why) => why.to_string(),
-    })
+    match told {
+        None => "-".to_string(),
+        Some(Err(why)) => why.to_string(),
+        Some(Ok(answer)) => match answer.ends() {
+            Some((low, high)) => format!("{} to {}", figure(low), figure(high)),
+            None => answer.few_rounds().unwrap_or_default(),
+        },
+    }
 }
 
 /// A figure with its interval, or why there is no figure; a dash without an estimate.
@@ -119,17 +127,17 @@ pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [Str
 }
 
 fn cost(estimate: Option<Estimate>) -> Told {
-    estimate.map(|of| of.quote_cost())
+    estimate.map(|of| of.answer_cost())
 }
 
 /// A difference, which may be below zero.
 pub(crate) fn difference(estimate: Option<Estimate>) -> Told {
-    estimate.map(|of| of.quote())
+    estimate.map(|of| of.answer())
 }
 
 /// A share or a rate, which may be zero.
 pub(crate) fn count(estimate: Option<Estimate>) -> Told {
-    estimate.map(|of| of.quote_count())
+    estimate.map(|of| of.answer_count())
 }
 
 /// A sentence on a run: of one that did not end it begins with that.
@@ -171,11 +179,15 @@ pub(crate) struct View {
     /// Print the figures of the machines of 1984 to 2007 next to this one's
     #[arg(long)]
     pub(crate) history: bool,
+
+    /// Print no figure that was not seen at full speed in many rounds, but why there is none
+    #[arg(long, hide_short_help = true)]
+    pub(crate) strict: bool,
 }
 
 impl View {
     /// Everything.
-    pub(crate) const ALL: Self = Self { verbose: true, wide: true, history: true };
+    pub(crate) const ALL: Self = Self { verbose: true, wide: true, history: true, strict: false };
 }
 
 /// What an experiment prints of its run, between what the reports of all have.
@@ -219,19 +231,17 @@ pub(crate) fn report(
     if view.verbose {
         parts.push(format!("{}{setting}", heading(&run.header)));
     }
-    parts.push(table);
+    parts.push(format!("{table}{}", legend_of_marks(&table)));
     let mut lines = failures(run);
-    lines.extend(doubt(run, common));
     if view.verbose {
+        lines.extend(doubt(run, common));
         parts.push(details);
         lines.extend(findings);
         lines.extend(machine_lines(run, common));
         lines.push(place(path));
     } else {
-        // Beside what the machine was like: a line of its own would leave out a finding.
-        let who = run.company.as_ref().and_then(CompetingTasks::brief_line);
-        let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
-        machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
+        lines.extend(stopped_line(run, common));
+        lines.extend(machine_line(run, common.noise));
         lines.extend(run.header.notices.iter().filter(is_too_short).cloned());
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(findings);
@@ -240,6 +250,18 @@ pub(crate) fn report(
     parts.push(lines.join("\n"));
     page(&parts)
 }
+
+/// What the mark of figures means that are not at full speed, below a table that has such.
+fn legend_of_marks(table: &str) -> &'static str {
+    match table.contains(ROUGH) {
+        true => ROUGH_LEGEND,
+        false => "",
+    }
+}
+
+/// Said once, below a table with marked figures.
+pub(crate) const ROUGH_LEGEND: &str =
+    "\n~ as the core was, not at full speed: no comparison uses it\n";
 
 fn is_too_short(note: &&String) -> bool {
     [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin))
@@ -276,14 +298,18 @@ fn failures(run: &Run) -> Vec<String> {
 fn doubt(run: &Run, common: &Common) -> Vec<String> {
     let noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
     let machine = noisy.then(|| format!("machine: {}", common.noise.in_words()));
+    stopped_line(run, common).into_iter().chain(machine).collect()
+}
+
+/// Why a run ended that is short of something.
+fn stopped_line(run: &Run, common: &Common) -> Option<String> {
     let ended = run.end.as_ref().map(|end| end.reason);
     let is_short = common.precision.is_none() && run.header.plan.stopping.precision > 0.0;
     let stopped = match ended {
         Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => is_short,
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
-    let stopped = stopped.then(|| format!("stopped: {}", stop_words(run, common)));
-    stopped.into_iter().chain(machine).collect()
+    stopped.then(|| format!("stopped: {}", stop_words(run, common)))
 }
 
 /// What is known of the machine, of the run's end and of what was asked for.

@@ -1,7 +1,6 @@
-//! Figures that stand for a run, one a tile: only those that hold.
+//! Figures that stand for a run, one a tile: the best that is known of each.
 
 use model::estimate::Estimate;
-use model::quote::Quoted;
 use model::words;
 
 /// A figure with its unit and its interval.
@@ -18,11 +17,24 @@ pub(crate) struct Tile {
     pub(crate) middle: f64,
     /// Whether it was counted and has no interval.
     pub(crate) is_counted: bool,
+    /// Of a figure that is not at full speed in many rounds: the mark before it, and its kind.
+    pub(crate) mark: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 impl Tile {
     fn of(name: impl Into<String>, [value, low, high]: [f64; 3], unit: &'static str) -> Self {
-        Self { name: name.into(), value, low, high, unit, middle: value, is_counted: false }
+        Self {
+            name: name.into(),
+            value,
+            low,
+            high,
+            unit,
+            middle: value,
+            is_counted: false,
+            mark: "",
+            kind: "",
+        }
     }
 
     /// What was counted.
@@ -45,16 +57,13 @@ impl Tile {
         Self::at_most(name, ends_ns.map(|ns| ns / scale), unit)
     }
 
-    /// A cost in nanoseconds, if it holds.
+    /// Builds a tile of the best that is known of a cost in nanoseconds; none where nothing is.
     pub(crate) fn cost(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
-        Some(Self::time(name, &of?.quote_cost().ok()?))
-    }
-
-    /// A time in nanoseconds.
-    fn time(name: impl Into<String>, of: &Quoted) -> Self {
-        let (scale, unit) = words::time_unit(of.value());
-        let [value, low, high] = [of.value(), of.low(), of.high()].map(|ns| ns / scale);
-        Self::of(name, [value, low, high], unit)
+        let answer = of?.answer_cost().ok()?;
+        let (scale, unit) = words::time_unit(answer.value());
+        let (low, high) = answer.ends()?;
+        let tile = Self::of(name, [answer.value(), low, high].map(|ns| ns / scale), unit);
+        Some(Self { mark: answer.mark(), kind: answer.kind(), ..tile })
     }
 
     /// A share in percent, if it holds.
@@ -89,12 +98,12 @@ impl Tile {
 
     /// The figure as it is written.
     pub(crate) fn figure(&self) -> String {
-        self.written(self.value)
+        format!("{}{}", self.mark, self.written(self.value))
     }
 
     /// Both ends of the interval.
     pub(crate) fn interval(&self) -> String {
-        format!("{} to {}", self.written(self.low), self.written(self.high))
+        format!("{} to {}{}", self.written(self.low), self.written(self.high), self.kind)
     }
 
     /// Ratios around 1 with three decimals: all else with three digits.
@@ -131,6 +140,7 @@ impl Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::estimate::Speed;
 
     #[test]
     fn only_what_holds_has_a_tile() {
@@ -143,7 +153,11 @@ mod tests {
         // Nothing lost is a figure, and has a bar.
         let none = Tile::percent("lost", Estimate::over(&[0.0; 8], 5, 0.95, 1)).unwrap();
         assert_eq!(none.bar(), [0.0; 3]);
-        assert_eq!(Tile::cost("switch", Estimate::contended(&[1.0], 0.95)), None);
+        let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
+        let tile = Tile::cost("switch", shared).unwrap();
+        assert_eq!(tile.figure(), "~2.03");
+        assert!(tile.interval().ends_with(", as the core was"), "{}", tile.interval());
+        assert_eq!(Tile::cost("switch", Estimate::over(&[-1.0], 5, 0.95, 1)), None);
         assert_eq!(Tile::percent("lost", Estimate::over(&[1.0, 2.0], 5, 0.95, 1)), None);
         assert_eq!(Tile::cost("switch", None), None);
     }

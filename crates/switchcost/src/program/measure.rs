@@ -26,9 +26,10 @@ use crate::engine::setting::{Here, Planned};
 use crate::experiments::response::answer::sleeper_words;
 use crate::experiments::{self, Record};
 use crate::experiments::{clock, measures, ring};
+use crate::present::machine_line::machine_line;
 use crate::present::output::{print_text, say_text};
 use crate::present::page;
-use crate::present::terminal::{self, MOST_LINES};
+use crate::present::terminal;
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 
@@ -234,12 +235,16 @@ fn text(measured: &[Measured], is_verbose: bool) -> String {
     let rows: Vec<(String, String)> = measured.iter().flat_map(rows).collect();
     let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
     parts.push(rows.iter().map(|(what, cost)| format!("{what:<width$}  {cost}\n")).collect());
-    let lines = lines(measured);
     if !is_verbose {
-        let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
-        parts.push(machine.map(|(name, line)| format!("{name}: {line}\n")).collect());
+        let noise = NoiseVerdict::together(
+            noise(measured).into_iter().map(|(name, verdict)| (name, verdict.clone())),
+            &[],
+        );
+        let line = measured.first().and_then(|first| machine_line(&first.run, &noise));
+        parts.extend(line);
         return terminal::page(&parts);
     }
+    let lines = lines(measured);
     if let Some(first) = measured.first() {
         let heading = terminal::heading(&first.run.header);
         // The experiment's own name says nothing of several.

@@ -61,6 +61,7 @@ fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Res
 
 /// Writes the outputs and the report of a run that has just been measured.
 pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
+    taken.run.header.plan.reference.strict = output.view.strict;
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));
     record.write(&taken.run, taken.path().as_deref(), output)?;

@@ -90,7 +90,8 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::List { tables } => list(&Folder::of_user()?, tables),
         RunsCommand::Show { run, plot, view } => {
             let path = find(&run)?.path;
-            let run = read(&path)?;
+            let mut run = read(&path)?;
+            run.header.plan.reference.strict = view.strict;
             Record::of(&run).show(&run, &path, view, plot)?;
             Ok(ExitCode::SUCCESS)
         }

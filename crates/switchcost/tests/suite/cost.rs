@@ -75,7 +75,6 @@ fn each_worker_measures_the_ring_between_the_solos_of_its_members() {
 
 #[test]
 fn the_record_has_all_three_costs_and_follows_its_schema() {
-    // Intervals take eight rounds, and a machine that is quiet in all of them.
     let rounds = repeats("2", "8");
     let bounds = ["--walk", "whole", "--laps", "5", "--rounds", rounds, "--budget", "60s"];
     let args = [&["cost", "--array", "1K,4K", "--json", "-"], &bounds[..]].concat();
@@ -85,14 +84,12 @@ fn the_record_has_all_three_costs_and_follows_its_schema() {
     let found = &record["cost"];
     assert_eq!(found["direct"].as_array().map(Vec::len), Some(1));
     let is_figure = |figure: &Value| {
-        // At full speed there is an interval; whether this machine ever was is not ours to say.
-        let full = figure["speed"] == "full";
+        // Whatever this machine was like there is an answer with an interval; whether it ever was at
+        // full speed is not ours to say.
         assert!(figure["value"].is_number(), "{found}");
-        assert_eq!(
-            (figure["low"].is_number(), figure["high"].is_number()),
-            (full, full),
-            "{figure}"
-        );
+        if figure["speed"] != "not_judged" {
+            assert!(figure["low"].is_number() && figure["high"].is_number(), "{figure}");
+        }
     };
     is_figure(&found["direct"][0]["cost_ns"]);
     let points = found["curves"][0]["points"].as_array().expect("points");
@@ -215,8 +212,10 @@ fn members_are_rows_of_one_table() {
     let rows = said.out.lines().skip_while(|line| !line.contains("ns/switch")).skip(2);
     let sizes: Vec<&str> = rows.map_while(|line| line.split_whitespace().next()).take(4).collect();
     assert_eq!(sizes, ["2", "3", "4", "5"], "{}", said.out);
-    let why = ["1 round only", "full speed not seen", "other tasks ran on its CPU"];
-    assert!(why.iter().any(|why| said.out.contains(why)), "{}", said.out);
+    for row in said.out.lines().skip_while(|line| !line.contains("ns/switch")).skip(2).take(4) {
+        let figure = row.split_whitespace().nth(1).expect("a figure").trim_start_matches('~');
+        assert!(figure.parse::<f64>().is_ok() || figure == "not", "{row}");
+    }
 }
 
 #[test]

@@ -264,9 +264,9 @@ fn a_member_that_was_stopped_is_told() {
         }
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(0), "{}", said.err);
-        // On a machine that is busy too, it may be unusable.
-        let verdict = ["machine: noisy", "machine: unusable"].map(|of| said.out.contains(of));
-        let told = "stood still: a member was stopped by a signal";
+        // On a machine that is busy too, it may be very noisy.
+        let verdict = ["machine: noisy", "machine: very"].map(|of| said.out.contains(of));
+        let told = "a member was stopped by a signal";
         said.out.contains(told) && verdict.contains(&true)
     };
     assert!((0..20).any(|_| is_told()), "no stop was told");

@@ -87,10 +87,9 @@ fn every_part_is_a_difference_of_rings_of_one_run() {
             );
         }
     }
-    // One round has no interval, and so no sentence a figure.
-    assert!(said.out.starts_with("What a switch costs: "), "{}", said.out);
+    assert!(said.out.starts_with("A switch costs "), "{}", said.out);
     assert_eq!(*shown, said.out);
-    assert!(list.contains(" explain ") && list.contains(" complete"), "{list}");
+    assert!(list.contains(" explain ") && list.contains(" a switch, all included"), "{list}");
     let of_burdens = |name: &str| rows.rows.iter().filter(|row| row.text("burden") == name).count();
     for name in added.iter().filter(|name| name.starts_with("cgroup") || *name == "seccomp") {
         assert!(of_burdens(name) > 0, "{name}");

@@ -66,7 +66,7 @@ CREATE VIEW measured AS
            elasticity_error
     FROM cases JOIN machines USING (host, run)
     WHERE coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
-      AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
+      AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone', 'cpu_time')
       AND coalesce(high - low <= estimate / 2, true);
 CREATE VIEW figures AS
 WITH alike AS (

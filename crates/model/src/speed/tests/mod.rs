@@ -630,10 +630,12 @@ fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
     // Who was there in most slices was there all the time: the others are no slices of a CPU of
     // one's own.
     let (beside, noisy) = hop(&|at| at % 5 < 3);
-    assert_eq!((beside.speed, beside.interval()), (Speed::NotAlone, None));
+    assert_eq!(beside.speed, Speed::CpuTime);
+    assert!(beside.quote_cost().is_err() && beside.answer_cost().is_ok(), "{beside:?}");
     assert_eq!(noisy.level, crate::noise::NoiseLevel::Unusable);
     let (never, noisy) = hop(&|_| true);
-    assert_eq!((never.speed, never.interval()), (Speed::NotAlone, None));
+    assert_eq!(never.speed, Speed::CpuTime);
+    assert!(never.quote_cost().is_err() && never.answer_cost().is_ok(), "{never:?}");
     assert_eq!(noisy.level, crate::noise::NoiseLevel::Unusable);
 }
 

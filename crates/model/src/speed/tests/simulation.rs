@@ -5,7 +5,7 @@
 //! workers, in random order, of 30 ms in 84 slices.
 
 use crate::estimate::Speed;
-use crate::plan::Reference;
+use crate::plan::{Known, Reference};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -148,12 +148,25 @@ pub(super) fn plan() -> Plan {
 
 /// The samples of one launch. `tau` is the scatter of launches that nobody can see within one.
 fn launch(model: Model, tau: f64, seed: u64) -> Vec<Sample> {
+    let between = if matches!(model, Model::Independent) { 0.03 } else { ROUND_SCATTER };
+    launch_of_rounds(model, tau, (ROUNDS, between), seed)
+}
+
+/// How hops at full speed scatter between rounds, as recorded.
+const ROUND_SCATTER: f64 = 0.006;
+
+/// Like [`launch`], of so many rounds, which scatter by so much.
+fn launch_of_rounds(
+    model: Model,
+    tau: f64,
+    (rounds, between): (u32, f64),
+    seed: u64,
+) -> Vec<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let trace = Trace::of(model, f64::from(ROUNDS) * 0.1 + 0.2, &mut rng);
+    let trace = Trace::of(model, f64::from(rounds) * 0.1 + 0.2, &mut rng);
     let level = (tau * normal(&mut rng)).exp();
-    let between = if matches!(model, Model::Independent) { 0.03 } else { 0.006 };
     let mut samples = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let solo_first = rng.random_bool(0.5);
         for (case, hop, slower) in
             [(0, SOLO_NS, SOLO_SLOWER), (1, SWITCH_NS + SOLO_NS, RING_SLOWER)]
@@ -305,6 +318,69 @@ fn nominal_95_percent_covers_93_to_97_whatever_shares_the_core() {
     assert!((covered - 95.0).abs() <= repeats(4.0, 2.0), "{covered:.1} %");
 }
 
+/// Estimates of launches of so many rounds that saw full speed in few of them. Earlier launches say
+/// how rounds scatter where `is_known`; else rounds of each machine scatter by an amount of its own,
+/// as the assumed 1 % is known to four degrees of freedom.
+fn few_rounds(launches: u64, model: Model, rounds: u32, is_known: bool) -> Said {
+    let one = |seed: u64| {
+        let mut plan = plan();
+        let mut rng = ChaCha8Rng::seed_from_u64(49_000 + seed);
+        let between = if is_known {
+            // Beside the rounds' own scatter that of the middle of 30 slices.
+            let scatter = Some(ROUND_SCATTER.hypot(0.002));
+            let known =
+                Known { round_scatter: scatter, hop_round_scatter: scatter, ..Known::default() };
+            plan.reference.cases = vec![known; 2];
+            ROUND_SCATTER
+        } else {
+            let squares: f64 = (0..4).map(|_| normal(&mut rng).powi(2)).sum();
+            0.01 * (4.0 / squares).sqrt().min(5.0)
+        };
+        let samples = launch_of_rounds(model, 0.01, (rounds, between), 60_000 + seed);
+        Table::of(&plan, &samples, []).above_solo(1, 1)
+    };
+    let mut estimates: Vec<_> = (0..launches).map(one).collect();
+    estimates.retain(|of| of.is_some_and(|of| of.speed == Speed::FewRounds));
+    // They are counted as the others are.
+    let full = |of: Estimate| Estimate { speed: Speed::Full, ..of };
+    Said { estimates: estimates.into_iter().map(|of| of.map(full)).collect() }
+}
+
+/// Of one round to five, with rounds that drift together, and with cores that are shared so often
+/// that clean slices are short stretches.
+#[test]
+fn few_rounds_cover_93_to_97_percent_and_have_no_tail() {
+    let (launches, off) = repeats((30, 5.0), (2000, 2.0));
+    for is_known in [true, false] {
+        let (mut covered, mut answered) = (0.0, 0.0);
+        for rounds in 1..=5 {
+            for model in [Model::Stretches, Model::Fast] {
+                let said = few_rounds(launches, model, rounds, is_known);
+                said.print(&format!("{model:?}, {rounds} rounds, scatter known: {is_known}"));
+                let count = said.estimates.len() as f64;
+                covered += said.covered() * count;
+                answered += count;
+                let far = said.full().filter(|of| (of.value / SWITCH_NS - 1.0).abs() > 0.12);
+                assert_eq!(if is_known { far.count() } else { 0 }, 0, "{model:?} {rounds}");
+            }
+        }
+        let covered = covered / answered;
+        println!("few rounds, scatter known: {is_known}: {covered:.1} % of {answered}");
+        assert!((covered - 95.0).abs() <= off, "{covered:.1} %");
+    }
+}
+
+/// Clean slices of a core that is all but always shared are luck: no figure is built on them that
+/// is far off.
+#[test]
+fn luck_is_no_full_speed() {
+    let launches = repeats(100, 1000);
+    let said = few_rounds(launches, Model::Busy, 25, true);
+    println!("busy: {} of {launches} in few rounds", said.estimates.len());
+    let far = said.full().filter(|of| (of.value / SWITCH_NS - 1.0).abs() > 0.1);
+    assert_eq!(far.count(), 0);
+}
+
 /// Broken on purpose: what each rule is for.
 #[test]
 fn without_its_rules_the_interval_does_not_hold() {
@@ -370,7 +446,11 @@ fn a_busy_core_is_not_called_changed() {
         let samples = launch(Model::Busy, 0.01, 500 + seed);
         let cost = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
         answered += u32::from(cost.speed == Speed::Full);
-        assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full);
+        assert!(cost.answer_cost().is_ok(), "{cost:?}");
+        // Few rounds are told with what they leave open, and no share of luck.
+        if cost.speed == Speed::FewRounds {
+            assert!((cost.value / SWITCH_NS - 1.0).abs() < 0.06, "{cost:?}");
+        }
     }
     println!("busy: {answered} of {launches} answered");
     assert!(answered <= repeats(4, 10), "{answered}");

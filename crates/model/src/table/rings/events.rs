@@ -2,7 +2,7 @@
 
 use super::{Batch, Figure, Figures, Solo, Table, less, medians};
 use crate::bounds::sum;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Speed};
 use crate::ring::Sample;
 use crate::speed::clean_events;
 
@@ -28,7 +28,9 @@ impl Table<'_> {
         let all: Vec<f64> = figures.values().copied().collect();
         match full {
             true => self.over_rounds(&figures, stream),
-            false => Estimate::contended(&all, self.confidence()),
+            false => {
+                self.told(Estimate::as_it_was(&all, None, self.confidence(), Speed::Contended))
+            }
         }
     }
 

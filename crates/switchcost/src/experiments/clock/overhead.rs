@@ -10,7 +10,6 @@ use model::published::hines2000;
 use model::record::TrialRecord;
 use model::ring::Policy;
 use model::trial::Trial;
-use model::words;
 use probe::trial::calls::CALLS;
 
 use super::{Common, MOST_TRIALS, available, ns_of, planned};
@@ -137,7 +136,7 @@ fn answer(record: &TrialRecord) -> String {
     let costs = measures::costs(record);
     let reading = |(name, words): (&str, &str)| {
         let (_, ns) = costs.iter().find(|(call, _)| call == name)?;
-        Some(format!("{} by {words}", words::time(ns.quote_cost().ok()?.value())))
+        Some(format!("{} by {words}", ns.answer_cost().ok()?.brief_time()))
     };
     let readings: Vec<String> = READINGS.into_iter().filter_map(reading).collect();
     if readings.len() > 1 {
@@ -162,6 +161,7 @@ mod tests {
         let in_a_row = Estimate {
             standard_error: None,
             speed: Default::default(),
+            at_most: None,
             value: ticks,
             low: Some(0.9 * ticks),
             high: Some(1.1 * ticks),

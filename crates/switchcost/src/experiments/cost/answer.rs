@@ -4,7 +4,6 @@
 use model::cost::{Candidate, Cost, Curve, Sweep};
 use model::estimate::Estimate;
 use model::jump::{Jump, Peak};
-use model::not_alone;
 use model::record::RingRecord;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
@@ -17,9 +16,6 @@ use crate::base::values::each_once;
 /// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there:
 /// L2 2 MiB.`
 pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> String {
-    if let Some(words) = not_alone::in_words(record) {
-        return words;
-    }
     let series = main_series(record, cost);
     let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
         return "What a switch costs was not measured.".to_string();
@@ -154,10 +150,10 @@ impl Series {
     /// The costs at the smallest and at the largest that may be quoted, and why there is none of
     /// the ends themselves.
     fn ends(&self) -> String {
-        let quoted = |(cost, _): &&(Estimate, String)| cost.quote_cost().is_ok();
+        let quoted = |(cost, _): &&(Estimate, String)| cost.answer_cost().is_ok();
         let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];
-        let told = |(cost, size): &(Estimate, String)| match cost.quote_cost() {
-            Ok(_) => format!("{}{size}", time_words(cost)),
+        let told = |(cost, size): &(Estimate, String)| match cost.answer_cost() {
+            Ok(answer) => format!("{}{size}", answer.time()),
             Err(why) => format!("an unknown amount{size} ({})", why.of_time()),
         };
         let ends = [self.costs.first(), known[0], known[1], self.costs.last()];
@@ -174,7 +170,8 @@ impl Series {
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.
     fn unknown(&self) -> Option<String> {
-        let why = |(cost, _): &(Estimate, String)| cost.quote_cost().err().map(|why| why.of_time());
+        let why =
+            |(cost, _): &(Estimate, String)| cost.answer_cost().err().map(|why| why.of_time());
         let whys: Vec<String> = self.costs.iter().map(why).collect::<Option<_>>()?;
         let ends = each_once([self.costs.first()?, self.costs.last()?].map(|(_, size)| size));
         let sizes: Vec<String> = ends.into_iter().cloned().collect();
@@ -201,14 +198,6 @@ impl Series {
         });
         [jump, before, peak].into_iter().flatten().collect()
     }
-}
-
-/// A cost with its interval in one unit.
-fn time_words(cost: &Estimate) -> String {
-    let (scale, _) = words::time_unit(cost.value);
-    let end = |ns: f64| words::three_digits(ns / scale);
-    let range = cost.interval().map(|of| format!(" ({} to {})", end(of.low), end(of.high)));
-    words::time(cost.value) + &range.unwrap_or_default()
 }
 
 /// ` Candidates there: L1 48 KiB.`

@@ -20,11 +20,15 @@ const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without 
      indirect = c2 - c1: what the working set adds\n";
 
 pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {
-    let direct = cost.direct.iter().map(|direct| {
-        let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
-        format!("direct cost (c1) with {members} members: {c1} ns a switch\n")
-    });
-    let mut details = direct.collect::<String>() + "\n" + LEGEND;
+    let mut details = String::new();
+    for direct in &cost.direct {
+        if direct.cost_ns.is_some_and(|cost| cost.answer_cost().is_ok()) {
+            let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
+            details += &format!("direct cost (c1) with {members} members: {c1} ns a switch\n");
+        }
+    }
+    details += "\n";
+    details += LEGEND;
     details.extend(view.wide.then_some(CLOCK_LEGEND));
     details.extend(beside(cost).into_iter().map(|line| line + "\n"));
     let ring = |of: &CaseSummary| {

@@ -4,7 +4,7 @@
 
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
-use model::quote::NotQuotable;
+use model::quote::{Answer, NotQuotable};
 use model::record::RingRecord;
 use model::ring::Work;
 use model::summary::{COUNT_TOLERANCE, CaseSummary};
@@ -12,7 +12,7 @@ use model::words;
 
 use crate::base::values::each_once;
 use crate::present::table::Table;
-use crate::present::terminal::{self, GHZ, View, at_clock, figure};
+use crate::present::terminal::{self, GHZ, View, at_clock};
 
 /// Rings beside each other in 80 columns.
 const MOST_COLUMNS: usize = 7;
@@ -130,19 +130,18 @@ fn rows_of<'a>(
 /// A cost with its interval, or why it may not be told.
 fn whole(cost: Option<Estimate>) -> String {
     let Some(cost) = cost else { return "-".to_string() };
-    cost.quote_cost().map_or_else(|why| why.of_time(), |_| with_interval(&cost))
+    told_cell(cost.answer_cost())
 }
 
 /// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
 fn part(of: &CostPoint) -> String {
     let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
-    let told = whole.quote_cost().and_then(|_| part.quote());
-    told.map_or_else(|why| why.of_time(), |_| with_interval(&part))
+    told_cell(whole.answer_cost().and_then(|_| part.answer()))
 }
 
-fn with_interval(cost: &Estimate) -> String {
-    let range = cost.interval().map(|i| format!(" ({} to {})", figure(i.low), figure(i.high)));
-    figure(cost.value) + &range.unwrap_or_default()
+/// A figure with its interval, marked where no comparison uses it, or why there is none.
+fn told_cell(told: Result<Answer, NotQuotable>) -> String {
+    told.map_or_else(|why| why.of_time(), |_| terminal::told_words(Some(told)))
 }
 
 /// Switches as they were counted, with a mark where they are not one a hop, and the rounds.
@@ -177,7 +176,7 @@ fn by_both(rings: &[&Curve], more: More) -> String {
     });
     let tables = tables.collect::<Vec<String>>().join("\n\n");
     let marks =
-        each_once(points().filter_map(|point| Some(mark(point.total_ns?.quote_cost().err()?))));
+        each_once(points().filter_map(|point| Some(mark(point.total_ns?.answer_cost().err()?))));
     let marks: String = marks.iter().map(|(mark, why)| format!("{mark}: {why}\n")).collect();
     let full =
         rings.iter().filter(|_| more.is_asked_for()).map(|of| format!("\n{}", by_array(of, more)));
@@ -187,7 +186,7 @@ fn by_both(rings: &[&Curve], more: More) -> String {
 /// A cost in a narrow cell, or a mark that stands for why there is none.
 fn brief(cost: Option<Estimate>) -> String {
     let Some(cost) = cost else { return "-".to_string() };
-    cost.quote_cost().map_or_else(|why| mark(why).0.to_string(), |cost| words::time(cost.value()))
+    cost.answer_cost().map_or_else(|why| mark(why).0.to_string(), |cost| cost.brief_time())
 }
 
 fn mark(why: NotQuotable) -> (&'static str, &'static str) {

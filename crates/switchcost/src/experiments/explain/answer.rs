@@ -5,7 +5,6 @@ use model::explain::{Found, Part};
 use model::quote::cost;
 use model::record::ExplainRecord;
 use model::ring::Kind;
-use model::words;
 
 use super::plan::NOT_MEASURED;
 use crate::present::terminal::cpu_list;
@@ -21,7 +20,7 @@ pub(crate) fn headline(record: &ExplainRecord) -> String {
         Kind::Thread => "two threads",
     };
     let setting = format!("{members} by pipe, CPU {cpus}");
-    match whole.quote_cost() {
+    match whole.answer_cost() {
         Ok(whole) => {
             let parts =
                 if is_whole(record) { format!(": {}", made_of(found)) } else { String::new() };
@@ -42,17 +41,17 @@ pub(super) fn is_whole(record: &ExplainRecord) -> bool {
 
 /// The parts, the largest first, and the rest.
 fn made_of(found: &Found) -> String {
-    let quoted = |of: &Part| Some((of.ns?.quote_cost().ok()?, of.part.in_words()));
+    let quoted = |of: &Part| Some((of.ns?.answer_cost().ok()?, of.part.in_words()));
     let mut parts: Vec<_> = found.parts.iter().filter_map(quoted).collect();
     parts.sort_by(|(one, _), (other, _)| other.value().total_cmp(&one.value()));
-    let told = parts.iter().map(|(ns, name)| format!("{} {name}", words::time(ns.value())));
+    let told = parts.iter().map(|(ns, name)| format!("{} {name}", ns.brief_time()));
     let open = found.parts.iter().filter(|of| quoted(of).is_none());
     let open = open.map(|of| format!("{}: {}", of.part.in_words(), why(of.ns)));
     told.chain(open).chain([rest(found)]).collect::<Vec<_>>().join(", ")
 }
 
 fn rest(found: &Found) -> String {
-    match found.rest_ns.map(|of| of.quote()) {
+    match found.rest_ns.map(|of| of.answer()) {
         Some(Ok(rest)) if rest.value() > 0.0 => format!("{} not explained", rest.time()),
         Some(Ok(rest)) => format!("not explained: {}", rest.time()),
         Some(Err(why)) => format!("the rest {}", why.of_time()),

@@ -99,9 +99,9 @@ fn costs(record: &ResponseRecord) -> Option<String> {
     ];
     let (mut parts, mut open) = (Vec::new(), Vec::new());
     for (name, ns) in all.into_iter().flatten() {
-        match ns.quote_cost() {
+        match ns.answer_cost() {
             Ok(ns) if parts.is_empty() => parts.push(format!("{name} takes {}", ns.time())),
-            Ok(ns) => parts.push(format!("{name} {}", words::time(ns.value()))),
+            Ok(ns) => parts.push(format!("{name} {}", ns.brief_time())),
             Err(why) => open.push(format!("{name}: {}", why.of_time())),
         }
     }
@@ -160,16 +160,16 @@ fn wakeup(record: &ResponseRecord, all: bool) -> Option<String> {
     let first = by_default.or(plain)?;
     let median = first.median_ns?;
     let what = "a timer on an idle CPU wakes a thread";
-    let Ok(late) = median.quote_cost() else {
+    let Ok(late) = median.answer_cost() else {
         return Some(format!("how late {what} (median): {}", cost(&median)));
     };
-    let late = if all { late.time() } else { words::time(late.value()) };
+    let late = if all { late.time() } else { late.brief_time() };
     let tail = first.p99_ns.map(|tail| format!(", {} at 99 %", words::time(tail.value_ns as f64)));
     let slack = match by_default {
         Some(_) => ", with the default timer slack",
         None => ", with timer slack 1 ns",
     };
-    let median = |of: &Found| Some(words::time(of.median_ns?.quote_cost().ok()?.value()));
+    let median = |of: &Found| Some(of.median_ns?.answer_cost().ok()?.brief_time());
     let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
     let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
     let awake = awake.map(|late| format!(", {late} without idle states"));
@@ -187,7 +187,7 @@ fn slack(record: &ResponseRecord) -> Option<String> {
     let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
     let slack = format!("timer slack: the default of {}", wakeup.slack_words());
     let under = format!("a wake-up under {}", scheduler(Policy::Other));
-    Some(match above.quote() {
+    Some(match above.answer() {
         Ok(above) => {
             format!("{slack} adds {} to {under}; prctl(PR_SET_TIMERSLACK) lowers it", above.time())
         }
@@ -219,7 +219,7 @@ fn idle(record: &ResponseRecord) -> Option<String> {
         ..less
     };
     let awake = format!("{LATENCY_DEVICE} held at 0 keeps the CPU awake");
-    Some(match cost.quote_cost() {
+    Some(match cost.answer_cost() {
         Ok(cost) => {
             format!("idle states: leaving one takes {} of the wake-up; {awake}", cost.time())
         }

@@ -8,7 +8,7 @@ use model::estimate::Estimate;
 use model::findings::gaps::{self, ClassFound};
 use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984::{self, Processor};
-use model::quote::Quoted;
+use model::quote::Answer;
 use model::record::ResponseRecord;
 use model::response::{Budget, LinkCost, LoopCost, Signals};
 use model::ring::{Case, Policy};
@@ -299,7 +299,7 @@ fn counted(found: &gaps::Found) -> Vec<String> {
     let others = format!("other tasks took {} % of this CPU: it is not quiet", told_words(lost));
     let mut lines = vec![interrupts, steal];
     lines.extend((many > 0).then_some(cut_short));
-    let is_much = |lost: Result<Quoted, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
+    let is_much = |lost: Result<Answer, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
     lines.extend(lost.filter(|lost| is_much(*lost)).map(|_| others));
     lines
 }

@@ -3,7 +3,7 @@
 use model::curve;
 use model::estimate::Estimate;
 use model::not_alone;
-use model::quote::{Quoted, cost};
+use model::quote::{Answer, Quoted, cost};
 use model::record::RingRecord;
 use model::ring::{Case, Kind};
 use model::run::unfinished;
@@ -17,9 +17,6 @@ use crate::present::terminal::counted;
 
 /// The first line of a report.
 pub(crate) fn headline(record: &RingRecord) -> String {
-    if let Some(words) = not_alone::in_words(record) {
-        return words;
-    }
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);
     let links = each_once(rings().map(|of| &of.case.link));
     let places = each_once(rings().map(|of| &of.case.placement));
@@ -49,20 +46,26 @@ fn by_size(record: &RingRecord) -> String {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
     let Some((smallest, own)) = rings.first() else { return not_measured(record) };
-    let quoted = |(of, cost): &(_, Estimate)| Some((*of, cost.quote_cost().ok()?));
-    let known: Vec<(&CaseSummary, Quoted)> = rings.iter().filter_map(quoted).collect();
+    let answer = |(of, cost): &(_, Estimate)| Some((*of, cost.answer_cost().ok()?));
+    let known: Vec<(&CaseSummary, Answer)> = rings.iter().filter_map(answer).collect();
     let setting = setting(&smallest.case);
     let with = members(&smallest.case);
     let Some((first, least)) = known.first() else {
         return format!("What a switch costs with {with}{setting}: {}.", cost(own));
     };
     let cycles = first.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles},"));
-    let words = format!("A switch costs {}{cycles} with {}", least.time(), members(&first.case));
-    let open = own.quote_cost().err();
+    let beside = least.is_beside_others().then(|| not_alone::beside_words(record));
+    let words = format!(
+        "A switch costs {}{}{cycles} with {}",
+        least.time_and_bound(),
+        beside.unwrap_or_default(),
+        members(&first.case)
+    );
+    let open = own.answer_cost().err();
     let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
     let most = known.last().filter(|_| known.len() > 1);
     let most = most.map_or(String::new(), |(of, most)| {
-        format!(", {} with {}", words::time(most.value()), of.case.members)
+        format!(", {} with {}", most.brief_time(), of.case.members)
     });
     let law = record.found.scaling.first().filter(|_| known.len() > 1);
     let law = law.and_then(|series| growth(&series.law));
@@ -117,7 +120,7 @@ fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> String {
     let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
     let (mut known, mut open) = (Vec::new(), Vec::new());
     for (of, cost) in record.cases.iter().filter_map(switch) {
-        match cost.quote_cost() {
+        match cost.answer_cost() {
             _ if Some(of.case.members) != smallest => {}
             Ok(cost) => known.push(format!("{} {}", cost.time(), name(&of.case))),
             Err(why) => open.push(format!("{}: {}", name(&of.case), why.of_time())),
@@ -152,9 +155,9 @@ pub(crate) fn cheapest<'a>(
         let (of, hop) = all.first()?;
         return Some(format!("What a hop by {} costs: {}.", of.case.link, cost(hop)));
     };
-    let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
-    let part = switch
-        .map_or(String::new(), |cost| format!(", {} of it the switch", words::time(cost.value())));
+    let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
+    let part =
+        switch.map_or(String::new(), |cost| format!(", {} of it the switch", cost.brief_time()));
     let (link, time, left) = (&best.case.link, hop.time(), all.len() - hops.len());
     if !is_whole || (others.is_empty() && left > 0) {
         return Some(format!("A hop by {link} takes {time}{part}; links are not ranked."));
@@ -187,7 +190,7 @@ fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
 fn not_measured(record: &RingRecord) -> String {
     if record.cases.iter().all(|of| of.case.members == 1) {
         let hop = record.cases.first().and_then(|of| of.ns_per_hop);
-        return match hop.map(|hop| hop.quote_cost()) {
+        return match hop.map(|hop| hop.answer_cost()) {
             None => "Nothing was measured.".to_string(),
             Some(Ok(hop)) => {
                 format!("A ring of one takes {} a hop; it has no switch.", hop.time())

@@ -146,7 +146,7 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
 /// The hop's interval, or why there is none; and what the switch costs, or why that is not known,
 /// where the hop's reason does not say so. With six columns they have to be narrow.
 fn why_briefly(of: &CaseSummary) -> [String; 2] {
-    let why = |cost: Option<Estimate>| cost.and_then(|cost| cost.quote_cost().err());
+    let why = |cost: Option<Estimate>| cost.and_then(|cost| cost.answer_cost().err());
     let (of_hop, of_switch) = (why(of.ns_per_hop), why(of.ns_per_switch_above_solo));
     let hop = match of_hop {
         Some(NotQuotable::NotAlone) => "its CPU was shared".to_string(),

@@ -2,7 +2,6 @@
 
 use model::findings::Summary;
 use model::findings::sensitivity::{Found, Point};
-use model::quote::cost;
 use model::record::TrialRecord;
 use model::trial::Trial;
 use model::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
@@ -142,14 +141,14 @@ fn core(found: &Found) -> Option<String> {
 }
 
 fn timer(found: &Found) -> Option<String> {
-    Some(match found.timer_ns.map(|of| (of, of.quote_cost())) {
-        None => "timer: the cost of its interrupt is unknown, and is in all figures".to_string(),
-        Some((_, Ok(of))) => {
-            format!("timer: an interrupt without a switch costs {}, which is taken off", of.time())
+    Some(match found.timer_ns.map(|of| of.answer_cost()) {
+        None => "timer interrupts: not measured, so not subtracted".to_string(),
+        Some(Ok(of)) => {
+            format!("timer: an interrupt without a switch costs {}, which is subtracted", of.time())
         }
-        Some((of, Err(_))) => format!(
-            "timer: the cost of its interrupt is {}; it is taken off, with that error",
-            cost(&of)
+        Some(Err(why)) => format!(
+            "timer: the cost of an interrupt is {}; it is subtracted, with that error",
+            why.of_time()
         ),
     })
 }

@@ -120,7 +120,7 @@ pub(crate) fn bars(
     for (name, of) in known {
         match of.quote_cost() {
             Ok(of) => quoted.push((name, of)),
-            Err(why) => others.push(format!("{name} ({})", why.of_time())),
+            Err(_) => others.push(format!("{name} ({})", model::quote::cost(&of))),
         }
     }
     quoted.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));

@@ -68,19 +68,25 @@ pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
 /// A table for a page or a comment.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     let subject = Subject::of_run(run);
-    let quoted = |case: &&Subcase| figure(case)?.1.quote_cost().ok();
+    let answer = |case: &&Subcase| figure(case)?.1.answer_cost().ok();
     let note = |case: &&Subcase| match (figure(case), &case.failure) {
         (None, Some(failure)) => format!("not measured: {failure}"),
         (None, None) => "not measured".to_string(),
-        (Some((_, of)), _) => of.quote_cost().err().map_or(String::new(), |why| why.of_time()),
+        (Some((_, of)), _) => match of.answer_cost() {
+            Ok(answer) => match answer.few_rounds() {
+                Some(rounds) => rounds,
+                None => answer.kind().trim_start_matches([',', ' ']).to_string(),
+            },
+            Err(why) => why.of_time(),
+        },
     };
     let columns = Columns::<&Subcase>::new()
         .left("case", |case| clean(&case.title))
         .left("cost of", |case| figure(case).map_or("-", |(of, _)| of.in_words()))
-        .or_dash("estimate", |case| Some(words::time(quoted(case)?.value())))
+        .or_dash("estimate", |case| Some(answer(case)?.brief_time()))
         .or_dash("interval", |case| {
-            let of = quoted(case)?;
-            Some(format!("{} to {}", words::time(of.low()), words::time(of.high())))
+            let (low, high) = answer(case)?.ends()?;
+            Some(format!("{} to {}", words::time(low), words::time(high)))
         })
         .left("note", |case| clean(&note(case)));
     let escaped = |text: &str| clean(text).replace('|', "\\|");

@@ -28,15 +28,24 @@ pub fn in_words(record: &RingRecord) -> Option<String> {
         "No cost of a switch at full speed: other tasks{who} shared CPU {cpu} in {:.0} % of the \
          slices.{bound} {}.",
         100.0 * share,
-        advice(record, cpu)
+        advice(record, ring, cpu)
     ))
 }
 
-/// What gets a figure.
-fn advice(record: &RingRecord, cpu: u32) -> String {
+/// Says what gets a figure, of what this run has not tried.
+fn advice(record: &RingRecord, ring: &CaseSummary, cpu: u32) -> String {
     let online = record.header.machine.cpu.online.known();
     let other = online.and_then(|list| list.iter().find(|other| *other != cpu));
-    let elsewhere = other
-        .map_or(String::new(), |other| format!("measure on another CPU (--placement {other}), "));
-    format!("Stop them, {elsewhere}or run with priority over them (--policy fifo)")
+    let elsewhere = other.map(|other| format!("measure on another CPU (--placement {other})"));
+    // Where the rings had the only CPU, a real-time policy would leave none to watch from.
+    let is_tried = record.cases.iter().any(|of| of.case.policy.is_realtime());
+    let with_priority = (other.is_some() && ring.case.placement.is_one_cpu() && !is_tried)
+        .then(|| "run with priority over them (--policy fifo: root, or ulimit -r 1)".to_string());
+    match (elsewhere, with_priority) {
+        (Some(elsewhere), Some(with_priority)) => {
+            format!("Stop them, {elsewhere}, or {with_priority}")
+        }
+        (Some(one), None) | (None, Some(one)) => format!("Stop them, or {one}"),
+        (None, None) => "Stop them".to_string(),
+    }
 }

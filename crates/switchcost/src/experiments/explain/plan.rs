@@ -94,7 +94,7 @@ fn added(whole: &Ring, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec
     all.extend(states(whole));
     let mut burdened = |of: Ring, burdens: &[Burden], all: &mut Vec<Ring>| {
         for burden in burdens {
-            match ring::check_burden(*burden, &of) {
+            match check_burden(*burden, &of) {
                 Ok(()) => all.push(Ring { burden: Some(*burden), ..of.clone() }),
                 Err(why) => missing.push(why),
             }
@@ -117,6 +117,16 @@ fn added(whole: &Ring, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec
     }
     let sleepers = sleepers.into_iter().map(|of| trial(Trial::Wakeup(of), cpu, whole.policy));
     (all.into_iter().map(Case::Ring).chain(sleepers).collect(), missing)
+}
+
+/// Checks that a burden is granted to a ring; if not, says why, and whether another policy helps.
+fn check_burden(burden: Burden, ring: &Ring) -> Result<(), String> {
+    let Err(why) = ring::check_burden(burden, ring) else { return Ok(()) };
+    let normal = Ring { policy: Policy::Other, ..ring.clone() };
+    if ring.policy == Policy::Other || ring::check_burden(burden, &normal).is_err() {
+        return Err(why);
+    }
+    Err(format!("{burden}: not granted under {}; --policy other measures it", ring.policy))
 }
 
 /// A hundred threads of which one has the token, and all want the CPU.
@@ -169,7 +179,7 @@ fn sleepers(whole: &Ring, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<Str
     }
     let no_idle = match busy.filter(|_| is_realtime) {
         Some(cpu) => Some(format!("leaving idle: other tasks use CPU {cpu}, which is never idle")),
-        None => ring::check_burden(Burden::Awake, whole).err(),
+        None => check_burden(Burden::Awake, whole).err(),
     };
     let has_idle = no_idle.is_none();
     missing.extend(no_idle);

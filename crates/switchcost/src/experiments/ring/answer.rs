@@ -59,9 +59,8 @@ fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> String {
             format!("{first}; {} under fifo.{rest}", words::time(cost.value()))
         }
         (true, Some(Ok(_))) => {
-            let words = headline_of_one(under_fifo);
-            let normal = headline_of_one(normal);
-            format!("{} Under fifo: {words}", normal)
+            let (normal, words) = (headline_of_one(normal), headline_of_one(under_fifo));
+            format!("{normal} Under fifo: {}", lowercase_first(&words))
         }
         (true, _) | (false, None) => headline_of_one(normal),
         (false, Some(_)) => {
@@ -74,7 +73,7 @@ fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> String {
             let first = if is_one_setting(under_fifo) {
                 first.to_string()
             } else {
-                format!("Under fifo: {first}")
+                format!("Under fifo: {}", lowercase_first(first))
             };
             format!("{first}; with the normal policy: {why}.{rest}")
         }
@@ -93,6 +92,11 @@ fn is_one_setting(record: &RingRecord) -> bool {
     let rings = record.cases.iter().filter(|of| of.case.members > 1);
     let settings = rings.map(|of| Case { members: 1, ..of.case.clone() });
     each_once(settings).len() == 1
+}
+
+fn lowercase_first(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Splits after the first sentence, without its full stop.

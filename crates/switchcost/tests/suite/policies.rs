@@ -73,7 +73,8 @@ struct BusyShell(Child);
 
 impl BusyShell {
     fn on_cpu(cpu: u32) -> Self {
-        let busy = Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
+        let busy =
+            Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell"));
         let mut cpus = CpuSet::new();
         cpus.set(cpu as usize);
         sched_setaffinity(Pid::from_raw(busy.0.id() as i32), &cpus).expect("a CPU that is allowed");

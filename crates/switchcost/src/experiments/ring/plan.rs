@@ -185,8 +185,11 @@ mod tests {
     fn under_fifo_each_ring_and_its_solo_is_measured_a_second_time() {
         let one_cpu = ring(Placement::Same { cpu: 1 });
         let both = [(1, OTHER), (1, FIFO), (2, OTHER), (4, OTHER), (2, FIFO), (4, FIFO)];
-        assert_eq!(planned(&[one_cpu.clone()], &[None], true), both);
-        assert_eq!(planned(&[one_cpu.clone()], &[None], false), [both[0], both[2], both[3]]);
+        assert_eq!(planned(std::slice::from_ref(&one_cpu), &[None], true), both);
+        assert_eq!(
+            planned(std::slice::from_ref(&one_cpu), &[None], false),
+            [both[0], both[2], both[3]]
+        );
         let by = |link: &str| Case { link: link.to_string(), ..one_cpu.clone() };
         let links = planned(&[by("pipe"), by("futex")], &[None], true);
         assert_eq!(links.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);

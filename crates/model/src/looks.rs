@@ -5,6 +5,7 @@ use crate::case::Sample;
 use crate::estimate::{Estimate, widest};
 use crate::findings;
 use crate::plan::{FEWEST_ROUNDS, Plan};
+use crate::ring::{self, Policy};
 use crate::run::Failure;
 use crate::speed::CaseSlices;
 use crate::summary::{summaries, widths};
@@ -37,13 +38,23 @@ pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
 }
 
 /// Numbers of the cases that have not been seen at full speed, not even in few rounds, though the
-/// CPU's speed was looked at: more rounds of these may show it. Rings first.
+/// CPU's speed was looked at: more rounds of these may show it. Rings first. Of a ring that has its
+/// answer under SCHED_FIFO, as others keep the normal one from the CPU, nothing is lacking.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     let table = &Table::new(plan, samples);
     let lacks = |case: &usize| table.is_judged(*case) && !table.has_seen_full_speed(*case);
-    let of_rings = plan.rings().map(|(case, _)| case).filter(lacks);
+    let has_twin =
+        |case: &usize| fifo_twin(plan, *case).is_some_and(|twin| table.has_seen_full_speed(twin));
+    let of_rings = plan.rings().map(|(case, _)| case).filter(|case| lacks(case) && !has_twin(case));
     let of_trials = plan.trials().map(|(case, _)| case);
     of_rings.chain(of_trials.filter(|case| findings::lacks_clean(table, *case))).collect()
+}
+
+/// Returns the number of the same ring under SCHED_FIFO, which a plan has where the CPU was busy.
+fn fifo_twin(plan: &Plan, case: usize) -> Option<usize> {
+    let normal = plan.ring(case).filter(|ring| ring.policy == Policy::Other)?;
+    let twin = ring::Case { policy: Policy::Fifo, ..normal.clone() };
+    plan.find_ring(|ring| *ring == twin)
 }
 
 /// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of
@@ -71,6 +82,48 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Run;
+    use crate::speed::cut;
+
+    /// A run whose rings all lack clean slices, with the same under fifo beside them, which do not.
+    fn with_twins() -> Run {
+        let mut run = Run::parse(include_str!("../tests/fixtures/run-v1.jsonl")).unwrap();
+        let cases = run.header.plan.cases.len();
+        let mut rings: Vec<ring::Sample> = crate::case::rings(&run.samples).cloned().collect();
+        let again =
+            |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
+        rings.extend(rings.iter().map(again).collect::<Vec<_>>());
+        let slices = |sample: &ring::Sample, is_clean: bool| {
+            Sample::Ring(cut(sample.clone(), sample.laps.min(10), |_| is_clean))
+        };
+        let normal = rings.iter().map(|sample| slices(sample, false));
+        let fifo = rings.iter().map(|sample| slices(sample, true));
+        let fifo = fifo.map(|sample| {
+            let case = sample.case() + cases;
+            sample.of_case(case)
+        });
+        run.samples = normal.chain(fifo).collect();
+        let mut twins = run.header.plan.cases.clone();
+        for twin in twins.iter_mut().filter_map(crate::case::Case::ring_mut) {
+            twin.policy = Policy::Fifo;
+        }
+        run.header.plan.cases.extend(twins);
+        run
+    }
+
+    #[test]
+    fn nothing_is_lacking_of_a_ring_that_has_its_answer_under_fifo() {
+        let lacking = |run: &Run| lacking(&run.header.plan, &run.samples);
+        let run = with_twins();
+        assert_eq!(lacking(&run), Vec::<usize>::new());
+        // The same without the twins.
+        let mut alone = run.clone();
+        for case in alone.header.plan.cases.iter_mut().filter_map(crate::case::Case::ring_mut) {
+            case.priority = (case.policy == Policy::Fifo).then_some(2);
+        }
+        let cases = run.header.plan.cases.len();
+        assert_eq!(lacking(&alone), (0..cases / 2).collect::<Vec<_>>());
+    }
 
     #[test]
     fn looks_are_spaced() {

@@ -288,6 +288,18 @@ impl Plan {
         self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.trial()?)))
     }
 
+    /// Returns the title of a case; where the plan has rings of several policies, with a policy that
+    /// is not the normal one: `ring of 2 under fifo`.
+    pub fn title(&self, case: usize) -> String {
+        let title = self.cases.get(case).map_or(String::new(), Case::title);
+        let Some(policy) = self.ring(case).map(|ring| ring.policy) else { return title };
+        let is_only = self.rings().all(|(_, ring)| ring.policy == policy);
+        if is_only || policy == ring::Policy::Other {
+            return title;
+        }
+        format!("{title} under {policy}")
+    }
+
     /// The number of a ring.
     pub fn find_ring(&self, is_it: impl Fn(&ring::Case) -> bool) -> Option<usize> {
         self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)

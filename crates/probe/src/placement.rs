@@ -68,31 +68,56 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Shares of that time that differ by no more are alike: one tick.
 const ALIKE: f64 = 0.11;
 
-/// Of these CPUs those that others use least at this moment. All of them where there is no choice
-/// or nothing is known. Takes a tenth of a second where there is one.
-pub fn free_of(allowed: &[u32]) -> Vec<u32> {
-    if allowed.len() < 2 {
-        return allowed.to_vec();
-    }
-    let read = || fs::read_to_string("/proc/stat").unwrap_or_default();
-    let before = read();
-    thread::sleep(LOOK);
-    least_busy(allowed, &before, &read())
+/// How much of each CPU tasks used while the CPUs were looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuShares {
+    /// CPU and share, from 0 to 1; empty where nothing is known.
+    shares: Vec<(u32, f64)>,
 }
 
-/// The same by two readings of /proc/stat.
-fn least_busy(allowed: &[u32], before: &str, after: &str) -> Vec<u32> {
-    let busy_ns = |text, cpu| cpu_times_ns(text, &[cpu])[0];
-    let share = |cpu: &u32| {
-        let used_ns = busy_ns(after, *cpu)?.checked_sub(busy_ns(before, *cpu)?)?;
-        Some((*cpu, used_ns as f64 / LOOK.as_nanos() as f64))
-    };
-    let Some(shares) = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>() else {
-        return allowed.to_vec();
-    };
-    let least = shares.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
-    let free = shares.into_iter().filter(|(_, share)| *share <= least + ALIKE);
-    free.map(|(cpu, _)| cpu).collect()
+impl CpuShares {
+    /// Looks at these CPUs for a tenth of a second. A single one is not looked at.
+    pub fn measure(allowed: &[u32]) -> Self {
+        if allowed.len() < 2 {
+            return Self::default();
+        }
+        let read = || fs::read_to_string("/proc/stat").unwrap_or_default();
+        let before = read();
+        thread::sleep(LOOK);
+        Self::between(allowed, &before, &read())
+    }
+
+    /// Builds shares that are known from elsewhere.
+    pub fn known(shares: &[(u32, f64)]) -> Self {
+        Self { shares: shares.to_vec() }
+    }
+
+    /// Computes the shares from two readings of /proc/stat; none if a CPU is missing in one.
+    fn between(allowed: &[u32], before: &str, after: &str) -> Self {
+        let busy_ns = |text, cpu| cpu_times_ns(text, &[cpu])[0];
+        let share = |cpu: &u32| {
+            let used_ns = busy_ns(after, *cpu)?.checked_sub(busy_ns(before, *cpu)?)?;
+            Some((*cpu, used_ns as f64 / LOOK.as_nanos() as f64))
+        };
+        let shares = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>();
+        Self { shares: shares.unwrap_or_default() }
+    }
+
+    /// Returns the share of one CPU, if it is known.
+    pub fn of_cpu(&self, cpu: u32) -> Option<f64> {
+        self.shares.iter().find(|(known, _)| *known == cpu).map(|(_, share)| share.min(1.0))
+    }
+
+    /// Returns those of `allowed` that others use least; all of them where a share is not known.
+    pub fn least_used(&self, allowed: &[u32]) -> Vec<u32> {
+        let share = |cpu: &u32| Some((*cpu, self.of_cpu(*cpu)?));
+        let Some(shares) = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>() else {
+            return allowed.to_vec();
+        };
+        let least = shares.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
+        let free = shares.into_iter().filter(|(_, share)| *share <= least + ALIKE);
+        free.map(|(cpu, _)| cpu).collect()
+    }
 }
 
 /// The CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, which
@@ -155,7 +180,10 @@ mod tests {
                 |(cpu, ticks): (usize, &u64)| format!("cpu{cpu} {ticks} 0 5 900 0 0 0 0 0 0\n");
             busy.iter().enumerate().map(line).collect::<String>()
         };
-        let free = |after| least_busy(&[0, 1, 2], &text([100, 200, 300]), &text(after));
+        let shares = |allowed: &[u32], after| {
+            CpuShares::between(allowed, &text([100, 200, 300]), &text(after))
+        };
+        let free = |after| shares(&[0, 1, 2], after).least_used(&[0, 1, 2]);
         assert_eq!(free([100, 210, 300]), [0, 2]);
         // One tick may have met anybody.
         assert_eq!(free([100, 201, 303]), [0, 1]);
@@ -163,7 +191,19 @@ mod tests {
         assert_eq!(free([110, 205, 310]), [1]);
         // What cannot be read leaves all.
         assert_eq!(free([0, 0, 0]), [0, 1, 2]);
-        assert_eq!(least_busy(&[0, 7], &text([0; 3]), &text([0, 10, 10])), [0, 7]);
+        assert_eq!(shares(&[0, 7], [0, 10, 10]).least_used(&[0, 7]), [0, 7]);
+    }
+
+    #[test]
+    fn how_busy_a_cpu_is_goes_by_its_ticks() {
+        let text = |ticks: u64| format!("cpu0 {ticks} 0 5 900 0 0 0 0 0 0\ncpu1 7 0 0 9 0 0 0\n");
+        let share = |ticks| CpuShares::between(&[0, 1], &text(100), &text(ticks));
+        assert_eq!(share(104).of_cpu(0), Some(0.4));
+        assert_eq!(share(104).of_cpu(1), Some(0.0));
+        // The look may have lasted a little longer.
+        assert_eq!(share(111).of_cpu(0), Some(1.0));
+        assert_eq!(share(104).of_cpu(2), None);
+        assert_eq!(CpuShares::measure(&[0]), CpuShares::default());
     }
 
     #[test]

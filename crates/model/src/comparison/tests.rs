@@ -84,6 +84,39 @@ fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
     assert_eq!(Comparison::of(&base, &new, terms()), found, "the same runs, the same answer");
 }
 
+/// The rings of a run, and the same under SCHED_FIFO, so many times as dear.
+fn with_fifo(run: &mut Run, factor: f64) {
+    let cases = run.header.plan.cases.len();
+    let mut beside = run.header.plan.cases.clone();
+    beside.iter_mut().for_each(|case| set_policy(case, Policy::Fifo));
+    let mut under_fifo = run.clone();
+    slower(&mut under_fifo, factor);
+    let samples = under_fifo.samples.into_iter();
+    run.samples.extend(samples.map(|sample| {
+        let case = sample.case() + cases;
+        sample.of_case(case)
+    }));
+    run.header.plan.cases.extend(beside);
+}
+
+/// Of a run that measured both policies each ring is compared with that of the same policy.
+#[test]
+fn rings_under_fifo_are_compared_with_rings_under_fifo_alone() {
+    let normal = full_speed(|_| {});
+    let both = full_speed(|run| with_fifo(run, 3.0));
+    let found = Comparison::of(&both, &full_speed(|run| with_fifo(run, 3.0)), terms());
+    assert_eq!((found.changes.len(), found.unpaired.len()), (6, 0));
+    assert!(found.changes.iter().all(|change| change.ratio.value == Some(1.0)), "{found:?}");
+    let titles: Vec<&str> = both.cases.iter().map(|case| &*case.title).collect();
+    assert_eq!(titles[1], "ring of 2");
+    assert_eq!(titles[titles.len() / 2 + 1], "ring of 2 under fifo");
+    let found = Comparison::of(&normal, &both, terms());
+    assert_eq!((found.changes.len(), found.unpaired.len()), (3, 3));
+    assert!(found.changes.iter().all(|change| change.ratio.value == Some(1.0)), "{found:?}");
+    let fifo: Vec<&str> = found.unpaired.iter().map(|of| &*of.labels["policy"]).collect();
+    assert_eq!(fifo, ["fifo"; 3]);
+}
+
 #[test]
 fn a_slower_run_is_worse_and_a_faster_one_is_not() {
     let slower = |times: f64| full_speed(move |run| slower(run, times));

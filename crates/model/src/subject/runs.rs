@@ -25,18 +25,18 @@ const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
 /// Titles and labels of a plan's cases, by number: what tells each from the others.
 pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
-    let of = |case: &case::Case| match case {
-        case::Case::Ring(case) => (case.title(), labels(case)),
+    let of = |(number, case): (usize, &case::Case)| match case {
+        case::Case::Ring(case) => (plan.title(number), labels(case)),
         case::Case::Trial(case) => (case.trial.to_string(), trial_labels(case)),
     };
-    plan.cases.iter().map(of).collect()
+    plan.cases.iter().enumerate().map(of).collect()
 }
 
 /// All rings of a plan with their figures.
 pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
     let subcase = |((number, case), summary): ((usize, &Case), CaseSummary)| Subcase {
         number,
-        title: case.title(),
+        title: table.plan.title(number),
         labels: labels(case),
         details: details(case),
         figures: figures(table, number, &summary, run.unfinished().is_none()),

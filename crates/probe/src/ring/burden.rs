@@ -10,6 +10,7 @@ use super::groups::Groups;
 use super::link::RingError;
 use crate::idle::{LATENCY_DEVICE, LatencyBound};
 use crate::placement;
+use crate::policy;
 use crate::sys::{Child, count_own_switches, filter_nothing, set_policy, shield_branches};
 
 /// A burden, as long as it lives; a filter and a shield stay with the process.
@@ -85,10 +86,15 @@ fn why_not(burden: Burden, call: &str, errno: Errno) -> String {
     format!("{call}: {errno}: {help}")
 }
 
-/// Whether this machine grants a burden: tried in a process of its own. If not, why, and what
-/// helps. The calling process must be single-threaded.
+/// Whether this machine grants a burden to members under the policy of `case`: tried in a process of
+/// its own. If not, why, and what helps. The calling process must be single-threaded.
 pub fn check(burden: Burden, case: &Case) -> Result<(), String> {
-    let try_it = || take(burden, case).map_err(|why| why.to_string());
+    let try_it = || {
+        // A kernel with real-time group scheduling has no real-time task in a new group.
+        let refused = |errno| policy::refused(case.policy, errno);
+        policy::take_at(case.policy, case.priority()).map_err(refused)?;
+        take(burden, case).map_err(|why| why.to_string())
+    };
     Child::start_ready(try_it, drop).map(|child| {
         child.join();
     })

@@ -419,7 +419,7 @@ impl<const N: usize> Recorder<'_, N> {
             }
             Event::Failure(failure) => {
                 let (run, case) = (failure.case / cases, failure.case % cases);
-                let title = self.plan.cases[failure.case].title();
+                let title = self.plan.title(failure.case);
                 let session = self.runs[run].run.header.session.as_ref();
                 let arm = session.map_or(String::new(), |of| format!("{}: ", of.arm.name()));
                 self.progress.say(&format!("error: {arm}{title}: {}", failure.message));

@@ -5,6 +5,7 @@ pub(crate) mod effort;
 pub(crate) mod execute;
 pub(crate) mod interrupt;
 pub(crate) mod launch;
+pub(crate) mod policies;
 pub(crate) mod progress;
 pub(crate) mod schedule;
 pub(crate) mod setting;

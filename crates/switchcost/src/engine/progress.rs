@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use charts::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::case::Case;
 use model::estimate::Estimate;
 use model::plan::Plan;
 use model::quote::{NotQuotable, brief_cost};
@@ -55,7 +54,7 @@ impl Progress {
             budget: self.budget,
             of_whole: Some(Part { before, name: plan.experiment.to_string(), headline }),
             precision: plan.stopping.precision,
-            titles: plan.cases.iter().map(Case::title).collect(),
+            titles: (0..plan.cases.len()).map(|case| plan.title(case)).collect(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The setting of a plan: CPUs, placement, policy and memory, as typed and as this machine grants
 //! them.
 
+use std::env;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -10,7 +11,8 @@ use model::placement::Placement;
 use model::plan::Plan;
 use model::ring::{Case, Policy};
 use model::words;
-use probe::{placement, policy};
+use probe::placement::{self, CpuShares};
+use probe::policy;
 use rustix::io::Errno;
 
 use crate::base::failure::usage;
@@ -55,27 +57,54 @@ pub(crate) struct Here {
     /// CPUs that this process was started on.
     pub(crate) allowed: Vec<u32>,
     pub(crate) machine: Machine,
+    /// How busy the CPUs are and whether SCHED_FIFO is granted, where that is known beforehand;
+    /// otherwise it is found out for each plan.
+    pub(crate) load: Option<CurrentLoad>,
+}
+
+/// The environment variable that keeps plans the same however busy the CPUs are.
+const IGNORE_BUSY: &str = "SWITCHCOST_IGNORE_BUSY";
+
+/// How busy the CPUs are when a plan is made, and what keeps others away.
+#[derive(Clone, Debug)]
+pub(crate) struct CurrentLoad {
+    pub(crate) shares: CpuShares,
+    /// Whether SCHED_FIFO is granted; absent where something else says what the policy is.
+    pub(crate) fifo: Option<Result<(), Errno>>,
+}
+
+impl CurrentLoad {
+    /// Chooses the CPU that suits a ring best, of those that others use least.
+    pub(crate) fn choose_one(&self, here: &Here) -> Option<u32> {
+        placement::choose_one(&self.shares.least_used(&here.allowed), &here.machine)
+    }
 }
 
 impl Here {
     /// This machine and process.
     pub(crate) fn detect() -> Result<Self> {
         let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
-        Ok(Self { allowed, machine: probe::machine::read(Path::new("/")) })
+        Ok(Self { allowed, machine: probe::machine::read(Path::new("/")), load: None })
+    }
+
+    /// Returns how busy the CPUs are now; takes a tenth of a second.
+    pub(crate) fn current_load(&self) -> CurrentLoad {
+        if let Some(load) = &self.load {
+            return load.clone();
+        }
+        let is_ignored = env::var_os(IGNORE_BUSY).is_some_and(|value| !value.is_empty());
+        CurrentLoad {
+            shares: CpuShares::measure(&self.allowed),
+            fifo: if is_ignored { None } else { Some(policy::check(Policy::Fifo)) },
+        }
     }
 
     /// The CPU asked for, if it is available, or the one that suits best.
-    pub(crate) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
-        if let Some(cpu) = asked {
-            return self.check_cpu("--cpu", cpu).map(|()| cpu);
+    pub(crate) fn cpu(&self, asked: Option<u32>, load: &CurrentLoad) -> Result<u32> {
+        match asked {
+            Some(cpu) => self.check_cpu("--cpu", cpu).map(|()| cpu),
+            None => load.choose_one(self).context("no CPU is allowed"),
         }
-        placement::choose_one(&self.free(), &self.machine).context("no CPU is allowed")
-    }
-
-    /// The CPUs that others leave free at this moment: one of these is chosen where nobody asked
-    /// for one.
-    pub(crate) fn free(&self) -> Vec<u32> {
-        placement::free_of(&self.allowed)
     }
 
     /// Where members run that were told where: `same` is for the experiment to choose.

@@ -21,7 +21,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::Progress;
 use crate::engine::schedule::Course;
-use crate::engine::setting::Here;
+use crate::engine::setting::{CurrentLoad, Here};
 use crate::engine::store::speed::{known_speed, subjects_of};
 use crate::experiments::ring::{self, RingArgs};
 
@@ -163,7 +163,10 @@ impl Half {
         args: &RingArgs,
         Here { machine, .. }: &Here,
     ) -> Result<Self> {
-        let here = Here { allowed: standing.cpus.clone(), machine: machine.clone() };
+        let here = Here { allowed: standing.cpus.clone(), machine: machine.clone(), load: None };
+        // Both halves have the policy that their prefix leaves them, however busy the CPU is.
+        let load = CurrentLoad { fifo: None, ..here.current_load() };
+        let here = Here { load: Some(load), ..here };
         let (mut plan, notices) = ring::plan::plan(args, &here)?;
         plan.reference = known_speed(machine, &plan.cpus());
         if sets_policy {

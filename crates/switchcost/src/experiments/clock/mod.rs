@@ -132,7 +132,7 @@ fn planned(
     notices: Vec<String>,
     (common, here): (&Common, &Here),
 ) -> Result<Planned> {
-    let cpu = here.cpu(common.cpu)?;
+    let cpu = here.cpu(common.cpu, &here.current_load())?;
     let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
     let batching = Batching::of_trials(Repeats { trials: repeats });
     Ok((common.effort.plan(experiment, cases, batching), notices))

@@ -36,7 +36,8 @@ const PLACES: u32 = 32;
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
 pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (allowed, machine) = (&here.allowed, &here.machine);
-    let quiet = placement::choose_quiet(&here.free(), machine);
+    let free = here.current_load().shares.least_used(allowed);
+    let quiet = placement::choose_quiet(&free, machine);
     let placement = here.placement(&args.placement, quiet)?;
     // Why this CPU, where it was chosen here.
     let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);

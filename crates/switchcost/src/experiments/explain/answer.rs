@@ -1,12 +1,13 @@
 //! What a run of explanations answers in a sentence, and what else matters of it.
 
 use model::estimate::Estimate;
-use model::explain::{Found, Part};
+use model::explain::{Found, Part, whole_of};
 use model::quote::cost;
 use model::record::ExplainRecord;
-use model::ring::Kind;
+use model::ring::{Kind, Policy};
 
 use super::plan::NOT_MEASURED;
+use crate::experiments::ring::comparison::under_policy;
 use crate::present::terminal::cpu_list;
 
 /// The first line of a report.
@@ -20,14 +21,21 @@ pub(crate) fn headline(record: &ExplainRecord) -> String {
         Kind::Thread => "two threads",
     };
     let setting = format!("{members} by pipe, CPU {cpus}");
+    let policy = under_policy(whole_policy(record));
     match whole.answer_cost() {
         Ok(whole) => {
             let parts =
                 if is_whole(record) { format!(": {}", made_of(found)) } else { String::new() };
-            format!("A switch costs {}, its system calls included{parts}; {setting}.", whole.time())
+            let whole = whole.time();
+            format!("A switch costs {whole}{policy}, its system calls included{parts}; {setting}.")
         }
-        Err(why) => format!("What a switch costs: {}; {setting}.", why.of_time()),
+        Err(why) => format!("What a switch costs{policy}: {}; {setting}.", why.of_time()),
     }
+}
+
+/// Returns the policy of the ring that is explained.
+pub(super) fn whole_policy(record: &ExplainRecord) -> Policy {
+    whole_of(&record.header.plan).map_or(Policy::Other, |(_, ring)| ring.policy)
 }
 
 pub(super) fn found(record: &ExplainRecord) -> Option<&Found> {

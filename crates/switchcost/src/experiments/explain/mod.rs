@@ -8,8 +8,9 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use model::ring::Kind;
+use model::ring::{Kind, Policy};
 
+use crate::base::values::policy;
 use crate::experiments::clock::Common;
 
 #[derive(Debug, Args)]
@@ -18,6 +19,14 @@ pub(crate) struct ExplainArgs {
     /// What switches: two processes, or two threads of one: process or thread
     #[arg(long, value_name = "KIND", default_value_t = Kind::Process)]
     pub(crate) kind: Kind,
+
+    /// Scheduling policy of the rings and calls: other, fifo, rr or batch [default: other, or fifo
+    /// where other tasks use the CPU]
+    ///
+    /// Under fifo other tasks wait. fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more,
+    /// and a second CPU for everything else; waking on another CPU needs a third.
+    #[arg(long, value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
 
     /// Leave out what would add to a switch: registers, control groups, filters, other CPUs, ...
     #[arg(long)]

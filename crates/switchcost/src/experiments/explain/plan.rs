@@ -14,6 +14,7 @@ use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::{placement, ring};
 
 use super::ExplainArgs;
+use crate::engine::policies::{Contention, take_policy};
 use crate::engine::setting::{Here, Planned, pair};
 
 /// Calls of a round that does nothing but enter and leave the kernel.
@@ -39,12 +40,16 @@ pub(super) const NOT_MEASURED: &str = "not measured: ";
 /// The plan, and a note on each part that is not there or not granted, and how to get it.
 pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
     ring::sweep_groups();
-    let cpu = here.cpu(args.common.cpu)?;
-    let whole = Ring { kind: args.kind, ..pair(Placement::Same { cpu }) };
-    let (mut cases, mut notices) = (chain(&whole), Vec::new());
+    let load = here.current_load();
+    let cpu = here.cpu(args.common.cpu, &load)?;
+    let mut notices = Vec::new();
+    let what = "the rings and calls";
+    let policy = take_policy(args.policy, (cpu, what), (&load, here), &mut notices)?;
+    let whole = Ring { kind: args.kind, policy, ..pair(Placement::Same { cpu }) };
+    let mut cases = chain(&whole);
     if threadclock::time_stamp_ordered().is_some() {
         let call = Trial::Loop { call: GETUID.to_string() };
-        cases.push(trial(call, cpu));
+        cases.push(trial(call, cpu, policy));
     } else {
         notices.push(format!(
             "{NOT_MEASURED}system calls: this CPU has no time-stamp counter that a program may \
@@ -52,7 +57,8 @@ pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
         ));
     }
     if !args.parts_only {
-        let (added, why_not) = added(&whole, here, args.common.effort.seed);
+        let is_busy = Contention::on_cpu(cpu, &load, here) != Contention::Free;
+        let (added, why_not) = added(&whole, here, is_busy, args.common.effort.seed);
         cases.extend(added);
         notices.extend(why_not.into_iter().map(|why| format!("{NOT_MEASURED}{why}")));
     }
@@ -64,8 +70,8 @@ pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
     Ok((args.common.effort.plan(Experiment::Explain, cases, batching), notices))
 }
 
-fn trial(trial: Trial, cpu: u32) -> Case {
-    TrialCase { trial, cpu, policy: Policy::Other }.into()
+fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
+    TrialCase { trial, cpu, policy }.into()
 }
 
 /// The whole first, then the rings that its parts are differences of.
@@ -83,12 +89,12 @@ fn chain(whole: &Ring) -> Vec<Case> {
 }
 
 /// What would add to a switch, as far as it is there and granted; and what is not, and why.
-fn added(whole: &Ring, here: &Here, seed: u64) -> (Vec<Case>, Vec<String>) {
+fn added(whole: &Ring, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<String>) {
     let (mut all, mut missing) = (vec![many(whole)], Vec::new());
     all.extend(states(whole));
     let mut burdened = |of: Ring, burdens: &[Burden], all: &mut Vec<Ring>| {
         for burden in burdens {
-            match ring::check_burden(*burden, &of) {
+            match check_burden(*burden, &of) {
                 Ok(()) => all.push(Ring { burden: Some(*burden), ..of.clone() }),
                 Err(why) => missing.push(why),
             }
@@ -96,19 +102,31 @@ fn added(whole: &Ring, here: &Here, seed: u64) -> (Vec<Case>, Vec<String>) {
     };
     burdened(whole.clone(), &HERE, &mut all);
     match other_cpu(whole, here) {
-        Some(elsewhere) => {
+        Ok(elsewhere) => {
             all.push(elsewhere.clone());
             burdened(elsewhere, &ELSEWHERE, &mut all);
         }
-        None => missing.push(
-            "waking on another CPU: this program may use one CPU only (taskset, cpuset)"
-                .to_string(),
-        ),
+        Err(why) => missing.push(format!("waking on another CPU: {why}")),
     }
-    let is_granted = all.iter().any(|of| of.burden == Some(Burden::Awake));
     let cpu = whole.placement.cpus()[0];
-    let sleepers = sleepers(seed, is_granted).into_iter().map(|of| trial(Trial::Wakeup(of), cpu));
+    let (sleepers, why_not) = sleepers(whole, is_busy.then_some(cpu), seed);
+    for why in why_not {
+        if !missing.contains(&why) {
+            missing.push(why);
+        }
+    }
+    let sleepers = sleepers.into_iter().map(|of| trial(Trial::Wakeup(of), cpu, whole.policy));
     (all.into_iter().map(Case::Ring).chain(sleepers).collect(), missing)
+}
+
+/// Checks that a burden is granted to a ring; if not, says why, and whether another policy helps.
+fn check_burden(burden: Burden, ring: &Ring) -> Result<(), String> {
+    let Err(why) = ring::check_burden(burden, ring) else { return Ok(()) };
+    let normal = Ring { policy: Policy::Other, ..ring.clone() };
+    if ring.policy == Policy::Other || ring::check_burden(burden, &normal).is_err() {
+        return Err(why);
+    }
+    Err(format!("{burden}: not granted under {}; --policy other measures it", ring.policy))
 }
 
 /// A hundred threads of which one has the token, and all want the CPU.
@@ -127,19 +145,89 @@ fn states(whole: &Ring) -> Vec<Ring> {
     [State::None].into_iter().chain(there).flat_map(with).collect()
 }
 
-/// The members on a CPU each; none where there is one only.
-fn other_cpu(whole: &Ring, here: &Here) -> Option<Ring> {
+/// The members on a CPU each, or why they cannot be. Under a real-time policy a further CPU is left
+/// for this program.
+fn other_cpu(whole: &Ring, here: &Here) -> Result<Ring, String> {
     let cpu = whole.placement.cpus()[0];
     let others: Vec<u32> = here.allowed.iter().copied().filter(|other| *other != cpu).collect();
-    let other = placement::choose_one(&others, &here.machine)?;
+    let other = placement::choose_one(&others, &here.machine)
+        .ok_or("this program may use one CPU only (taskset, cpuset)")?;
+    if whole.policy.is_realtime() && others.len() < 2 {
+        let policy = whole.policy;
+        return Err(format!(
+            "under {policy} a third CPU is needed to watch from (--policy other does without)"
+        ));
+    }
     let placement = Placement::Pinned { cpus: vec![cpu, other], relation: None };
-    Some(Ring { placement, ..whole.clone() })
+    Ok(Ring { placement, ..whole.clone() })
 }
 
-/// A sleeper with the least slack, one with that of applications, and one without idle states.
-fn sleepers(seed: u64, is_granted: bool) -> Vec<Wakeup> {
+/// A sleeper with the least slack, one with that of applications, and one without idle states; and
+/// why some are left out. A real-time sleeper has no slack, and a CPU that others use (`busy`) is
+/// never idle.
+fn sleepers(whole: &Ring, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<String>) {
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
-    let awake = is_granted.then_some(Wakeup { cpu_latency_us: Some(0), ..plain });
-    [plain, by_default].into_iter().chain(awake).collect()
+    let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+    let is_realtime = whole.policy.is_realtime();
+    let mut missing = Vec::new();
+    if is_realtime {
+        missing.push(format!(
+            "timer slack: under {} a sleeper has none (--policy other)",
+            whole.policy
+        ));
+    }
+    let no_idle = match busy.filter(|_| is_realtime) {
+        Some(cpu) => Some(format!("leaving idle: other tasks use CPU {cpu}, which is never idle")),
+        None => check_burden(Burden::Awake, whole).err(),
+    };
+    let has_idle = no_idle.is_none();
+    missing.extend(no_idle);
+    let kept = match (is_realtime, has_idle) {
+        (true, true) => vec![plain, awake],
+        (true, false) => Vec::new(),
+        (false, true) => vec![plain, by_default, awake],
+        (false, false) => vec![plain, by_default],
+    };
+    (kept, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::policies::tests::here;
+
+    fn under(policy: Policy) -> Ring {
+        Ring { policy, ..pair(Placement::Same { cpu: 1 }) }
+    }
+
+    #[test]
+    fn members_under_fifo_never_take_the_last_cpu() {
+        let two = here(0.0, Ok(()));
+        let three = Here { allowed: vec![0, 1, 2], ..two.clone() };
+        let alone = Here { allowed: vec![1], ..two.clone() };
+        let cpus =
+            |policy, here: &Here| other_cpu(&under(policy), here).map(|ring| ring.placement.cpus());
+        assert_eq!(cpus(Policy::Other, &two), Ok(vec![0, 1]));
+        assert_eq!(cpus(Policy::Fifo, &three), Ok(vec![1, 2]));
+        let why = cpus(Policy::Fifo, &two).expect_err("no CPU is left");
+        assert!(why.contains("a third CPU"), "{why}");
+        let why = cpus(Policy::Other, &alone).expect_err("one CPU");
+        assert!(why.contains("one CPU only"), "{why}");
+    }
+
+    #[test]
+    fn what_a_real_time_sleeper_cannot_show_is_left_out_with_the_reason() {
+        let (kept, missing) = sleepers(&under(Policy::Fifo), Some(1), 7);
+        assert_eq!(kept, []);
+        let names = missing.iter().filter_map(|why| why.split_once(':'));
+        let names: Vec<&str> = names.map(|(name, _)| name).collect();
+        assert_eq!(names, ["timer slack", "leaving idle"], "{missing:?}");
+    }
+
+    #[test]
+    fn every_ring_of_the_chain_has_the_policy_of_the_whole() {
+        let rings = chain(&under(Policy::Fifo));
+        assert!(rings.iter().all(|of| of.ring().is_some_and(|of| of.policy == Policy::Fifo)));
+    }
 }

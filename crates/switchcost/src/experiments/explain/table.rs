@@ -4,7 +4,8 @@ use model::estimate::Estimate;
 use model::explain::Part;
 use model::record::ExplainRecord;
 
-use super::answer::{findings, found, headline, is_whole};
+use super::answer::{findings, found, headline, is_whole, whole_policy};
+use crate::experiments::ring::comparison::under_policy;
 use crate::present::table::Table;
 use crate::present::terminal::{
     Text, View, cpu_list, difference, figure, interval, table, told_interval, told_value, value,
@@ -26,11 +27,20 @@ pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
     let second = if added.is_empty() { String::new() } else { format!("\n{added}\n") };
     Text {
         headline: headline(record),
-        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
+        heading: format!(
+            ", on CPU {}{}",
+            cpu_list(&record.header.plan.cpus()),
+            policy_words(record)
+        ),
         table: first + &second,
         details: LEGEND.to_string(),
         findings: findings(record),
     }
+}
+
+/// Returns ` under fifo` of a run under it; nothing under the normal policy.
+pub(crate) fn policy_words(record: &ExplainRecord) -> String {
+    under_policy(whole_policy(record))
 }
 
 /// The parts in the order of a hop, their sum, the rest and the whole. Of a run that did not end

@@ -75,6 +75,21 @@ fn the_first_line_has_the_whole_its_parts_by_size_and_the_rest() {
 }
 
 #[test]
+fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
+    let mut run = made();
+    for ring in run.header.plan.cases.iter_mut().filter_map(model::case::Case::ring_mut) {
+        ring.policy = Policy::Fifo;
+    }
+    let record = ExplainRecord::of(&run);
+    let words = headline(&record);
+    assert!(words.contains(") under fifo, its system calls included: 800 ns pipe"), "{words}");
+    let text = super::table::text(&record, View::default());
+    assert_eq!(text.heading, ", on CPU 1 under fifo");
+    let result = Record::of(&run).result().expect("a whole");
+    assert!(result.ends_with(" a switch under fifo, all included"), "{result}");
+}
+
+#[test]
 fn a_run_that_did_not_end_adds_nothing_up() {
     let mut run = made();
     run.end = None;

@@ -27,7 +27,12 @@ const PIPE: &str = "pipe";
 pub(crate) fn headline(record: &ResponseRecord) -> String {
     let costs = costs(record);
     let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
-    let wakeup = wakeup(record, costs.is_none());
+    let has_others = costs.is_some() || links.is_some();
+    let wakeup = wakeup(record, costs.is_none()).map(|words| {
+        // Of the normal policy, whatever the others had.
+        let is_apart = has_others && measured_policy(record) != Policy::Other;
+        if is_apart { format!("{words} ({})", scheduler(Policy::Other)) } else { words }
+    });
     // Beside the others it is a line of its own.
     let gaps = record.found.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
     let is_normal = costs.is_some() || links.is_some() || wakeup.is_some();
@@ -36,7 +41,11 @@ pub(crate) fn headline(record: &ResponseRecord) -> String {
     if clauses.is_empty() {
         return "Nothing was measured that a response time consists of.".to_string();
     }
-    let policy = is_normal.then(|| format!("{}, ", scheduler(Policy::Other)));
+    let policy = measured_policy(record);
+    let policy = is_normal.then(|| match policy.is_realtime() {
+        true => format!("under {policy}, "),
+        false => format!("{}, ", scheduler(policy)),
+    });
     let cpus = cpu_list(&record.header.plan.cpus());
     let words = clauses.join("; ");
     // What begins with the name of a function keeps it as it is.
@@ -55,6 +64,18 @@ pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
     let missing = no_idle(record);
     let of_sleepers = [missing, slack(record), idle(record)].into_iter().flatten();
     of_sleepers.chain(links).chain(gaps).collect()
+}
+
+/// Returns the policy of system calls, signals and links; the normal one where none was measured.
+pub(super) fn measured_policy(record: &ResponseRecord) -> Policy {
+    let plan = &record.header.plan;
+    let of_ring = plan.rings().next().map(|(_, ring)| ring.policy);
+    let takes_policy = |trial: &Trial| matches!(trial, Trial::Loop { .. } | Trial::TwoProcesses);
+    let of_trial = || {
+        let mut trials = plan.trials().map(|(_, case)| case);
+        trials.find(|case| takes_policy(&case.trial)).map(|case| case.policy)
+    };
+    of_ring.or_else(of_trial).unwrap_or(Policy::Other)
 }
 
 /// SCHED_OTHER, as kernel engineers know it.

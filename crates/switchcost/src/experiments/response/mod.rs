@@ -30,11 +30,38 @@ pub(crate) enum Part {
     Wakeup,
 }
 
+impl Part {
+    /// Whether it is measured under the policy of `--policy`; the others have their own.
+    pub(crate) fn takes_policy(self) -> bool {
+        !matches!(self, Self::Interrupts | Self::Wakeup)
+    }
+
+    /// Returns what is measured, in a sentence.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::SystemCalls => "system calls",
+            Self::Signals => "signals",
+            Self::Links => "links",
+            Self::Interrupts => "interrupts",
+            Self::Wakeup => "wake-ups",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ResponseArgs {
     /// Parts to measure, instead of all
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
+
+    /// Scheduling policy of system calls, signals and links: other, fifo, rr or batch [default:
+    /// other, or fifo where other tasks use the CPU]
+    ///
+    /// Under fifo other tasks wait. fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more,
+    /// and a second CPU for everything else. Wake-ups are measured under fifo and other, interrupts
+    /// by --busy-policy.
+    #[arg(long, value_parser = crate::base::values::policy)]
+    pub(crate) policy: Option<Policy>,
 
     /// Scheduling policy of the busy thread whose gaps are measured: other or fifo
     ///

@@ -18,7 +18,8 @@ use probe::{policy, ring};
 use super::{Part, ResponseArgs};
 use crate::base::failure::usage;
 use crate::base::values::each_once;
-use crate::engine::setting::{self, Here, Planned, pair};
+use crate::engine::policies;
+use crate::engine::setting::{self, CurrentLoad, Here, Planned, pair};
 use crate::experiments::clock::available;
 use crate::experiments::links;
 
@@ -36,7 +37,8 @@ type Planning = (Vec<Case>, Vec<String>);
 
 /// The plan, and a note on everything that was left out.
 pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.common.cpu)?;
+    let load = here.current_load();
+    let cpu = here.cpu(args.common.cpu, &load)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
         return Err(usage(format!(
             "--busy-policy {}: only the part interrupts has a busy thread (--only)",
@@ -44,6 +46,7 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
         )));
     }
     let (mut cases, mut notices): Planning = Default::default();
+    let policy = take_policy(args, cpu, (&load, here), &mut notices)?;
     let has_counter = threadclock::time_stamp_ordered().is_some();
     for part in args.parts() {
         if !has_counter && matches!(part, Part::SystemCalls | Part::Signals | Part::Interrupts) {
@@ -55,9 +58,9 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
             continue;
         }
         let (of_part, left_out) = match part {
-            Part::SystemCalls => system_calls(cpu)?,
-            Part::Signals => (signals(cpu), Vec::new()),
-            Part::Links => links_of(cpu)?,
+            Part::SystemCalls => system_calls(cpu, policy)?,
+            Part::Signals => (signals(cpu, policy), Vec::new()),
+            Part::Links => links_of(cpu, policy)?,
             Part::Interrupts => (vec![busy(cpu, args.busy_policy, here)?], Vec::new()),
             Part::Wakeup => wakeup(cpu, args.common.effort.seed, here),
         };
@@ -82,27 +85,51 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
     TrialCase { trial, cpu, policy }.into()
 }
 
-fn of_loop(call: &str, cpu: u32) -> Case {
-    trial(Trial::Loop { call: call.to_string() }, cpu, Policy::Other)
+/// Returns the policy of the parts that have none of their own: as asked for, or SCHED_FIFO where
+/// the CPU is busy.
+fn take_policy(
+    args: &ResponseArgs,
+    cpu: u32,
+    (load, here): (&CurrentLoad, &Here),
+    notices: &mut Vec<String>,
+) -> Result<Policy> {
+    let parts = args.parts().into_iter().filter(|part| part.takes_policy());
+    let names: Vec<&str> = parts.map(Part::in_words).collect();
+    match (names.is_empty(), args.policy) {
+        (false, asked) => {
+            let what = names.join(", ");
+            policies::take_policy(asked, (cpu, &what), (load, here), notices)
+        }
+        (true, None | Some(Policy::Other)) => Ok(Policy::Other),
+        (true, Some(asked)) => Err(usage(format!(
+            "--policy {asked}: interrupts and wakeup have policies of their own (--only; of the \
+             busy thread of interrupts: --busy-policy)"
+        ))),
+    }
 }
 
-fn system_calls(cpu: u32) -> Result<Planning> {
+fn of_loop(call: &str, cpu: u32, policy: Policy) -> Case {
+    trial(Trial::Loop { call: call.to_string() }, cpu, policy)
+}
+
+fn system_calls(cpu: u32, policy: Policy) -> Result<Planning> {
     let (calls, notices) = available(SYSTEM_CALLS, |_| true)?;
-    Ok((calls.iter().map(|call| of_loop(call, cpu)).collect(), notices))
+    Ok((calls.iter().map(|call| of_loop(call, cpu, policy)).collect(), notices))
 }
 
 /// The memorandum's formulas need its system call too.
-fn signals(cpu: u32) -> Vec<Case> {
+fn signals(cpu: u32, policy: Policy) -> Vec<Case> {
     let loops = [GETUID].into_iter().chain(SIGNAL_LOOPS.iter().map(|call| call.name));
-    let of_two = trial(Trial::TwoProcesses, cpu, Policy::Other);
-    loops.map(|call| of_loop(call, cpu)).chain([of_two]).collect()
+    let of_two = trial(Trial::TwoProcesses, cpu, policy);
+    loops.map(|call| of_loop(call, cpu, policy)).chain([of_two]).collect()
 }
 
 /// Two processes on one CPU by each link, and each one's solo.
-fn links_of(cpu: u32) -> Result<Planning> {
+fn links_of(cpu: u32, policy: Policy) -> Result<Planning> {
     let ring = |members: u32, link: &str| RingCase {
         members,
         link: link.to_string(),
+        policy,
         ..pair(Placement::Same { cpu })
     };
     let (links, notices) = links::choose(&[links::ALL.to_string()], &ring(2, ""))?;

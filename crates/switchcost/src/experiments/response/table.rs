@@ -6,15 +6,17 @@ use model::findings::gaps::ClassFound;
 use model::findings::wakeup::Found;
 use model::record::ResponseRecord;
 use model::response::{LinkCost, LoopCost, Signals};
+use model::ring::Policy;
 use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
 use model::trial::gaps::Class;
 use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
-use super::answer::{findings, headline, sleeper, sleeper_words};
+use super::answer::{findings, headline, measured_policy, sleeper, sleeper_words};
 use super::details::details;
 use super::us;
+use crate::experiments::ring::comparison::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
 use crate::present::table::Table;
 use crate::present::terminal::{
@@ -29,7 +31,11 @@ pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
     let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
     Text {
         headline: headline(record),
-        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
+        heading: format!(
+            ", on CPU {}{}",
+            cpu_list(&record.header.plan.cpus()),
+            under_policy(measured_policy(record))
+        ),
         table: format!("{}\n", shown(record, view.wide)),
         details: format!("{legend}\n{}", details(record, view.history)),
         findings: findings(record),
@@ -154,7 +160,9 @@ fn of_interrupts(class: &ClassFound) -> Option<Line> {
 
 fn of_wakeup(record: &ResponseRecord, found: &Found) -> Line {
     // Of the policy that everything else has nothing is said.
-    let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
+    let what = sleeper_words(record, found.case).replace(" CPU", "");
+    let is_normal = measured_policy(record) == Policy::Other;
+    let what = if is_normal { what.replace(", other", "") } else { what };
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
     Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
 }

@@ -162,6 +162,17 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     ] {
         assert!(text.lines().any(|of| of == line), "no {line:?} in {text}");
     }
+    let mut under_fifo = run.clone();
+    for ring in under_fifo.header.plan.cases.iter_mut().filter_map(Case::ring_mut) {
+        ring.policy = Policy::Fifo;
+    }
+    let text = printed(&under_fifo);
+    let first = text.lines().next().unwrap();
+    assert!(first.ends_with("idle states (SCHED_OTHER); under fifo, CPU 1."), "{first}");
+    assert!(text.contains("wake-up, idle, other "), "{text}");
+    let record = model::record::ResponseRecord::of(&under_fifo);
+    let heading = super::table::text(&record, View::default()).heading;
+    assert_eq!(heading, ", on CPU 1 under fifo");
     let text = Record::of(&run).text(&run, None, View::default());
     let rows: Vec<&str> =
         text.lines().filter_map(|line| line.trim().strip_prefix("wake-up, ")).collect();

@@ -5,18 +5,111 @@ use model::estimate::Estimate;
 use model::not_alone;
 use model::quote::{Answer, Quoted, cost};
 use model::record::RingRecord;
-use model::ring::{Case, Kind};
+use model::ring::{Case, Kind, Policy};
 use model::run::unfinished;
 use model::scaling::{Shape, Verdict};
 use model::summary::CaseSummary;
 use model::words;
 
+use super::comparison;
 use super::jump;
 use crate::base::values::each_once;
 use crate::present::terminal::counted;
 
 /// The first line of a report.
 pub(crate) fn headline(record: &RingRecord) -> String {
+    match both_policies(record) {
+        Some([normal, under_fifo]) => headline_of_both(&normal, &under_fifo),
+        None => headline_of_one(record),
+    }
+}
+
+/// Splits a run whose rings were measured under the normal policy and under SCHED_FIFO beside it.
+fn both_policies(record: &RingRecord) -> Option<[RingRecord; 2]> {
+    let both = [Policy::Other, Policy::Fifo].map(|policy| under_policy(record, policy));
+    let has_rings = |record: &RingRecord| record.cases.iter().any(|of| of.case.members > 1);
+    both.iter().all(has_rings).then_some(both)
+}
+
+/// Returns the part of a record that is of one policy: its cases and their laws.
+fn under_policy(record: &RingRecord, policy: Policy) -> RingRecord {
+    let mut part = record.clone();
+    part.cases.retain(|of| of.case.policy == policy);
+    let place = |case: &usize| {
+        let wanted = &record.cases.get(*case)?.case;
+        part.cases.iter().position(|of| of.case == *wanted)
+    };
+    part.found.scaling.retain_mut(|series| {
+        let places: Option<Vec<usize>> = series.cases.iter().map(place).collect();
+        let is_of_policy = places.is_some();
+        series.cases = places.unwrap_or_default();
+        is_of_policy
+    });
+    part
+}
+
+/// The figure of record is of the normal policy, and that under fifo is told beside. Where others
+/// kept the normal rings from the CPU, that under fifo comes first.
+fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> String {
+    let is_known = |record: &RingRecord| smallest_switch(record).is_some_and(|of| of.is_ok());
+    match (is_known(normal), smallest_switch(under_fifo)) {
+        (true, Some(Ok(cost))) if is_one_setting(under_fifo) => {
+            let words = headline_of_one(normal);
+            let (first, rest) = first_sentence(&words);
+            format!("{first}; {} under fifo.{rest}", words::time(cost.value()))
+        }
+        (true, Some(Ok(_))) => {
+            let (normal, words) = (headline_of_one(normal), headline_of_one(under_fifo));
+            format!("{normal} Under fifo: {}", lowercase_first(&words))
+        }
+        (true, _) | (false, None) => headline_of_one(normal),
+        (false, Some(_)) => {
+            let words = headline_of_one(under_fifo);
+            let (first, rest) = first_sentence(&words);
+            let why = match smallest_switch(normal) {
+                Some(Err(why)) => why,
+                _ => "not measured".to_string(),
+            };
+            let first = if is_one_setting(under_fifo) {
+                first.to_string()
+            } else {
+                format!("Under fifo: {}", lowercase_first(first))
+            };
+            format!("{first}; with the normal policy {why}.{rest}")
+        }
+    }
+}
+
+/// Returns the cost of a switch in the smallest ring of a record, or why there is none in words.
+fn smallest_switch(record: &RingRecord) -> Option<Result<Quoted, String>> {
+    let rings = record.cases.iter().filter_map(switch);
+    let (_, estimate) = rings.min_by_key(|(of, _)| of.case.members)?;
+    let answer =
+        || estimate.answer_cost().map_or_else(|_| cost(&estimate), |of| of.time_and_bound());
+    Some(estimate.quote_cost().map_err(|_| answer()))
+}
+
+/// Whether rings differ in nothing but their size: then the sentence itself names their policy.
+fn is_one_setting(record: &RingRecord) -> bool {
+    let rings = record.cases.iter().filter(|of| of.case.members > 1);
+    let settings = rings.map(|of| Case { members: 1, ..of.case.clone() });
+    each_once(settings).len() == 1
+}
+
+fn lowercase_first(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// Splits after the first sentence, without its full stop.
+fn first_sentence(words: &str) -> (&str, &str) {
+    match words.find(". ") {
+        Some(end) => (&words[..end], &words[end + 1..]),
+        None => (words.strip_suffix('.').unwrap_or(words), ""),
+    }
+}
+
+fn headline_of_one(record: &RingRecord) -> String {
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);
     let links = each_once(rings().map(|of| &of.case.link));
     let places = each_once(rings().map(|of| &of.case.placement));
@@ -51,12 +144,18 @@ fn by_size(record: &RingRecord) -> String {
     let setting = setting(&smallest.case);
     let with = members(&smallest.case);
     let Some((first, least)) = known.first() else {
-        return format!("What a switch costs with {with}{setting}: {}.", cost(own));
+        let policy = comparison::under_policy(smallest.case.policy);
+        return format!("What a switch costs with {with}{setting}{policy}: {}.", cost(own));
     };
-    let cycles = first.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles},"));
+    let cycles = match first.cycles_in_words() {
+        Some(cycles) => format!(", {cycles},"),
+        None if first.case.policy == Policy::Other => String::new(),
+        None => ",".to_string(),
+    };
+    let policy = comparison::under_policy(first.case.policy);
     let beside = least.is_beside_others().then(|| not_alone::beside_words(record));
     let words = format!(
-        "A switch costs {}{}{cycles} with {}",
+        "A switch costs {}{}{policy}{cycles} with {}",
         least.time_and_bound(),
         beside.unwrap_or_default(),
         members(&first.case)
@@ -111,8 +210,7 @@ pub(super) fn members(case: &Case) -> String {
 fn setting(case: &Case) -> String {
     let work = case.work.map(|work| format!(" that walk {} each", words::bytes(work.bytes)));
     let link = (case.link != "pipe").then(|| format!(" by {}", case.link));
-    let policy = (case.policy.name() != "other").then(|| format!(", policy {}", case.policy));
-    [work, link, policy].into_iter().flatten().collect()
+    [work, link].into_iter().flatten().collect()
 }
 
 /// What a switch costs in each of several settings, of the smallest ring.

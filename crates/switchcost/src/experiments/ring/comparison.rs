@@ -1,11 +1,12 @@
-//! What a report says differently when a run compares links, placements or states of the registers.
+//! What a report says differently when a run compares links, placements, states of the registers or
+//! policies.
 
 use std::collections::BTreeSet;
 
 use model::machine::Relation;
 use model::placement::Placement;
 use model::record::{RingRecord, Series};
-use model::ring::{Case, State};
+use model::ring::{Case, Policy, State};
 use model::summary::CaseSummary;
 
 use crate::base::values::each_once;
@@ -15,34 +16,59 @@ use crate::present::terminal::{
 
 /// What the rings of a run differ in beside their size, each in the order of its plan.
 pub(crate) struct Comparison {
-    /// Links, placements, states.
-    seen: [Vec<String>; 3],
+    /// Links, placements, states, policies.
+    seen: [Vec<String>; 4],
 }
 
-/// Link, placement and state of the registers, as tables of several have them.
-fn labels(case: &Case) -> [String; 3] {
+/// Returns link, placement, state of the registers and policy, as tables of several have them.
+fn labels(case: &Case) -> [String; 4] {
     let placement = match &case.placement {
         // `same` alone would not say where.
         Placement::Same { cpu } => format!("same:{cpu}"),
         other => other.to_string(),
     };
-    [case.link.clone(), placement, case.state.map_or("-", State::name).to_string()]
+    let state = case.state.map_or("-", State::name).to_string();
+    [case.link.clone(), placement, state, case.policy.to_string()]
+}
+
+/// Returns ` under fifo`; nothing for the normal policy, which goes without saying.
+pub(crate) fn under_policy(policy: Policy) -> String {
+    if policy == Policy::Other { String::new() } else { format!(" under {policy}") }
 }
 
 impl Comparison {
     pub(crate) fn of(record: &RingRecord) -> Self {
         let all = |which: usize| record.cases.iter().map(move |of| labels(&of.case)[which].clone());
-        Self { seen: [0, 1, 2].map(|which| each_once(all(which))) }
+        Self { seen: [0, 1, 2, 3].map(|which| each_once(all(which))) }
     }
 
-    /// Those of link, placement and state in which rings differ.
-    fn differing(&self, all: [String; 3]) -> Vec<String> {
+    /// Returns those of link, placement, state and policy in which rings differ.
+    fn differing(&self, all: [String; 4]) -> Vec<String> {
         self.seen.iter().zip(all).filter(|(seen, _)| seen.len() > 1).map(|(_, one)| one).collect()
     }
 
     /// First columns, which tables of one kind of ring do not have.
     pub(crate) fn header(&self) -> Vec<String> {
-        self.differing(["link", "placement", "registers"].map(String::from))
+        self.differing(["link", "placement", "registers", "policy"].map(String::from))
+    }
+
+    /// Whether rings differ in more than their size and their policy.
+    pub(crate) fn has_settings(&self) -> bool {
+        self.seen[..3].iter().any(|seen| seen.len() > 1)
+    }
+
+    /// Returns the policies for a heading: `policy other`, `policies other and fifo`.
+    pub(crate) fn policies(&self) -> String {
+        match &self.seen[3][..] {
+            [only] => format!("policy {only}"),
+            many => format!("policies {}", many.join(" and ")),
+        }
+    }
+
+    /// Returns the place of a ring's policy in the order of the plan.
+    pub(crate) fn policy_rank(&self, case: &Case) -> Option<usize> {
+        let name = case.policy.to_string();
+        self.seen[3].iter().position(|known| *known == name)
     }
 
     /// What stands in them.
@@ -50,20 +76,20 @@ impl Comparison {
         self.differing(labels(case))
     }
 
-    /// The cases link by link, then state by state, then placement by placement: a plan has all
-    /// solo rings first.
+    /// The cases link by link, then policy by policy, state by state, placement by placement: a
+    /// plan has all solo rings first.
     pub(crate) fn in_order<'a>(&self, record: &'a RingRecord) -> Vec<&'a CaseSummary> {
         let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
         cases.sort_by_key(|summary| {
             let own = labels(&summary.case);
-            [0, 2, 1].map(|which| self.seen[which].iter().position(|known| *known == own[which]))
+            [0, 3, 2, 1].map(|which| self.seen[which].iter().position(|known| *known == own[which]))
         });
         cases
     }
 
     /// Links and placement, for a heading. The CPUs of a sweep stand in the table.
     pub(crate) fn links_and_placement(&self, case: &Case) -> (String, String) {
-        let [links, placements, _] = &self.seen;
+        let [links, placements, ..] = &self.seen;
         let links = match links.len() {
             ..=3 => links.join(", "),
             many => format!("{many} links"),
@@ -89,9 +115,10 @@ impl Comparison {
     }
 
     fn apart(&self, case: &Case) -> String {
-        let [link, placement, state] = labels(case);
+        let [link, placement, state, _] = labels(case);
         let state = case.state.map_or(String::new(), |_| format!(" with {state}"));
-        self.differing([format!(" by {link}"), format!(" on {placement}"), state]).concat()
+        let policy = under_policy(case.policy);
+        self.differing([format!(" by {link}"), format!(" on {placement}"), state, policy]).concat()
     }
 
     /// The laws of scaling. In a comparison at one size there is nothing to say.

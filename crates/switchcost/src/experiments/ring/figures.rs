@@ -205,7 +205,10 @@ fn compared(groups: &[Group], index: usize) -> Option<Figure> {
     {
         (true, _) => ("links", "Links compared"),
         (false, true) => ("placements", "Placements compared"),
-        (false, false) => ("states", "Registers in use compared"),
+        (false, false) if differs(|of| format!("{:?}", of.state)) => {
+            ("states", "Registers in use compared")
+        }
+        (false, false) => ("policies", "Scheduling policies compared"),
     };
     // The smallest size that most of them have.
     let sizes = || groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));

@@ -7,12 +7,13 @@ use model::experiment::Experiment;
 use model::placement::Placement;
 use model::plan;
 use model::ring::{Batching, Case, Policy, State, Work};
-use probe::{placement, ring};
+use probe::ring;
 
 use super::RingArgs;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
-use crate::engine::setting::{Here, PlacementArg, Planned, pair};
+use crate::engine::policies::Contention;
+use crate::engine::setting::{CurrentLoad, Here, PlacementArg, Planned, pair};
 use crate::experiments::{events, links};
 
 /// What a member adds to the time of a ring: its start, its laps and its end.
@@ -22,12 +23,14 @@ const MEMBER: Duration = Duration::from_millis(1);
 pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
-    // Where CPUs were named nobody has to be chosen.
-    let is_named = matches!(args.placement, PlacementArg::Cpus(_) | PlacementArg::Free);
-    let among = if is_named { here.allowed.clone() } else { here.free() };
-    let one = placement::choose_one(&among, &here.machine);
-    let placements = here.placements(&args.placement, one)?;
+    let load = here.current_load();
+    let placements = here.placements(&args.placement, load.choose_one(here))?;
     let (states, mut notices) = choose_states(&args.state)?;
+    let one_cpu = placements.iter().find(|of| of.is_one_cpu());
+    let also_fifo = match (args.policy, one_cpu) {
+        (None, Some(placement)) => is_also_fifo(placement.cpus()[0], (&load, here), &mut notices),
+        _ => false,
+    };
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
@@ -50,27 +53,63 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
                 .to_string(),
         );
     }
-    let kinds = rings.len() * states.len();
+    let under_fifo =
+        if also_fifo { rings.iter().filter(|ring| is_on_one_cpu(ring)).count() } else { 0 };
+    let kinds = (rings.len() + under_fifo) * states.len();
     let (sizes, too_short) =
         args.effort.fitting(&args.members, (kinds, kinds), |members| MEMBER * members);
     notices.extend(too_short);
-    let sized = |ring: Case| {
-        sizes.iter().map(move |members| match members {
-            // The solo ring of a sweep's pair is that of its first CPU: several may have the same.
-            1 => ring.solo(),
-            _ => Case { members: *members, ..ring.clone() },
-        })
-    };
-    let with_states = rings
-        .iter()
-        .flat_map(|ring| states.iter().map(move |state| Case { state: *state, ..ring.clone() }));
-    let cases = each_once(with_states.flat_map(sized));
-    let one_cpu = placements.iter().find(|of| of.is_one_cpu());
+    let cases = cases(&rings, &states, &sizes, also_fifo);
     let (events, not_counted) = events::choose(&args.events, one_cpu)?;
     notices.extend(not_counted);
     let batching = Batching { laps: args.laps, events, ..Batching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
+}
+
+/// Builds the cases: each ring in each state and size, and under SCHED_FIFO those on one CPU again,
+/// behind the others.
+fn cases(rings: &[Case], states: &[Option<State>], sizes: &[u32], also_fifo: bool) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for ring in rings {
+        for state in states {
+            let ring = Case { state: *state, ..ring.clone() };
+            let sized = sizes.iter().map(|members| match members {
+                // The solo ring of a sweep's pair is that of its first CPU: several may have the
+                // same.
+                1 => ring.solo(),
+                _ => Case { members: *members, ..ring.clone() },
+            });
+            cases.extend(sized);
+        }
+    }
+    if also_fifo {
+        let beside = cases.iter().filter(|case| is_on_one_cpu(case)).cloned();
+        let beside: Vec<Case> = beside.map(|case| Case { policy: Policy::Fifo, ..case }).collect();
+        cases.extend(beside);
+    }
+    each_once(cases)
+}
+
+/// Whether rings are measured under SCHED_FIFO beside those of the normal policy, as other tasks use
+/// their CPU. Adds a note of it, or of why not.
+fn is_also_fifo(cpu: u32, (load, here): (&CurrentLoad, &Here), notices: &mut Vec<String>) -> bool {
+    match Contention::on_cpu(cpu, load, here) {
+        Contention::Free => false,
+        Contention::FifoGranted(busy) => {
+            let busy = busy.in_words();
+            notices.push(format!("{busy}: rings are measured under SCHED_FIFO, too"));
+            true
+        }
+        Contention::FifoRefused(_, why) => {
+            notices.push(why);
+            false
+        }
+    }
+}
+
+fn is_on_one_cpu(case: &Case) -> bool {
+    case.placement.is_one_cpu()
 }
 
 /// The rings of two for each link in each placement, and a note on each that was left out. Links
@@ -118,4 +157,66 @@ fn choose_states(asked: &[String]) -> Result<(Vec<Option<State>>, Vec<String>)> 
     states.sort();
     states.dedup();
     Ok((states.into_iter().map(Some).collect(), notices))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::plan::{Batching, Plan};
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::engine::policies::tests::here;
+
+    const OTHER: Policy = Policy::Other;
+    const FIFO: Policy = Policy::Fifo;
+
+    fn ring(placement: Placement) -> Case {
+        pair(placement)
+    }
+
+    /// Members and policies of the rings of a plan, in order.
+    fn planned(rings: &[Case], states: &[Option<State>], also_fifo: bool) -> Vec<(u32, Policy)> {
+        let plan = Plan::of(Experiment::Ring, cases(rings, states, &[2, 4], also_fifo));
+        let plan = Plan { batching: Batching::default(), ..plan }.with_solos();
+        plan.rings().map(|(_, case)| (case.members, case.policy)).collect()
+    }
+
+    #[test]
+    fn under_fifo_each_ring_and_its_solo_is_measured_a_second_time() {
+        let one_cpu = ring(Placement::Same { cpu: 1 });
+        let both = [(1, OTHER), (1, FIFO), (2, OTHER), (4, OTHER), (2, FIFO), (4, FIFO)];
+        assert_eq!(planned(std::slice::from_ref(&one_cpu), &[None], true), both);
+        assert_eq!(
+            planned(std::slice::from_ref(&one_cpu), &[None], false),
+            [both[0], both[2], both[3]]
+        );
+        let by = |link: &str| Case { link: link.to_string(), ..one_cpu.clone() };
+        let links = planned(&[by("pipe"), by("futex")], &[None], true);
+        assert_eq!(links.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
+        assert_eq!(links.len(), 12);
+        let states = planned(&[one_cpu], &[Some(State::None), Some(State::Sse)], true);
+        assert_eq!(states.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
+    }
+
+    #[test]
+    fn rings_on_several_cpus_are_never_measured_under_fifo_too() {
+        let pinned = ring(Placement::Pinned { cpus: vec![0, 1], relation: None });
+        let rings = planned(&[pinned], &[None], true);
+        assert!(rings.iter().all(|(_, policy)| *policy == OTHER), "{rings:?}");
+    }
+
+    #[test]
+    fn that_fifo_is_measured_too_or_why_not_is_noted() {
+        let noted = |share, fifo| {
+            let (here, mut notices) = (here(share, fifo), Vec::new());
+            let also = is_also_fifo(1, (&here.current_load(), &here), &mut notices);
+            (also, notices.concat())
+        };
+        let busy = "CPU 1 was busy when measuring began (38 %)";
+        let too = format!("{busy}: rings are measured under SCHED_FIFO, too");
+        assert_eq!(noted(0.38, Ok(())), (true, too));
+        assert_eq!(noted(0.1, Ok(())), (false, String::new()));
+        let (also, why) = noted(0.38, Err(Errno::PERM));
+        assert!(!also && why.starts_with(busy) && why.contains("CAP_SYS_NICE"), "{why}");
+    }
 }

@@ -67,14 +67,15 @@ fn heading(record: &RingRecord, comparison: &Comparison) -> String {
             words::bytes(work.stride_bytes)
         )
     });
-    let (kind, policy) = (case.kind, case.policy);
-    format!("\n{kind} members by {links}, policy {policy}, placement {placement}, {work}")
+    let (kind, policies) = (case.kind, comparison.policies());
+    format!("\n{kind} members by {links}, {policies}, placement {placement}, {work}")
 }
 
 fn table(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
-    match comparison.header().is_empty() || view.wide {
-        true => by_size(record, comparison, view),
-        false => by_setting(record, comparison),
+    if comparison.has_settings() && !view.wide {
+        by_setting(record, comparison)
+    } else {
+        by_size(record, comparison, view)
     }
 }
 
@@ -114,13 +115,15 @@ fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
 }
 
 /// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
-/// first, as that is what waking another costs in all.
+/// first, as that is what waking another costs in all. Each policy has a ranking of its own.
 fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     let mut rings: Vec<&CaseSummary> =
         record.cases.iter().filter(|of| of.case.members > 1).collect();
     let is_whole = unfinished(record.end.as_ref()).is_none();
     rings.sort_by(|one, other| {
+        let policy = |of: &CaseSummary| comparison.policy_rank(&of.case);
         let sizes = one.case.members.cmp(&other.case.members);
+        let sizes = sizes.then(policy(one).cmp(&policy(other)));
         sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
     });
     let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);

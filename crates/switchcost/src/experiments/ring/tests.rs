@@ -4,7 +4,9 @@ use charts::{Figure, Point, Role, Scale, Unit};
 use model::case::{Case, Sample};
 use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
+use model::ring::Policy;
 use model::run::{Run, StopReason};
+use model::summary::CaseSummary;
 
 use crate::experiments::Record;
 use crate::present::figures::tests::*;
@@ -75,6 +77,103 @@ fn the_first_line_says_where_the_cost_jumps_and_how_far() {
     assert!(words.contains(jump), "{words}");
     assert!(!of(|_| 3000).contains("jumps"));
     assert!(!of(|case| 3000 + 40 * u64::from(case.members)).contains("jumps"));
+}
+
+/// Rings of these sizes under the normal policy, and under fifo beside it.
+fn under_both(sizes: &[u32], cost: impl Fn(&model::ring::Case) -> u64) -> Run {
+    let fifo = |of: &u32| model::ring::Case { policy: Policy::Fifo, ..case(*of, None) };
+    let normal = sizes.iter().map(|of| case(*of, None));
+    run(Experiment::Ring, normal.chain(sizes.iter().map(fifo)).collect(), cost)
+}
+
+fn by_policy(case: &model::ring::Case) -> u64 {
+    if case.policy == Policy::Fifo { 2000 } else { 3000 }
+}
+
+/// With other tasks on the CPU of the rings under these policies.
+fn shared(run: &Run, policies: &[Policy]) -> model::record::RingRecord {
+    let mut record = model::record::RingRecord::of(run);
+    let is_shared = |of: &&mut CaseSummary| policies.contains(&of.case.policy);
+    for of in record.cases.iter_mut().filter(is_shared) {
+        let cost = of.ns_per_switch_above_solo;
+        of.ns_per_switch_above_solo = cost.map(|of| Estimate { speed: Speed::NotAlone, ..of });
+    }
+    record
+}
+
+#[test]
+fn the_first_line_tells_fifo_beside_the_normal_policy_or_before_it() {
+    let run = under_both(&[2], by_policy);
+    let words = |policies: &[Policy]| super::answer::headline(&shared(&run, policies));
+    let both = words(&[]);
+    assert!(both.starts_with("A switch costs 3.01"), "{both}");
+    assert!(both.ends_with(" with 2 processes; 2.01 us under fifo."), "{both}");
+    let fifo = words(&[Policy::Other]);
+    assert!(fifo.starts_with("A switch costs 2.008 us ("), "{fifo}");
+    let end = ") under fifo, with 2 processes; with the normal policy: other tasks ran on its CPU.";
+    assert!(fifo.ends_with(end), "{fifo}");
+    let neither = words(&[Policy::Other, Policy::Fifo]);
+    assert!(neither.contains("with the normal policy: other tasks"), "{neither}");
+    assert!(!neither.contains("--policy fifo"), "{neither}");
+}
+
+#[test]
+fn nobody_is_told_to_use_the_policy_that_was_used() {
+    let advice = |policies: &[Policy]| {
+        let rings = policies.iter().map(|of| model::ring::Case { policy: *of, ..case(2, None) });
+        let run = run(Experiment::Ring, rings.collect(), by_policy);
+        let words = super::answer::headline(&shared(&run, policies));
+        words.split("Stop them").nth(1).expect("advice").to_string()
+    };
+    let normal = advice(&[Policy::Other]);
+    assert!(normal.contains("another CPU (--placement 0), or run with priority"), "{normal}");
+    assert!(normal.contains("(--policy fifo: root, or ulimit -r 1)"), "{normal}");
+    for policies in [&[Policy::Fifo][..], &[Policy::Rr], &[Policy::Other, Policy::Fifo]] {
+        assert_eq!(
+            advice(policies),
+            ", or measure on another CPU (--placement 0).",
+            "{policies:?}"
+        );
+    }
+}
+
+#[test]
+fn each_policy_has_rows_and_a_law_of_its_own() {
+    let run = under_both(&SIZES, |case| match case.policy {
+        Policy::Fifo if case.members > 10 => 9000,
+        Policy::Fifo => 3000,
+        _ => 5000,
+    });
+    let record = model::record::RingRecord::of(&run);
+    assert_eq!(record.found.scaling.len(), 2);
+    let text = super::table::text(&record, View::default());
+    assert!(text.heading.contains("policies other and fifo"), "{}", text.heading);
+    let table = text.table.to_string();
+    let rows: Vec<Vec<&str>> =
+        table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..3], ["policy", "members", "ns/switch"]);
+    let of = |policy: &str| rows.iter().filter(|row| row.first() == Some(&policy)).count();
+    assert_eq!((of("other"), of("fifo")), (SIZES.len() + 1, SIZES.len() + 1), "{table}");
+    assert!(text.details.contains("scaling: "), "{}", text.details);
+    assert!(text.details.contains("scaling under fifo: "), "{}", text.details);
+    let normal = super::answer::headline(&record);
+    assert!(normal.contains("does not depend on their number; 3.01 us under fifo."), "{normal}");
+    let fifo = super::answer::headline(&shared(&run, &[Policy::Other]));
+    assert!(fifo.contains(": it steps between 10 and 16; with the normal policy"), "{fifo}");
+    assert!(fifo.contains(" It jumps from 3.01 us to 9.04 us between 10 and 16"), "{fifo}");
+    let figures = figures(&run);
+    assert_eq!(figure(&figures, "policies").x.names, ["pipe, fifo", "pipe"]);
+}
+
+#[test]
+fn a_run_is_listed_with_the_figure_that_it_has() {
+    let run = under_both(&[2], by_policy);
+    let result = |policies: &[Policy]| {
+        Record::Rings(Box::new(shared(&run, policies))).result().expect("a ring")
+    };
+    assert_eq!(result(&[]), "3.01 us a switch (2)");
+    assert_eq!(result(&[Policy::Other]), "2.01 us a switch (2, fifo)");
+    assert_eq!(result(&[Policy::Other, Policy::Fifo]), "other tasks ran on its CPU");
 }
 
 #[test]

@@ -68,9 +68,16 @@ pub(crate) fn name(found: &Found) -> String {
 fn not_known(found: &Found, name: &str) -> String {
     let known = found.points.iter().find_map(|of| of.ns_per_preemption);
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {
+        let advice = match found.subject {
+            Subject::Command(_) => "Stop them, or choose another (--cpus)",
+            // They may be the process's own threads, which share its CPUs.
+            Subject::Process { .. } => {
+                "Where they are its own threads, measure while fewer of them run; else move the \
+                 others away"
+            }
+        };
         return format!(
-            "What a preemption costs {name} is unknown: other tasks ran on its CPU. Stop them, or choose \
-             another (--cpus)."
+            "What a preemption costs {name} is unknown: other tasks ran on its CPU. {advice}."
         );
     }
     let why = known.map(|of| cost(&of));
@@ -108,8 +115,12 @@ mod tests {
     }
 
     fn told(points: Vec<Point>) -> String {
+        told_of(Subject::Command(vec!["gzip".to_string()]), points)
+    }
+
+    fn told_of(subject: Subject, points: Vec<Point>) -> String {
         headline(&Found {
-            subject: Subject::Command(vec!["gzip".to_string()]),
+            subject,
             executable: None,
             alone_cpu_ns: None,
             core_speed: None,
@@ -135,5 +146,21 @@ mod tests {
             both.contains("without memory at 304 to 608 a second") && !both.contains("1,000"),
             "{both}"
         );
+    }
+
+    #[test]
+    fn nobody_is_told_to_stop_the_threads_of_a_process() {
+        let shared = || {
+            let point = point(0, 2.0, 0.0);
+            let cost = point.ns_per_preemption;
+            let cost = cost.map(|of| Estimate { speed: Speed::NotAlone, ..of });
+            vec![Point { ns_per_preemption: cost, ..point }]
+        };
+        let command = told(shared());
+        assert!(command.contains("Stop them, or choose another (--cpus)"), "{command}");
+        let progress = model::trial::command::Progress::Instructions;
+        let process = Subject::Process { pid: 7, window_ns: 1, progress };
+        let process = told_of(process, shared());
+        assert!(process.contains("its own threads") && !process.contains("Stop"), "{process}");
     }
 }

@@ -9,9 +9,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
+use model::ring::Policy;
 use model::trial::command::{MOST_HZ, MOST_STAY_NS};
 
-use crate::base::values::{List, byte_sizes, duration, pid, whole};
+use crate::base::values::{List, byte_sizes, duration, pid, policy, whole};
 use crate::engine::effort::Effort;
 use crate::present::output::Output;
 
@@ -57,6 +58,14 @@ pub(crate) struct SensitivityArgs {
     /// and from this program]
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub(crate) cpus: Vec<u32>,
+
+    /// Scheduling policy of the command: other only
+    ///
+    /// Neighbours preempt it under SCHED_FIFO, as tasks that a program cannot keep away do. A
+    /// command under a real-time policy itself would not be preempted by other programs, and what
+    /// it waits for might never run; under batch it is preempted as under other.
+    #[arg(long, value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
 
     /// A running process, instead of a command: it is preempted in some windows of half a second
     /// and not in others (needs --inject)

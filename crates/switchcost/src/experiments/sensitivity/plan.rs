@@ -47,6 +47,7 @@ const MOST_RUNS: u128 = 1000;
 
 /// The plan, and notes on what is not available here.
 pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
+    check_policy(args.policy)?;
     let mut notices = Vec::new();
     let cpus = cpus(args, here, &mut notices)?;
     let policy = match policy::check(Policy::Fifo) {
@@ -130,6 +131,23 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let cases = cases.map(|of| Case { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
     let batching = Batching::of_trials(Repeats { trials: runs });
     Ok((args.effort.plan(Experiment::Sensitivity, cases, batching), notices))
+}
+
+/// Refuses policies under which a command is not preempted as it is in use.
+fn check_policy(asked: Option<Policy>) -> Result<()> {
+    match asked {
+        None | Some(Policy::Other) => Ok(()),
+        Some(Policy::Batch) => Err(usage(
+            "--policy batch: neighbours preempt under SCHED_FIFO, so that the command would be \
+             preempted as under other (accepted: other)",
+        )),
+        Some(asked) => Err(usage(format!(
+            "--policy {asked}: neighbours preempt under SCHED_FIFO, and a command under {asked} \
+             would not be preempted as it is in use (accepted: other; where other tasks use the \
+             CPU choose another by --cpus; what a switch costs under {asked}: switchcost ring \
+             --policy {asked})"
+        ))),
+    }
 }
 
 /// The CPUs of the program: those of a process are its own.

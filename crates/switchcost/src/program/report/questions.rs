@@ -10,7 +10,7 @@ pub(super) const DIFFERENCE: &str = "difference";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 24] = [
+const QUESTIONS: [(&str, &str); 25] = [
     (DIFFERENCE, "What differs?"),
     (RING_COST, "By processes?"),
     ("explain", "What is a switch made of?"),
@@ -21,6 +21,7 @@ const QUESTIONS: [(&str, &str); 24] = [
     ("links", "What wakes fastest?"),
     ("placements", "Between which CPUs?"),
     ("states", "With which registers?"),
+    ("policies", "Under which policy?"),
     ("response-late", "How late are timers?"),
     ("sensitivity", "What does a preemption cost the program?"),
     (CLOCK_CALLS, "What does a clock cost?"),

@@ -28,6 +28,9 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_switchcost");
 /// Environment variable that tells the processes of one test from all others.
 const MARK: &str = "SWITCHCOST_TEST_MARK";
 
+/// With it plans are the same however busy the CPUs are.
+pub const IGNORE_BUSY: &str = "SWITCHCOST_IGNORE_BUSY";
+
 /// Columns of a terminal that breaks no line, so that texts can be searched.
 const UNBROKEN: &str = "100000";
 
@@ -58,6 +61,8 @@ impl Home {
             .env("XDG_STATE_HOME", self.path().join("state"))
             .env("HOME", self.path())
             .env("COLUMNS", UNBROKEN)
+            // Tests know the cases of their plans, whoever else uses the CPUs.
+            .env(IGNORE_BUSY, "1")
             .env(MARK, &self.mark)
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR")

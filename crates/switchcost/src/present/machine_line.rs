@@ -2,7 +2,6 @@
 
 use model::experiment::Experiment;
 use model::noise::{HaltedSamples, NoiseLevel, NoiseVerdict, SharedCore};
-use model::plan::Plan;
 use model::ring::Policy;
 use model::run::Run;
 use model::words;
@@ -14,7 +13,7 @@ pub(crate) const MOST_CHARACTERS: usize = 80;
 const MOST_OF_A_NAME: usize = 16;
 
 /// Returns the line for a machine that was not quiet: `machine: noisy: rustc had 34 % of CPU 1;
-/// stop it, or use --policy fifo`. Absent of a quiet one.
+/// try --policy fifo`. Absent of a quiet one.
 pub(crate) fn machine_line(run: &Run, noise: &NoiseVerdict) -> Option<String> {
     let level = match noise.level {
         NoiseLevel::Unknown | NoiseLevel::Quiet => return None,
@@ -33,15 +32,14 @@ fn cause_and_advice(run: &Run, noise: &NoiseVerdict) -> (String, &'static str) {
         let cause = format!("{} in {count} of {samples} samples", halt.in_words());
         return (cause, "measure again");
     }
-    let plan = &run.header.plan;
     let others = noise.not_alone_share.unwrap_or(0.0);
     let shared = noise.shared_core.map_or(0.0, |core| core.share);
     if others > 0.1 && others >= shared {
-        return (who_had_the_cpu(run, others), against_others(plan));
+        return (who_had_the_cpu(run, others), against_others(run));
     }
     let busiest = run.company.as_ref().and_then(|company| company.busiest());
     if busiest.is_some_and(|(_, share)| share > shared) {
-        return (who_had_the_cpu(run, others), against_others(plan));
+        return (who_had_the_cpu(run, others), against_others(run));
     }
     if let Some(SharedCore { share, slowdown }) = noise.shared_core {
         let percent = 100.0 * share;
@@ -67,17 +65,21 @@ fn who_had_the_cpu(run: &Run, share: f64) -> String {
     }
 }
 
-/// What helps against other tasks: a real-time policy is no advice for a run that had one, nor for
-/// an experiment that takes none.
-fn against_others(plan: &Plan) -> &'static str {
+/// What helps against other tasks. A real-time policy is no advice for a run that had one, for an
+/// experiment that takes none, and where no other CPU is left to watch from.
+fn against_others(run: &Run) -> &'static str {
+    let plan = &run.header.plan;
     let takes_policy = matches!(
         plan.experiment,
         Experiment::Ring | Experiment::Cost | Experiment::Response | Experiment::Explain
     );
     let is_normal = plan.rings().all(|(_, case)| case.policy == Policy::Other);
-    match takes_policy && is_normal {
-        true => "stop it, or use --policy fifo",
-        false => "stop it, or use another CPU",
+    let online = run.header.machine.cpu.online.known();
+    let has_other_cpu = online.is_none_or(|list| list.iter().nth(1).is_some());
+    match (has_other_cpu, takes_policy && is_normal) {
+        (true, true) => "try --policy fifo",
+        (true, false) => "try another CPU",
+        (false, _) => "stop it",
     }
 }
 
@@ -85,5 +87,74 @@ fn shortened(line: String) -> String {
     match line.chars().count() <= MOST_CHARACTERS {
         true => line,
         false => line.chars().take(MOST_CHARACTERS - 3).chain("...".chars()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::competing::{CompetingTasks, On, Task};
+    use model::noise::HaltedSamples;
+    use model::ring::Halt;
+
+    use super::*;
+
+    /// A run on CPU 1 whose rings have this policy, beside a task that had a third of the CPU.
+    fn run(policy: Policy) -> Run {
+        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let mut run = Run::parse(text).expect("the fixture");
+        for case in run.header.plan.cases.iter_mut().filter_map(model::case::Case::ring_mut) {
+            case.policy = policy;
+        }
+        let task = Task {
+            name: "a-compiler-with-a-long-name".to_string(),
+            pid: 812,
+            processes: 3,
+            kernel: false,
+            cpu: 1,
+            on: On::Measured,
+            cpu_ns: 330_000_000,
+        };
+        let tasks = vec![task];
+        let elapsed_ns = 1_000_000_000;
+        run.company = Some(CompetingTasks { elapsed_ns, tasks, ..CompetingTasks::default() });
+        run
+    }
+
+    fn noise(level: NoiseLevel) -> NoiseVerdict {
+        NoiseVerdict { level, ..NoiseVerdict::together([], &[]) }
+    }
+
+    #[test]
+    fn the_largest_disturbance_is_named_with_what_helps() {
+        let others = NoiseVerdict { not_alone_share: Some(0.6), ..noise(NoiseLevel::Unusable) };
+        let line = |run: &Run, noise: &NoiseVerdict| machine_line(run, noise).expect("a line");
+        let words = line(&run(Policy::Other), &others);
+        let named = "machine: very noisy: a-compiler-with- had 33 % of CPU ";
+        assert!(words.starts_with(named), "{words}");
+        assert!(words.ends_with("; try --policy fifo"), "{words}");
+        // Nobody is told to use the policy that was used.
+        let words = line(&run(Policy::Fifo), &others);
+        assert!(words.ends_with("; try another CPU"), "{words}");
+        let shared_core = Some(SharedCore { share: 0.96, slowdown: 1.7 });
+        let shared = NoiseVerdict { shared_core, ..noise(NoiseLevel::Noisy) };
+        assert_eq!(
+            line(&run(Policy::Other), &shared),
+            "machine: noisy: core shared 96 % of the time, 1.70x slower; try a longer --budget"
+        );
+        let halted = Some(HaltedSamples { halt: Halt::Stopped, count: 1, samples: 96 });
+        let stopped = NoiseVerdict { halted, ..others };
+        let words = line(&run(Policy::Other), &stopped);
+        assert!(words.contains("a member was stopped by a signal in 1 of 96 samples"), "{words}");
+        assert_eq!(machine_line(&run(Policy::Other), &noise(NoiseLevel::Quiet)), None);
+    }
+
+    #[test]
+    fn the_line_fits_a_terminal_whatever_it_says() {
+        for halt in Halt::ALL {
+            let halted = Some(HaltedSamples { halt, count: 4_000, samples: 4_000_000 });
+            let noise = NoiseVerdict { halted, ..noise(NoiseLevel::Unusable) };
+            let words = machine_line(&run(Policy::Other), &noise).expect("a line");
+            assert!(words.chars().count() <= MOST_CHARACTERS, "{words}");
+        }
     }
 }

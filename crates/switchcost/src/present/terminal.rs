@@ -284,12 +284,11 @@ fn trimmed(text: &str) -> String {
 
 /// Cases that could not be measured, always or in some rounds.
 fn failures(run: &Run) -> Vec<String> {
-    let cases = run.header.plan.cases.iter().enumerate();
-    let failed = cases.filter_map(|(number, case)| {
+    let failed = (0..run.header.plan.cases.len()).filter_map(|number| {
         let failure = run.failures.iter().rev().find(|failure| failure.case == number)?;
         let measured = run.samples.iter().any(|sample| sample.case() == number);
         let further = if measured { "failed in some rounds" } else { "not measured" };
-        Some(format!("{further}: {}: {}", case.title(), failure.message))
+        Some(format!("{further}: {}: {}", run.header.plan.title(number), failure.message))
     });
     failed.collect()
 }

@@ -43,13 +43,12 @@ fn cause_and_advice(run: &Run, noise: &NoiseVerdict) -> (String, &'static str) {
     }
     if let Some(SharedCore { share, slowdown }) = noise.shared_core {
         let percent = 100.0 * share;
-        let cause =
-            format!("core shared {percent:.0} % of the time, {} slower", words::times(slowdown));
-        return (cause, "try a longer --budget");
+        let cause = format!("core shared {percent:.0} % of the time, {slowdown:.1}x slower");
+        return (cause, "raise --budget");
     }
     match noise.reasons.first() {
         Some(reason) => (reason.clone(), "see --verbose"),
-        None => ("its clock or its load changed".to_string(), "try a longer --budget"),
+        None => ("its clock or its load changed".to_string(), "raise --budget"),
     }
 }
 
@@ -139,7 +138,7 @@ mod tests {
         let shared = NoiseVerdict { shared_core, ..noise(NoiseLevel::Noisy) };
         assert_eq!(
             line(&run(Policy::Other), &shared),
-            "machine: noisy: core shared 96 % of the time, 1.70x slower; try a longer --budget"
+            "machine: noisy: core shared 96 % of the time, 1.7x slower; raise --budget"
         );
         let halted = Some(HaltedSamples { halt: Halt::Stopped, count: 1, samples: 96 });
         let stopped = NoiseVerdict { halted, ..others };

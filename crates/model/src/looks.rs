@@ -1,9 +1,13 @@
 //! What is asked of a run's samples while it goes on: how precise they are, and which cases need
 //! more of them.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crate::case::Sample;
 use crate::estimate::{Estimate, widest};
 use crate::findings;
+use crate::parts::split;
 use crate::plan::{FEWEST_ROUNDS, Plan};
 use crate::run::Failure;
 use crate::speed::CaseSlices;
@@ -20,14 +24,33 @@ pub fn is_look(rounds: u32) -> bool {
 /// The widest relative half-width among the cases that are still measured; absent as long as one of
 /// them has no interval.
 pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
-    let table = &Table::new(plan, samples);
-    widest(widths(&summaries(table, failures)).chain(findings::widths(table, failures)))
+    if plan.parts.is_empty() {
+        let table = &Table::new(plan, samples);
+        return widest(
+            widths(&summaries(table, failures)).chain(findings::widths(table, failures)),
+        );
+    }
+    let mut of_parts = Vec::new();
+    for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
+        let failures = failures_within(failures, &cases);
+        of_parts.push(worst_precision(plan, samples, &failures));
+    }
+    widest(of_parts.into_iter())
+}
+
+/// Returns the failures of these cases, numbered from the first of them.
+fn failures_within(failures: &[Failure], cases: &Range<usize>) -> Vec<Failure> {
+    let within = failures.iter().filter(|failure| cases.contains(&failure.case));
+    within.map(|of| Failure { case: of.case - cases.start, ..of.clone() }).collect()
 }
 
 /// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
 /// what its first trial is about. Absent until that is measured; without an interval in the first
 /// rounds.
 pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
+    if !plan.parts.is_empty() {
+        return split(plan, samples).iter().find_map(|(plan, samples)| figure(plan, samples));
+    }
     let table = &Table::new(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
     match of_two.min_by_key(|(number, case)| (case.members, *number)) {
@@ -39,6 +62,13 @@ pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
 /// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's
 /// speed was looked at: more rounds of these may give one. Rings first.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
+    if !plan.parts.is_empty() {
+        let mut all = Vec::new();
+        for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
+            all.extend(lacking(plan, samples).into_iter().map(|case| cases.start + case));
+        }
+        return all;
+    }
     let table = &Table::new(plan, samples);
     let lacks = |case: &usize| table.is_judged(*case) && !table.has_full_speed(*case);
     let of_rings = plan.rings().map(|(case, _)| case).filter(lacks);
@@ -68,9 +98,173 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
     Some(widths.into_iter().map(|(case, _)| case).collect())
 }
 
+/// Numbers of the cases that may pause: their intervals are as narrow as the plan asks for, and no
+/// figure of another case that still needs samples is taken from theirs.
+pub fn paused(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
+    let mut paused = BTreeSet::new();
+    for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
+        let narrow = narrow(plan, samples);
+        let mut needed = BTreeSet::new();
+        for (case, _) in plan.rings().filter(|(case, _)| !narrow.contains(case)) {
+            needed.extend(plan.solo_of(case));
+            needed.extend(plan.none_of(case));
+        }
+        paused.extend(narrow.difference(&needed).map(|case| cases.start + case));
+    }
+    paused
+}
+
+/// Numbers of the cases of a plan of one experiment whose intervals are narrow enough.
+fn narrow(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
+    let table = &Table::new(plan, samples);
+    let is_narrow = |width: Option<f64>| width.is_some_and(|it| it <= plan.stopping.precision);
+    let mut narrow = BTreeSet::new();
+    for ((case, _), summary) in plan.rings().zip(summaries(table, &[])) {
+        if is_narrow(summary.headline().and_then(Estimate::relative_half_width)) {
+            narrow.insert(case);
+        }
+    }
+    for ((case, _), width) in plan.trials().zip(findings::widths(table, &[])) {
+        if is_narrow(width) {
+            narrow.insert(case);
+        }
+    }
+    narrow
+}
+
+/// The share of the time that a group of cases may have taken and still take part in the next
+/// round, where two others or more need time too.
+const LARGEST_SHARE: f64 = 1.0 / 3.0;
+
+/// Rounds from one to the next that paused cases take part in too, as the machine changes.
+const PAUSED_EVERY: u32 = 4;
+
+/// Numbers of the cases that a round of a plan of several experiments is for, in their order.
+/// `spent_ns` is the time that each case has taken so far.
+///
+/// The first round is for all. Later the rings and the trials of each experiment are a group each: a
+/// group whose cases take long sits out a round once it has had its share, so that none takes the
+/// time of the others.
+pub fn cases_of_round(
+    plan: &Plan,
+    round: u32,
+    paused: &BTreeSet<usize>,
+    spent_ns: &[u64],
+) -> Vec<usize> {
+    let mut order = plan.order(round);
+    let is_open = |case: &usize| !paused.contains(case);
+    if round == 0 || !order.iter().any(is_open) {
+        return order;
+    }
+    let groups = groups(plan);
+    let spent = |group: &Vec<usize>| {
+        let all = group.iter().filter_map(|case| spent_ns.get(*case));
+        all.fold(0.0, |sum, ns| sum + *ns as f64)
+    };
+    let open: Vec<&Vec<usize>> = groups.iter().filter(|group| group.iter().any(is_open)).collect();
+    let whole: f64 = open.iter().map(|group| spent(group)).sum();
+    let limit = whole * LARGEST_SHARE.max(1.0 / open.len() as f64);
+    let has_all = round.is_multiple_of(PAUSED_EVERY);
+    let mut taking_part = BTreeSet::new();
+    for group in open {
+        // A sum in floating point may exceed its own share by the last digit.
+        if spent(group) <= limit * (1.0 + 1e-9) {
+            taking_part.extend(group.iter().copied().filter(is_open));
+        }
+    }
+    order.retain(|case| taking_part.contains(case) || (has_all && paused.contains(case)));
+    order
+}
+
+/// Numbers of the rings and of the trials of each experiment; none of these is empty.
+fn groups(plan: &Plan) -> Vec<Vec<usize>> {
+    let mut groups = Vec::new();
+    for (_, cases) in plan.spans() {
+        let (rings, trials): (Vec<usize>, Vec<usize>) =
+            cases.partition(|case| plan.ring(*case).is_some());
+        groups.extend([rings, trials].into_iter().filter(|group| !group.is_empty()));
+    }
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Case;
+    use crate::experiment::Experiment;
+    use crate::placement::Placement;
+    use crate::plan::Stopping;
+    use crate::ring;
+    use crate::trial::{self, Trial};
+
+    /// Rings of one, two and four; two working sets, which take long; two loops.
+    fn whole() -> Plan {
+        let ring = |members| ring::Case::of_processes(members, Placement::Same { cpu: 1 });
+        let with_work = |bytes| {
+            let work = ring::Work::new(bytes, 64, ring::Op::Read).ok();
+            Case::Ring(ring::Case { work, ..ring(2) })
+        };
+        let calls = |call: &str| {
+            let trial = Trial::Loop { call: call.to_string() };
+            Case::Trial(trial::Case { trial, cpu: 1, policy: ring::Policy::Other })
+        };
+        let plans = vec![
+            Plan::of(Experiment::Ring, [ring(1), ring(2), ring(4)]),
+            Plan::of(Experiment::Cost, [with_work(4096), with_work(1 << 20)]),
+            Plan::of(Experiment::Response, [calls("getuid"), calls("signal-self")]),
+        ];
+        let planned = plans.into_iter().map(|plan| (plan, Vec::new())).collect();
+        Plan::from_parts(planned, 7, Stopping::default())
+    }
+
+    fn sorted(mut cases: Vec<usize>) -> Vec<usize> {
+        cases.sort_unstable();
+        cases
+    }
+
+    #[test]
+    fn the_first_round_is_for_all_and_begins_with_the_ring_of_two_and_its_solo() {
+        let plan = whole();
+        let first = cases_of_round(&plan, 0, &BTreeSet::new(), &[]);
+        assert_eq!(sorted(first[..2].to_vec()), [0, 1]);
+        assert_eq!(sorted(first), [0, 1, 2, 3, 4, 5, 6]);
+        let later: Vec<Vec<usize>> =
+            (1..9).map(|round| cases_of_round(&plan, round, &BTreeSet::new(), &[0; 7])).collect();
+        assert!(later.iter().all(|round| round.len() == 7));
+        assert!(later.iter().any(|round| sorted(round[..2].to_vec()) != [0, 1]), "shuffled");
+    }
+
+    #[test]
+    fn no_group_takes_the_time_of_the_others() {
+        let plan = whole();
+        // A round of each group in turn takes 30, 200 and 4.
+        let took = [10, 10, 10, 100, 100, 2, 2];
+        let mut spent = [0_u64; 7];
+        let mut rounds = [0_u32; 7];
+        for round in 0..400 {
+            for case in cases_of_round(&plan, round, &BTreeSet::new(), &spent) {
+                spent[case] += took[case];
+                rounds[case] += 1;
+            }
+        }
+        let whole: u64 = spent.iter().sum();
+        let of_sets = spent[3] + spent[4];
+        assert!(of_sets * 2 < whole, "{spent:?}");
+        assert!(rounds.iter().all(|of_case| *of_case > 20), "{rounds:?}");
+        assert!(rounds[5] > rounds[3], "{rounds:?}");
+    }
+
+    #[test]
+    fn narrow_cases_pause_and_the_others_have_the_time() {
+        let plan = whole();
+        let paused = BTreeSet::from([0, 1, 2, 5, 6]);
+        let spent = [900, 900, 900, 10, 10, 500, 500];
+        let cases = |round| sorted(cases_of_round(&plan, round, &paused, &spent));
+        assert_eq!(cases(9), [3, 4]);
+        assert_eq!(cases(12), [0, 1, 2, 3, 4, 5, 6], "paused ones are looked at now and then");
+        let everything: BTreeSet<usize> = (0..7).collect();
+        assert_eq!(cases_of_round(&plan, 9, &everything, &spent).len(), 7);
+    }
 
     #[test]
     fn looks_are_spaced() {

@@ -24,7 +24,7 @@ use crate::base::secrets::{kept, kept_invocation};
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
-use crate::engine::progress::Progress;
+use crate::engine::progress::{Progress, RowsOf};
 use crate::engine::schedule::{self, Course, Event, Outcome};
 use crate::engine::setting::{Here, Planned};
 use crate::engine::store::{Folder, RunFile, speed};
@@ -200,7 +200,7 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
+pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
@@ -234,7 +234,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
     file.write(&resumed)?;
     run.push(resumed);
-    let progress = Progress::new(&run.header.plan, quiet);
+    let mut progress = Progress::new(&run.header.plan, quiet);
+    progress.rows_of = (!run.header.plan.parts.is_empty()).then_some(rows_of);
     let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
     Ok(finish(taken, &here, progress))
 }
@@ -337,7 +338,14 @@ fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
         commands(&mut plan).for_each(|of| of.clone_from(words));
     }
     let workers = [Workers::new(taken.interrupt.clone())];
-    let [taken] = measure([taken], workers, &plan, Course::of(&plan), here, progress);
+    let mut course = Course::of(&plan);
+    if let Some(rows_of) = progress.rows_of.filter(|_| progress.is_seen()) {
+        let empty = Run::new(taken.run.header.clone());
+        course.rows = Some(Box::new(move |samples| {
+            rows_of(&Run { samples: samples.to_vec(), ..empty.clone() })
+        }));
+    }
+    let [taken] = measure([taken], workers, &plan, course, here, progress);
     speed::learn(&taken.run);
     taken
 }
@@ -417,6 +425,7 @@ impl<const N: usize> Recorder<'_, N> {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));
                 self.tasks.look_if_due();
             }
+            Event::Rows(rows) => self.progress.show_rows(rows),
             Event::Failure(failure) => {
                 let (run, case) = (failure.case / cases, failure.case % cases);
                 let title = self.plan.cases[failure.case].title();

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use model::machine::Machine;
@@ -55,13 +56,17 @@ pub(crate) struct Here {
     /// CPUs that this process was started on.
     pub(crate) allowed: Vec<u32>,
     pub(crate) machine: Machine,
+    /// The CPUs that others left free when somebody asked for them first: it takes a moment, and
+    /// all plans of one run are to be on the same.
+    pub(crate) free: OnceLock<Vec<u32>>,
 }
 
 impl Here {
     /// This machine and process.
     pub(crate) fn detect() -> Result<Self> {
         let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
-        Ok(Self { allowed, machine: probe::machine::read(Path::new("/")) })
+        let machine = probe::machine::read(Path::new("/"));
+        Ok(Self { allowed, machine, free: OnceLock::new() })
     }
 
     /// The CPU asked for, if it is available, or the one that suits best.
@@ -72,10 +77,9 @@ impl Here {
         placement::choose_one(&self.free(), &self.machine).context("no CPU is allowed")
     }
 
-    /// The CPUs that others leave free at this moment: one of these is chosen where nobody asked
-    /// for one.
+    /// The CPUs that others leave free: one of these is chosen where nobody asked for one.
     pub(crate) fn free(&self) -> Vec<u32> {
-        placement::free_of(&self.allowed)
+        self.free.get_or_init(|| placement::free_of(&self.allowed)).clone()
     }
 
     /// Where members run that were told where: `same` is for the experiment to choose.

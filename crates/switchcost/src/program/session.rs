@@ -2,6 +2,7 @@
 //! that know of each other. A setting is a command before the worker; the worker runs where that
 //! leaves it, under the policy that it sets.
 
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
@@ -51,7 +52,7 @@ pub(crate) fn measure(
         halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
     let empty = headers.clone().map(Run::new);
     let course = Course {
-        order: Box::new(|_, round| halves[0].plan.order_of_twins(round)),
+        order: Box::new(|_, round, _| halves[0].plan.order_of_twins(round)),
         precision: Box::new(|samples, failures| {
             let mut runs = empty.clone();
             let failures = failures.iter().cloned();
@@ -163,7 +164,8 @@ impl Half {
         args: &RingArgs,
         Here { machine, .. }: &Here,
     ) -> Result<Self> {
-        let here = Here { allowed: standing.cpus.clone(), machine: machine.clone() };
+        let (allowed, free) = (standing.cpus.clone(), OnceLock::new());
+        let here = Here { allowed, machine: machine.clone(), free };
         let (mut plan, notices) = ring::plan::plan(args, &here)?;
         plan.reference = known_speed(machine, &plan.cpus());
         if sets_policy {

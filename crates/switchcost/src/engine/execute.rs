@@ -3,7 +3,7 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
@@ -45,12 +45,14 @@ pub(crate) struct About {
     pub(crate) anonymous: bool,
     /// Whether to keep all words of a command.
     pub(crate) store_command: bool,
+    /// When the budget began to run, where what was done before the first case counts.
+    pub(crate) since: Option<Instant>,
 }
 
 impl About {
     pub(crate) fn of(output: &Output) -> Self {
         let Files { anonymous, store_command, .. } = output.files;
-        Self { name: output.name.clone(), anonymous, store_command }
+        Self { name: output.name.clone(), anonymous, store_command, since: None }
     }
 
     /// The header of a run of its own.
@@ -106,7 +108,11 @@ pub(crate) fn take(
     about: About,
 ) -> Taken {
     let started = SystemTime::now();
-    let plan = speed::with_reference(plan, &here.machine);
+    let mut plan = speed::with_reference(plan, &here.machine);
+    if let Some(since) = about.since {
+        let passed = nanoseconds(since.elapsed());
+        plan.stopping.budget_ns = plan.stopping.budget_ns.saturating_sub(passed).max(1);
+    }
     let name = match &launch {
         None => run_name(plan.experiment, started),
         Some(launch) => format!("{}-{}", launch.set, launch.number),

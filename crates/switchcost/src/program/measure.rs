@@ -63,7 +63,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         page::check("--report", report)?;
     }
     let (here, interrupt) = (Here::detect()?, Interrupt::watch()?);
-    let measure = plan(args.budget, args.seed, &here, started);
+    let measure = plan(args.budget, args.seed, &here);
     if let Some(code) = interrupt.exit_code() {
         return Err(Interrupted(code).into());
     }
@@ -73,7 +73,12 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let planned = measure.planned.context("nothing of it can be measured here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
     progress.rows_of = Some(rows_so_far);
-    let about = About { name: args.name.clone(), anonymous: args.anonymous, store_command: false };
+    let about = About {
+        name: args.name.clone(),
+        anonymous: args.anonymous,
+        store_command: false,
+        since: Some(started),
+    };
     let mut taken = execute::take(planned, here, &interrupt, progress, None, about);
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));

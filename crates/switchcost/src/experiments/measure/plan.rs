@@ -1,7 +1,5 @@
 //! `switchcost measure`, from a budget and a seed to one plan of all its experiments.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 use model::plan::{Plan, Stopping};
@@ -36,9 +34,8 @@ pub(crate) struct MeasurePlan {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Plans all experiments as if each had been asked for with its share of the budget. `started` is
-/// when the budget began to run.
-pub(crate) fn plan(budget: Budget, seed: u64, here: &Here, started: Instant) -> MeasurePlan {
+/// Plans all experiments as if each had been asked for with its share of the budget.
+pub(crate) fn plan(budget: Budget, seed: u64, here: &Here) -> MeasurePlan {
     let all = [
         (&RING, part::<RingArgs>(&RING, budget, seed, here, ring::plan::plan)),
         (&COST, part::<CostArgs>(&COST, budget, seed, here, cost::plan::plan)),
@@ -54,11 +51,8 @@ pub(crate) fn plan(budget: Budget, seed: u64, here: &Here, started: Instant) -> 
         }
     }
     let Some((first, _)) = plans.first() else { return MeasurePlan { planned: None, left_out } };
-    let time = budget.time.mul_f64(1.0 - FOR_THE_END).saturating_sub(started.elapsed());
-    let stopping = Stopping {
-        budget_ns: nanoseconds(time.max(Duration::from_millis(1))),
-        ..first.stopping.clone()
-    };
+    let time = budget.time.mul_f64(1.0 - FOR_THE_END);
+    let stopping = Stopping { budget_ns: nanoseconds(time), ..first.stopping.clone() };
     let notices = each_once(plans.iter().flat_map(|(_, notices)| notices.iter().cloned()));
     let planned = Some((Plan::from_parts(plans, seed, stopping), notices));
     MeasurePlan { planned, left_out }
@@ -88,6 +82,8 @@ fn defaults<A: Args + FromArgMatches>(name: &'static str, budget: Budget, seed: 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

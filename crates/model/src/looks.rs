@@ -2,10 +2,12 @@
 //! more of them.
 
 use std::collections::BTreeSet;
+use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
 use crate::case::Sample;
 use crate::estimate::{Estimate, widest};
+use crate::experiment::Takes;
 use crate::findings;
 use crate::parts::split;
 use crate::plan::{FEWEST_ROUNDS, Plan};
@@ -13,6 +15,7 @@ use crate::run::Failure;
 use crate::speed::CaseSlices;
 use crate::summary::{summaries, widths};
 use crate::table::Table;
+use crate::trial::Trial;
 
 /// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
 /// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
@@ -104,8 +107,11 @@ pub fn paused(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
     let mut paused = BTreeSet::new();
     for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
         let narrow = narrow(plan, samples);
+        let measured: BTreeSet<usize> = samples.iter().map(Sample::case).collect();
         let mut needed = BTreeSet::new();
-        for (case, _) in plan.rings().filter(|(case, _)| !narrow.contains(case)) {
+        // One that could never be measured keeps no other going.
+        let open = measured.difference(&narrow).copied();
+        for case in open.filter(|case| plan.ring(*case).is_some()) {
             needed.extend(plan.solo_of(case));
             needed.extend(plan.none_of(case));
         }
@@ -132,9 +138,15 @@ fn narrow(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
     narrow
 }
 
-/// The share of the time that a group of cases may have taken and still take part in the next
-/// round, where two others or more need time too.
+/// The share of the time that the cases of one kind of one experiment may have taken and still take
+/// part in the next round, where others need time too.
 const LARGEST_SHARE: f64 = 1.0 / 3.0;
+/// The same of rings of an experiment that is about trials, as `response` is: they are its details.
+const DETAILS_SHARE: f64 = 1.0 / 6.0;
+
+/// Where a few groups share all of the time, each may have so many times its part of it: two that
+/// take about as long are to be in the same rounds.
+const FEW_GROUPS: f64 = 1.25;
 
 /// Rounds from one to the next that paused cases take part in too, as the machine changes.
 const PAUSED_EVERY: u32 = 4;
@@ -142,9 +154,9 @@ const PAUSED_EVERY: u32 = 4;
 /// Numbers of the cases that a round of a plan of several experiments is for, in their order.
 /// `spent_ns` is the time that each case has taken so far.
 ///
-/// The first round is for all. Later the rings and the trials of each experiment are a group each: a
-/// group whose cases take long sits out a round once it has had its share, so that none takes the
-/// time of the others.
+/// The first round is for all. Later the cases of each kind (rings, loops, wake-ups) of each
+/// experiment are a group: one whose cases take long sits out a round once it has had its share, so
+/// that none takes the time of the others.
 pub fn cases_of_round(
     plan: &Plan,
     round: u32,
@@ -156,33 +168,54 @@ pub fn cases_of_round(
     if round == 0 || !order.iter().any(is_open) {
         return order;
     }
-    let groups = groups(plan);
-    let spent = |group: &Vec<usize>| {
-        let all = group.iter().filter_map(|case| spent_ns.get(*case));
-        all.fold(0.0, |sum, ns| sum + *ns as f64)
-    };
-    let open: Vec<&Vec<usize>> = groups.iter().filter(|group| group.iter().any(is_open)).collect();
-    let whole: f64 = open.iter().map(|group| spent(group)).sum();
-    let limit = whole * LARGEST_SHARE.max(1.0 / open.len() as f64);
+    let mut open = groups(plan);
+    open.retain(|group| group.cases.iter().any(is_open));
+    let whole: f64 = open.iter().map(|group| group.spent(spent_ns)).sum();
+    let shares: f64 = open.iter().map(|group| group.share).sum();
     let has_all = round.is_multiple_of(PAUSED_EVERY);
     let mut taking_part = BTreeSet::new();
     for group in open {
-        // A sum in floating point may exceed its own share by the last digit.
-        if spent(group) <= limit * (1.0 + 1e-9) {
-            taking_part.extend(group.iter().copied().filter(is_open));
+        let limit = whole * group.share.max(FEW_GROUPS * group.share / shares);
+        if group.spent(spent_ns) <= limit {
+            taking_part.extend(group.cases.into_iter().filter(is_open));
         }
     }
     order.retain(|case| taking_part.contains(case) || (has_all && paused.contains(case)));
     order
 }
 
-/// Numbers of the rings and of the trials of each experiment; none of these is empty.
-fn groups(plan: &Plan) -> Vec<Vec<usize>> {
+/// The cases of one kind of one experiment.
+struct Group {
+    cases: Vec<usize>,
+    /// The share of the time that they may have had.
+    share: f64,
+}
+
+impl Group {
+    fn spent(&self, spent_ns: &[u64]) -> f64 {
+        let all = self.cases.iter().filter_map(|case| spent_ns.get(*case));
+        all.fold(0.0, |sum, ns| sum + *ns as f64)
+    }
+}
+
+/// The cases of a plan in groups by experiment and kind.
+fn groups(plan: &Plan) -> Vec<Group> {
+    let kind = |case: usize| plan.trial(case).map(|case| discriminant(&case.trial));
     let mut groups = Vec::new();
-    for (_, cases) in plan.spans() {
-        let (rings, trials): (Vec<usize>, Vec<usize>) =
-            cases.partition(|case| plan.ring(*case).is_some());
-        groups.extend([rings, trials].into_iter().filter(|group| !group.is_empty()));
+    for (experiment, cases) in plan.spans() {
+        let mut of_kinds: Vec<(Option<Discriminant<Trial>>, Group)> = Vec::new();
+        for case in cases {
+            let own = kind(case);
+            match of_kinds.iter_mut().find(|(kind, _)| *kind == own) {
+                Some((_, group)) => group.cases.push(case),
+                None => {
+                    let is_detail = own.is_none() && experiment.takes() == Takes::Both;
+                    let share = if is_detail { DETAILS_SHARE } else { LARGEST_SHARE };
+                    of_kinds.push((own, Group { cases: vec![case], share }));
+                }
+            }
+        }
+        groups.extend(of_kinds.into_iter().map(|(_, group)| group));
     }
     groups
 }
@@ -195,7 +228,7 @@ mod tests {
     use crate::placement::Placement;
     use crate::plan::Stopping;
     use crate::ring;
-    use crate::trial::{self, Trial};
+    use crate::trial;
 
     /// Rings of one, two and four; two working sets, which take long; two loops.
     fn whole() -> Plan {
@@ -249,7 +282,7 @@ mod tests {
         }
         let whole: u64 = spent.iter().sum();
         let of_sets = spent[3] + spent[4];
-        assert!(of_sets * 2 < whole, "{spent:?}");
+        assert!(of_sets * 3 < whole * 2, "{spent:?}");
         assert!(rounds.iter().all(|of_case| *of_case > 20), "{rounds:?}");
         assert!(rounds[5] > rounds[3], "{rounds:?}");
     }

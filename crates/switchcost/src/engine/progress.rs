@@ -98,7 +98,11 @@ impl Progress {
                 let line = all.insert(place, row());
                 lines.insert(place, (what.clone(), line));
             }
-            lines[place].1.set_message(printable(&format!("{what:<width$}  {figure}")));
+            let text = printable(&format!("{what:<width$}  {figure}"));
+            // Each message that is set draws all lines.
+            if lines[place].1.message() != text {
+                lines[place].1.set_message(text);
+            }
         }
         for (_, line) in lines.drain(told.len()..) {
             line.finish_and_clear();
@@ -128,8 +132,10 @@ impl Progress {
 
     /// Takes the bar and the rows above it away.
     pub(crate) fn end(&self) {
-        for (_, line) in self.rows.borrow_mut().lines.drain(..) {
-            line.finish_and_clear();
+        if let Some(all) = self.rows.take().all {
+            // A refusal leaves the lines above the summary.
+            let _ = all.clear();
+            all.set_draw_target(ProgressDrawTarget::hidden());
         }
         self.bar.finish_and_clear();
     }

@@ -142,7 +142,7 @@ fn narrow(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
 /// part in the next round, where others need time too.
 const LARGEST_SHARE: f64 = 1.0 / 3.0;
 /// The same of rings of an experiment that is about trials, as `response` is: they are its details.
-const DETAILS_SHARE: f64 = 1.0 / 6.0;
+const DETAILS_SHARE: f64 = 0.1;
 
 /// Where a few groups share all of the time, each may have so many times its part of it: two that
 /// take about as long are to be in the same rounds.
@@ -172,7 +172,7 @@ pub fn cases_of_round(
     open.retain(|group| group.cases.iter().any(is_open));
     let whole: f64 = open.iter().map(|group| group.spent(spent_ns)).sum();
     let shares: f64 = open.iter().map(|group| group.share).sum();
-    let has_all = round.is_multiple_of(PAUSED_EVERY);
+    let has_all = round % PAUSED_EVERY == 0;
     let mut taking_part = BTreeSet::new();
     for group in open {
         let limit = whole * group.share.max(FEW_GROUPS * group.share / shares);

@@ -71,7 +71,11 @@ fn each_part_says_what_a_run_of_its_experiment_says() {
     assert_eq!(of_trials.failures[0].case, 0);
     assert_eq!(of_rings.header.notices, ["moved"]);
     assert_eq!(of_trials.header.notices, ["moved", "no clock"]);
-    assert_eq!(rings.parts(), [rings.clone()], "a run of one experiment is its only part");
+    assert_eq!(
+        rings.parts(),
+        std::slice::from_ref(&rings),
+        "a run of one experiment is its only part"
+    );
 }
 
 #[test]

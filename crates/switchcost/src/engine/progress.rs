@@ -37,7 +37,7 @@ pub(crate) type RowsOf = fn(&Run) -> Vec<(String, String)>;
 /// The lines above a bar.
 #[derive(Default)]
 struct Rows {
-    /// They and the bar; absent as long as there is no row.
+    /// They and the bar; absent where there is never a row.
     all: Option<MultiProgress>,
     lines: Vec<(String, ProgressBar)>,
 }
@@ -46,12 +46,19 @@ impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
     pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        Self {
+        let progress = Self {
             has_parts: !plan.parts.is_empty(),
             precision: plan.stopping.precision,
             titles: plan.cases.iter().map(Case::title).collect(),
             ..Self::whole(budget, quiet)
+        };
+        if progress.has_parts && progress.is_seen() {
+            // A bar that was drawn by itself would stay where it was.
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+            all.add(progress.bar.clone());
+            progress.rows.borrow_mut().all = Some(all);
         }
+        progress
     }
 
     /// A bar over all of `budget`.
@@ -82,16 +89,8 @@ impl Progress {
 
     /// Draws the rows of the table so far above the bar, each at the place that it has had.
     pub(crate) fn show_rows(&self, told: &[(String, String)]) {
-        if self.bar.is_hidden() {
-            return;
-        }
         let mut rows = self.rows.borrow_mut();
-        let Rows { all, lines } = &mut *rows;
-        let all = all.get_or_insert_with(|| {
-            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-            all.add(self.bar.clone());
-            all
-        });
+        let Rows { all: Some(all), lines } = &mut *rows else { return };
         let width = told.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
         for (place, (what, figure)) in told.iter().enumerate() {
             if lines.get(place).is_none_or(|(known, _)| known != what) {
@@ -105,7 +104,6 @@ impl Progress {
             }
         }
         for (_, line) in lines.drain(told.len()..) {
-            line.finish_and_clear();
             all.remove(&line);
         }
     }

@@ -10,6 +10,7 @@ use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::{self, CostArgs};
 use crate::experiments::response::{self, ResponseArgs};
 use crate::experiments::ring::{self, RingArgs};
+use crate::present::terminal::TOO_SHORT;
 
 /// Of the budget, for intervals and the report at the end.
 const FOR_THE_END: f64 = 0.05;
@@ -67,7 +68,12 @@ fn part<A: Args + FromArgMatches>(
     plan: fn(&A, &Here) -> Result<Planned>,
 ) -> Result<Planned> {
     let time = budget.time.mul_f64(f64::from(share.percent) / 100.0);
-    plan(&defaults(share.name, Budget { time, ..budget }, seed)?, here)
+    let (plan, mut notices) = plan(&defaults(share.name, Budget { time, ..budget }, seed)?, here)?;
+    // The budget that such a note asks for is that of the experiment alone.
+    for notice in notices.iter_mut().filter(|notice| notice.starts_with(TOO_SHORT)) {
+        *notice = format!("{TOO_SHORT} fewer sizes of {}; a longer --budget has all", share.name);
+    }
+    Ok((plan, notices))
 }
 
 /// An experiment's own arguments as if only budget and seed had been typed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use model::estimate::Estimate;
+use model::estimate::{Estimate, Speed};
 use model::findings::wakeup;
 use model::quote::cost;
 use model::run::Run;
@@ -38,6 +38,16 @@ impl TableRow {
     fn in_words(&self) -> String {
         cost(&self.figure) + &self.behind
     }
+
+    /// What is known of it while the run goes on; absent as long as that would mislead.
+    fn so_far(&self) -> Option<String> {
+        if self.figure.quote_cost().is_ok() {
+            return Some(self.in_words());
+        }
+        let as_found = self.figure.speed == Speed::Contended && self.figure.value > 0.0;
+        let shared = || format!("~{} so far, core shared", words::time(self.figure.value));
+        about(&self.figure).or_else(|| as_found.then(shared))
+    }
 }
 
 /// What matters.
@@ -53,8 +63,7 @@ pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for part in run.parts() {
         for row in rows(&Record::of(&part)) {
-            let holds = row.figure.quote_cost().is_ok().then(|| row.in_words());
-            all.extend(holds.or_else(|| about(&row.figure)).map(|words| (row.what, words)));
+            all.extend(row.so_far().map(|words| (row.what, words)));
         }
     }
     all
@@ -185,4 +194,47 @@ fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
 fn costs(all: &[(String, Estimate)]) -> Option<String> {
     let words = all.iter().map(|(name, of)| format!("{name}: {}", cost(of))).collect::<Vec<_>>();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run::parse(include_str!("../../../tests/fixtures/measure.jsonl")).unwrap()
+    }
+
+    #[test]
+    fn the_answer_comes_first_and_each_experiment_has_its_rows() {
+        let run = run();
+        let text = Record::of(&run).text(&run, None, View::default());
+        assert!(text.starts_with("A switch costs 2.25 us (2.20 to 2.30) here"), "{text}");
+        for what in [
+            "switch, 2 processes ",
+            "switch, working sets of 64 KiB  ",
+            "getuid ",
+            "wake-up, idle CPU, fifo ",
+            "reading time-stamp ",
+        ] {
+            assert!(text.contains(&format!("\n{what}")), "{what}: {text}");
+        }
+        let verbose = Record::of(&run).text(&run, None, View::ALL);
+        for name in ["ring ", "cost ", "response ", "clock ", "stopped "] {
+            assert!(verbose.contains(&format!("\n{name}")), "{name}: {verbose}");
+        }
+        assert!(verbose.contains("\nmeasured on "), "{verbose}");
+    }
+
+    #[test]
+    fn rows_come_as_soon_as_something_is_known_of_them() {
+        let mut run = run();
+        let rows = rows_so_far(&run);
+        let of = |what: &str| rows.iter().find(|(row, _)| row == what).map(|(_, words)| &**words);
+        assert_eq!(of("switch, working sets of 64 KiB"), Some("2.79 us (2.49 to 3.08)"));
+        assert!(of("switch, 2 processes").is_some_and(|words| words.ends_with("core shared")));
+        let late = of("wake-up, idle CPU, fifo").unwrap();
+        assert!(late.starts_with("about ") && late.ends_with(" so far"), "{late}");
+        run.samples.clear();
+        assert_eq!(rows_so_far(&run), []);
+    }
 }

@@ -35,8 +35,12 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
     }
     let mut of_parts = Vec::new();
     for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
-        let failures = failures_within(failures, &cases);
-        of_parts.push(worst_precision(plan, samples, &failures));
+        let failed = failures_within(failures, &cases);
+        // An experiment of which nothing can be measured keeps no other going.
+        let has_failed = |case: usize| failed.iter().any(|failure| failure.case == case);
+        if !(0..plan.cases.len()).all(has_failed) {
+            of_parts.push(worst_precision(plan, samples, &failed));
+        }
     }
     widest(of_parts.into_iter())
 }
@@ -230,9 +234,13 @@ mod tests {
     use crate::ring;
     use crate::trial;
 
+    fn cpu(cpu: u32) -> Placement {
+        Placement::Same { cpu }
+    }
+
     /// Rings of one, two and four; two working sets, which take long; two loops.
     fn whole() -> Plan {
-        let ring = |members| ring::Case::of_processes(members, Placement::Same { cpu: 1 });
+        let ring = |members| ring::Case::of_processes(members, cpu(1));
         let with_work = |bytes| {
             let work = ring::Work::new(bytes, 64, ring::Op::Read).ok();
             Case::Ring(ring::Case { work, ..ring(2) })
@@ -265,6 +273,24 @@ mod tests {
             (1..9).map(|round| cases_of_round(&plan, round, &BTreeSet::new(), &[0; 7])).collect();
         assert!(later.iter().all(|round| round.len() == 7));
         assert!(later.iter().any(|round| sorted(round[..2].to_vec()) != [0, 1]), "shuffled");
+    }
+
+    #[test]
+    fn an_experiment_that_cannot_be_measured_does_not_decide_the_precision() {
+        let text = include_str!("../tests/fixtures/run-v1.jsonl");
+        let run = crate::run::Run::parse(text).expect("a run");
+        let sets = Plan::of(Experiment::Cost, [ring::Case::of_processes(2, cpu(1))]);
+        let (seed, stopping) = (run.header.plan.seed, run.header.plan.stopping.clone());
+        let rings = run.header.plan.clone();
+        let own = worst_precision(&rings, &run.samples, &run.failures);
+        let number = rings.cases.len();
+        let parts = vec![(rings, Vec::new()), (sets, Vec::new())];
+        let plan = Plan::from_parts(parts, seed, stopping);
+        assert_eq!(worst_precision(&plan, &run.samples, &run.failures), None, "not yet measured");
+        let failed = Failure { case: number, round: 0, message: String::new() };
+        let failures = [&run.failures[..], &[failed]].concat();
+        assert!(own.is_some());
+        assert_eq!(worst_precision(&plan, &run.samples, &failures), own);
     }
 
     #[test]

@@ -35,7 +35,7 @@ class SwitchCost(rfm.RunOnlyRegressionTest):
         self.env_vars = {"XDG_DATA_HOME": "$PWD", "XDG_STATE_HOME": "$PWD"}
         self.executable = self.program
         self.executable_opts = ["measure", "--budget", self.budget, "--name", "reframe", "--quiet"]
-        self.postrun_cmds = [f"{self.program} runs export reframe-ring --format summary-csv --output ring.csv"]
+        self.postrun_cmds = [f"{self.program} runs export reframe --format summary-csv --output ring.csv"]
 
     @sanity_function
     def has_both_rings(self):
@@ -54,7 +54,8 @@ class SwitchCost(rfm.RunOnlyRegressionTest):
 def ring_ns(members):
     """The cost of a switch in a ring of so many; the test's folder is the current one."""
     with open("ring.csv") as file:
-        row = next(row for row in csv.DictReader(file) if row["members"] == str(members))
+        rows = (row for row in csv.DictReader(file) if row["experiment"] == "ring")
+        row = next(row for row in rows if row["members"] == str(members))
     if not row["estimate"]:
         raise ValueError(f"no cost that may be quoted: {row['not_quotable']}")
     return float(row["estimate"])

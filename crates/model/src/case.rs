@@ -101,6 +101,15 @@ impl Case {
         }
     }
 
+    /// Whether an experiment that takes such cases may have it.
+    pub(crate) fn is_taken(&self, takes: Takes) -> bool {
+        match takes {
+            Takes::Rings => self.ring().is_some(),
+            Takes::Trials => self.trial().is_some(),
+            Takes::Both => true,
+        }
+    }
+
     /// Whether two cases are compared with each other more closely than with the rest of their
     /// plan: such are measured one after the other in every round. All trials of a plan are.
     pub fn belongs_to(&self, other: &Self) -> bool {

@@ -71,13 +71,15 @@ pub enum Experiment {
     ClockSampling,
     /// `sensitivity`: what a preemption costs a command.
     Sensitivity,
+    /// `measure`: cases of several experiments in one plan, each experiment a part of it.
+    Measure,
 }
 
 named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
     Interference => "interference", Response => "response", Explain => "explain",
     ClockOverhead => "clock-overhead",
     ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling",
-    Sensitivity => "sensitivity");
+    Sensitivity => "sensitivity", Measure => "measure");
 
 /// Which cases an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ impl Experiment {
     pub fn takes(self) -> Takes {
         match self {
             Self::Ring | Self::Cost => Takes::Rings,
-            Self::Response | Self::Explain => Takes::Both,
+            Self::Response | Self::Explain | Self::Measure => Takes::Both,
             Self::Interference
             | Self::ClockOverhead
             | Self::ClockPrimes

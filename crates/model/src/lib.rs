@@ -22,6 +22,7 @@ pub mod looks;
 pub mod machine;
 pub mod noise;
 pub mod not_alone;
+pub mod parts;
 pub mod placement;
 pub mod plan;
 pub mod program;

@@ -1,7 +1,7 @@
 //! All cases of a run, how they are sampled, in which order, and when the run may stop.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -176,6 +176,29 @@ impl Reference {
     pub(crate) fn known_of(&self, case: usize) -> Known {
         self.cases.get(case).copied().unwrap_or_default()
     }
+
+    /// Returns the reference of the plan that has only these cases.
+    fn for_cases(&self, numbers: Range<usize>) -> Self {
+        let known = match self.cases.is_empty() {
+            true => Vec::new(),
+            false => numbers.map(|case| self.known_of(case)).collect(),
+        };
+        Self { cases: known, ..self.clone() }
+    }
+}
+
+/// The cases that one experiment has in a plan of several experiments (`measure`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPart {
+    /// The experiment that these cases are of.
+    pub experiment: Experiment,
+    /// Number of its cases. They follow the cases of the part before it in the plan's `cases`.
+    pub cases: usize,
+    /// How a worker makes samples of these cases, instead of the plan's own `batching`.
+    pub batching: Batching,
+    /// What was not available for this experiment; the header's notices have it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// All cases of a run, its seed and its stopping rule.
@@ -198,6 +221,9 @@ pub struct Plan {
     /// What was known of the CPU's full speed and of launches when the plan was made.
     #[schemars(default)]
     pub reference: Reference,
+    /// The experiments that the cases are of, where these are several (`measure`); empty else.
+    #[schemars(default)]
+    pub parts: Vec<PlanPart>,
 }
 
 impl Plan {
@@ -210,27 +236,141 @@ impl Plan {
             batching: Batching::default(),
             stopping: Stopping::default(),
             reference: Reference::default(),
+            parts: Vec::new(),
         }
+    }
+
+    /// Builds the plan that measures the cases of all these plans in the same rounds. `notices` of
+    /// each are what was not available for it.
+    pub fn from_parts(plans: Vec<(Plan, Vec<String>)>, seed: u64, stopping: Stopping) -> Self {
+        let mut whole = Self { seed, stopping, ..Self::of::<Case>(Experiment::Measure, []) };
+        for (plan, notices) in plans {
+            let Plan { experiment, cases, batching, .. } = plan;
+            whole.parts.push(PlanPart { experiment, cases: cases.len(), batching, notices });
+            whole.cases.extend(cases);
+        }
+        whole
     }
 
     /// Or which number cannot be meant, and of which case.
     fn check(&self) -> Result<(), String> {
         within("number of cases", self.cases.len(), 1..=usize::MAX)?;
+        self.check_parts()?;
         for (number, case) in self.cases.iter().enumerate() {
-            self.batching.check(case).map_err(|why| format!("case {number}: {why}"))?;
+            let batching = self.batching_of(number);
+            batching.check(case).map_err(|why| format!("case {number}: {why}"))?;
         }
         self.stopping.check().and_then(|()| self.reference.check())
     }
 
+    /// Checks that a plan of several experiments says of each case which one it is of, and that no
+    /// other plan has parts.
+    fn check_parts(&self) -> Result<(), String> {
+        if self.experiment != Experiment::Measure {
+            return match self.parts.is_empty() {
+                true => Ok(()),
+                false => Err(format!("a plan of {} has no parts", self.experiment)),
+            };
+        }
+        let mut first = 0_usize;
+        let mut known = Vec::new();
+        for part in &self.parts {
+            let name = part.experiment;
+            if name == Experiment::Measure || known.contains(&name) {
+                return Err(format!("parts: {name} cannot be a part here, or is one already"));
+            }
+            known.push(name);
+            within("number of cases of a part", part.cases, 1..=self.cases.len())?;
+            let end = first.saturating_add(part.cases);
+            let Some(cases) = self.cases.get(first..end) else {
+                let (all, end) = (self.cases.len(), end);
+                return Err(format!("parts: they have {end} cases or more, the plan has {all}"));
+            };
+            if let Some(at) = cases.iter().position(|case| !case.is_taken(name.takes())) {
+                return Err(format!("case {}: {name} has no such case", first + at));
+            }
+            first = end;
+        }
+        match self.cases.len() {
+            all if all == first => Ok(()),
+            all => Err(format!("parts: they have {first} cases, the plan has {all}")),
+        }
+    }
+
+    /// The experiments of the plan with the numbers of their cases; of a plan of one experiment
+    /// that one with all cases.
+    pub fn spans(&self) -> Vec<(Experiment, Range<usize>)> {
+        if self.parts.is_empty() {
+            return vec![(self.experiment, 0..self.cases.len())];
+        }
+        let mut first = 0;
+        let mut spans = Vec::new();
+        for part in &self.parts {
+            let end = first + part.cases;
+            spans.push((part.experiment, first..end));
+            first = end;
+        }
+        spans
+    }
+
+    /// Number of the experiment that a case is of, among those of the plan, and the number of the
+    /// case among that experiment's; absent of a case that the plan does not have.
+    pub fn place_of(&self, case: usize) -> Option<(usize, usize)> {
+        let mut spans = self.spans().into_iter().enumerate();
+        let (part, (_, cases)) = spans.find(|(_, (_, cases))| cases.contains(&case))?;
+        Some((part, case - cases.start))
+    }
+
+    /// How a worker makes samples of this case.
+    pub fn batching_of(&self, case: usize) -> &Batching {
+        let part = self.place_of(case).and_then(|(part, _)| self.parts.get(part));
+        part.map_or(&self.batching, |part| &part.batching)
+    }
+
+    /// Builds the plan of each experiment, with its cases numbered from 0; of a plan of one
+    /// experiment itself.
+    pub fn part_plans(&self) -> Vec<Self> {
+        if self.parts.is_empty() {
+            return vec![self.clone()];
+        }
+        let mut plans = Vec::new();
+        for (part, (experiment, cases)) in self.parts.iter().zip(self.spans()) {
+            plans.push(Self {
+                experiment,
+                cases: self.cases[cases.clone()].to_vec(),
+                seed: self.seed,
+                batching: part.batching.clone(),
+                stopping: self.stopping.clone(),
+                reference: self.reference.for_cases(cases),
+                parts: Vec::new(),
+            });
+        }
+        plans
+    }
+
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
     /// numbers, different from round to round and fixed by the seed. Cases that belong together
-    /// stay together: their blocks are shuffled, and each within itself.
+    /// stay together: their blocks are shuffled, and each within itself. The first round of a plan
+    /// of several experiments begins with the smallest ring and its solo, for whoever waits.
     pub fn order(&self, round: u32) -> Vec<usize> {
         let mut rng = self.rng_of(u64::from(round));
         let mut blocks = self.blocks();
         blocks.shuffle(&mut rng);
         blocks.iter_mut().for_each(|block| block.shuffle(&mut rng));
-        blocks.concat()
+        let mut order = blocks.concat();
+        if round == 0 && !self.parts.is_empty() {
+            let first = self.smallest_with_solo();
+            order.sort_by_key(|case| !first.contains(case));
+        }
+        order
+    }
+
+    /// Numbers of the smallest ring that switches and of its solo; empty without such a ring.
+    pub fn smallest_with_solo(&self) -> Vec<usize> {
+        let switching = self.rings().filter(|(_, case)| case.members > 1);
+        let smallest = switching.min_by_key(|(number, case)| (case.members, *number));
+        let Some((smallest, _)) = smallest else { return Vec::new() };
+        [Some(smallest), self.solo_of(smallest)].into_iter().flatten().collect()
     }
 
     /// The order of a round in which each case is measured twice, in two settings: as itself, and
@@ -342,11 +482,13 @@ struct StoredPlan<C, B> {
     stopping: Stopping,
     #[serde(default)]
     reference: Reference,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PlanPart>,
 }
 
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { experiment, cases, seed, batching, stopping, reference } = self.clone();
+        let Self { experiment, cases, seed, batching, stopping, reference, parts } = self.clone();
         let takes = experiment.takes();
         let cases = cases.iter().map(|case| case.stored(takes)).collect();
         let batching = match takes {
@@ -354,13 +496,14 @@ impl Serialize for Plan {
             Takes::Trials => Stored::Trial(batching.trial),
             Takes::Both => Stored::Named(batching),
         };
-        StoredPlan { experiment, cases, seed, batching, stopping, reference }.serialize(serializer)
+        StoredPlan { experiment, cases, seed, batching, stopping, reference, parts }
+            .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Plan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredPlan { experiment, cases, seed, batching, stopping, reference } =
+        let StoredPlan { experiment, cases, seed, batching, stopping, reference, parts } =
             StoredPlan::<Value, Value>::deserialize(deserializer)?;
         let takes = experiment.takes();
         let case = |value: Value| match takes {
@@ -376,7 +519,7 @@ impl<'de> Deserialize<'de> for Plan {
         };
         let (cases, batching) =
             cases.and_then(|cases| Ok((cases, batching?))).map_err(de::Error::custom)?;
-        let plan = Self { experiment, cases, seed, batching, stopping, reference };
+        let plan = Self { experiment, cases, seed, batching, stopping, reference, parts };
         plan.check().map_err(de::Error::custom)?;
         Ok(plan)
     }

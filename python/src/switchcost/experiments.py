@@ -72,7 +72,7 @@ def _has(options: type) -> Callable[[_Function], _Function]:
 
 @_has(Options)
 def measure(**options: Unpack[Options]) -> Runs:
-    """What matters in one go (`switchcost measure`): rings, working sets, response, clocks; a run of each.
+    """What matters in one go (`switchcost measure`): rings, working sets, response, clocks; one run.
 
     `budget` is 60 s by default. Raises ProgramError.
     """

@@ -101,7 +101,7 @@ class Run(Tables):
 
     @property
     def experiment(self) -> str:
-        """`ring`, `cost`, `response`, `clock-overhead`, ..."""
+        """`measure`, `ring`, `cost`, `response`, `clock-overhead`, ..."""
         return str(self.record["header"]["plan"]["experiment"])
 
     @cached_property

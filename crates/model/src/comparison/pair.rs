@@ -110,7 +110,10 @@ pub(super) fn pairs<'a>(
     let mut left: Vec<&Subcase> = base.compared().collect();
     for case in new.compared() {
         let is_partner = |other: &&Subcase| is_same(other, case, terms.across, halves);
-        let Some(partner) = left.iter().position(is_partner) else {
+        // Two experiments of one run may have the same case, each measured in its own way.
+        let of_experiment =
+            left.iter().position(|other| other.experiment == case.experiment && is_partner(other));
+        let Some(partner) = of_experiment.or_else(|| left.iter().position(is_partner)) else {
             unpaired.push(left_over(false, case, "the base has no such case".to_string()));
             continue;
         };

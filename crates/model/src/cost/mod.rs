@@ -198,7 +198,7 @@ fn points(table: &Table, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPo
 /// direct cost that is known to be above zero: a part would be larger than the whole.
 fn indirect(total: Estimate, direct: Estimate, paired: Estimate) -> Option<Estimate> {
     let direct_is_known = match direct.answer_cost() {
-        Ok(_) => true,
+        Ok(answer) => answer.ends().is_some(),
         Err(NotQuotable::NotResolved { .. }) => return None,
         Err(_) => false,
     };

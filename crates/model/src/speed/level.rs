@@ -64,6 +64,18 @@ impl Reference {
         known
     }
 
+    /// Returns by which level the parts of a run of several experiments are judged: that of all
+    /// samples, whether or not it would be told to later runs.
+    pub(crate) fn of_whole(plan: &Plan, samples: &[Sample]) -> Self {
+        let mut known = plan.reference.clone();
+        if let Some(level) = levels(plan, samples).values().next() {
+            let Level { unshared_ratio, established, .. } = *level;
+            let unshared_ratio = Some(unshared_ratio);
+            known.learn(&Self { unshared_ratio, established, ..Self::default() });
+        }
+        known
+    }
+
     /// What runs of one CPU know together: the lowest ratio, of those that are established if any
     /// is.
     pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {

@@ -81,6 +81,7 @@ impl Published {
     pub fn subject(&self) -> Subject {
         let subcase = |(number, case): (usize, &PublishedCase)| Subcase {
             number,
+            experiment: self.experiment,
             title: case.title.clone(),
             // In the order in which runs have them.
             labels: match &case.ring {

@@ -18,6 +18,7 @@ pub use runs::cases_of;
 
 use crate::at_clock::{AtClock, Brought, power_of};
 use crate::estimate::{Estimate, Speed};
+use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::noise::{self, NoiseVerdict};
 use crate::plan::LAUNCH_SCATTER;
@@ -199,6 +200,8 @@ pub type Labels = Vec<(String, String)>;
 pub struct Subcase {
     /// Its number in the plan.
     pub number: usize,
+    /// The experiment that it is of: of a run of several that of its part.
+    pub experiment: Experiment,
     /// In words: `ring of 64`.
     pub title: String,
     /// By these it is paired with a case of another subject. Which CPU of a machine `same` is, and
@@ -284,8 +287,32 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A run with the figures of its cases.
+    /// A run with the figures of its cases. Of a run of several experiments it has the cases of
+    /// all, each as in a run of its own experiment, numbered as in the whole plan.
     pub fn of_run(run: &Run) -> Self {
+        let plan = &run.header.plan;
+        if plan.parts.is_empty() {
+            return Self::of_experiment(run);
+        }
+        let subjects: Vec<Self> = run.parts().iter().map(Self::of_experiment).collect();
+        let verdicts = subjects
+            .iter()
+            .filter_map(|part| Some((part.side.experiment.clone(), part.noise.clone()?)));
+        let verdicts: Vec<(String, NoiseVerdict)> = verdicts.collect();
+        let named = verdicts.iter().map(|(name, verdict)| (&**name, verdict.clone()));
+        let noise = NoiseVerdict::together(named, &[]);
+        let mut whole = Self::without_cases(run);
+        whole.noise = Some(noise);
+        whole.clock_ghz = subjects.iter().find_map(|part| part.clock_ghz);
+        for (subject, (_, cases)) in subjects.into_iter().zip(plan.spans()) {
+            for case in subject.cases {
+                whole.cases.push(Subcase { number: cases.start + case.number, ..case });
+            }
+        }
+        whole
+    }
+
+    fn of_experiment(run: &Run) -> Self {
         let header = &run.header;
         let table = &Table::new(&header.plan, &run.samples);
         let clock = |level: &Level| level.clock_ghz(&header.build.target);
@@ -293,6 +320,17 @@ impl Subject {
         cases.extend(runs::trials(run, table));
         cases.sort_by_key(|case| case.number);
         cases.extend(parts::parts(run, table));
+        Self {
+            noise: Some(noise::judge(table)),
+            clock_ghz: table.levels().values().find_map(clock),
+            cases,
+            ..Self::without_cases(run)
+        }
+    }
+
+    /// What is known of a run without a look at its samples.
+    fn without_cases(run: &Run) -> Self {
+        let header = &run.header;
         let no_end = || "incomplete: it was killed or is still running".to_string();
         let no_end = run.end.is_none().then(no_end);
         let cpu = header.machine.cpu_name().map_or("unknown CPU", String::as_str);
@@ -312,13 +350,13 @@ impl Subject {
         Self {
             side,
             machine: header.machine.clone(),
-            noise: Some(noise::judge(table)),
-            clock_ghz: table.levels().values().find_map(clock),
+            noise: None,
+            clock_ghz: None,
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
             case_scatters: header.plan.reference.cases.iter().map(|of| of.launch_scatter).collect(),
             warnings: run.warnings.iter().cloned().chain(no_end).collect(),
-            cases,
+            cases: Vec::new(),
         }
     }
 
@@ -337,7 +375,10 @@ impl Subject {
             let named = |warning: &String| format!("{}: {warning}", other.side.name);
             all.warnings.extend(other.warnings.iter().map(named));
             for case in &mut all.cases {
-                let same = other.cases.iter().find(|candidate| candidate.labels == case.labels);
+                let is_same = |candidate: &&Subcase| {
+                    candidate.experiment == case.experiment && candidate.labels == case.labels
+                };
+                let same = other.cases.iter().find(is_same);
                 for (of, values) in &mut case.figures {
                     let more = same.and_then(|same| same.figures.get(of));
                     if let (Values::Measured(own), Some(Values::Measured(more))) = (values, more) {

@@ -38,6 +38,7 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
         let named = |(name, value): (&str, String)| (name.to_string(), value);
         Subcase {
             number: first + at,
+            experiment: plan.experiment,
             title: title.to_string(),
             labels: Labels::from(labels.map(named)),
             details: [named(("CPU", crate::words::list(&cpus)))].into(),

@@ -36,6 +36,7 @@ pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
 pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
     let subcase = |((number, case), summary): ((usize, &Case), CaseSummary)| Subcase {
         number,
+        experiment: table.plan.experiment,
         title: table.plan.title(number),
         labels: labels(case),
         details: details(case),
@@ -53,6 +54,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
         let figures = &headline_ns(table, number);
         Subcase {
             number,
+            experiment: plan.experiment,
             title: case.trial.to_string(),
             labels: trial_labels(case),
             details: named([("CPU", case.cpu.to_string())]),

@@ -212,7 +212,7 @@ mod tests {
         let switch = ByRound::together([&loops, &signals], |[l, s]| (l - 2.0 * s) / 2.0);
         assert_eq!(switch.figures().collect::<Vec<_>>(), [(0, 15.0), (2, 15.0)]);
         let none = ByRound::together([&loops, &ByRound::default()], |[l, _]| l);
-        assert_eq!(none, ByRound::default());
+        assert_eq!((none.figures().count(), none.clean), (0, None));
     }
 
     fn at_speed(rounds: u32, value: f64, clean_rounds: Option<u32>) -> ByRound {

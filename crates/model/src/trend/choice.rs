@@ -30,14 +30,17 @@ pub struct Case {
 pub struct Planned(Vec<Case>);
 
 impl Planned {
-    /// Each once.
+    /// Each once, with the experiment that it is of.
     pub fn of(plan: &Plan) -> Self {
+        let cases = cases_of(plan);
         let mut all: Vec<Case> = Vec::new();
-        for (title, labels) in cases_of(plan) {
-            let labels = labels.into_iter().collect();
-            let case = Case { experiment: plan.experiment, title, labels };
-            if !all.contains(&case) {
-                all.push(case);
+        for (experiment, numbers) in plan.spans() {
+            for (title, labels) in &cases[numbers] {
+                let labels = labels.iter().cloned().collect();
+                let case = Case { experiment, title: title.clone(), labels };
+                if !all.contains(&case) {
+                    all.push(case);
+                }
             }
         }
         Self(all)

@@ -12,7 +12,7 @@ use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
 use crate::run::Build;
 use crate::speed::clock_ghz;
-use crate::subject::{Measured, Origin, Quantity, Subject};
+use crate::subject::{Measured, Origin, Quantity, Subcase, Subject};
 
 /// A run's figure.
 pub(super) struct Figure<'a> {
@@ -222,8 +222,8 @@ impl<'a> Found<'a> {
 }
 
 fn measured<'a>(case: &Case, subject: &'a Subject, of: Quantity) -> Option<&'a Measured> {
-    let is_of = subject.side.experiment == case.experiment.name();
-    let found = subject.cases.iter().find(|one| is_of && case.has(&one.labels))?;
+    let is_it = |one: &&Subcase| one.experiment == case.experiment && case.has(&one.labels);
+    let found = subject.cases.iter().find(is_it)?;
     found.figures.get(&of)?.launches().first()
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the model from outside: one binary, as each of its own would have to be linked.
 
 mod li2007;
+mod parts;
 mod plans;
 mod run_file;
 mod sloan1992;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use model::case::Case;
 use model::experiment::Experiment;
-use model::plan::{Batching, FEWEST_ROUNDS, Plan, Reference, Stopping};
+use model::plan::{Batching, FEWEST_ROUNDS, Plan, Stopping};
 
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
 use crate::present::terminal::TOO_SHORT;
@@ -91,9 +91,9 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         cases: impl IntoIterator<Item = C>,
         batching: Batching,
     ) -> Plan {
-        let cases = cases.into_iter().map(Into::into).collect();
+        let cases: Vec<Case> = cases.into_iter().map(Into::into).collect();
         let (seed, stopping) = (self.seed, self.stopping());
-        Plan { experiment, cases, seed, batching, stopping, reference: Reference::default() }
+        Plan { seed, batching, stopping, ..Plan::of(experiment, cases) }
     }
 
     /// The stopping rule as typed.

@@ -3,7 +3,7 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
@@ -24,7 +24,7 @@ use crate::base::secrets::{kept, kept_invocation};
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
-use crate::engine::progress::Progress;
+use crate::engine::progress::{Progress, RowsOf};
 use crate::engine::schedule::{self, Course, Event, Outcome};
 use crate::engine::setting::{Here, Planned};
 use crate::engine::store::{Folder, RunFile, speed};
@@ -45,12 +45,14 @@ pub(crate) struct About {
     pub(crate) anonymous: bool,
     /// Whether to keep all words of a command.
     pub(crate) store_command: bool,
+    /// When the budget began to run, where what was done before the first case counts.
+    pub(crate) since: Option<Instant>,
 }
 
 impl About {
     pub(crate) fn of(output: &Output) -> Self {
         let Files { anonymous, store_command, .. } = output.files;
-        Self { name: output.name.clone(), anonymous, store_command }
+        Self { name: output.name.clone(), anonymous, store_command, since: None }
     }
 
     /// The header of a run of its own.
@@ -106,7 +108,11 @@ pub(crate) fn take(
     about: About,
 ) -> Taken {
     let started = SystemTime::now();
-    let plan = speed::with_reference(plan, &here.machine);
+    let mut plan = speed::with_reference(plan, &here.machine);
+    if let Some(since) = about.since {
+        let passed = nanoseconds(since.elapsed());
+        plan.stopping.budget_ns = plan.stopping.budget_ns.saturating_sub(passed).max(1);
+    }
     let name = match &launch {
         None => run_name(plan.experiment, started),
         Some(launch) => format!("{}-{}", launch.set, launch.number),
@@ -200,7 +206,7 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
+pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
@@ -234,7 +240,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
     file.write(&resumed)?;
     run.push(resumed);
-    let progress = Progress::new(&run.header.plan, quiet);
+    let mut progress = Progress::new(&run.header.plan, quiet);
+    progress.rows_of = (!run.header.plan.parts.is_empty()).then_some(rows_of);
     let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
     Ok(finish(taken, &here, progress))
 }
@@ -337,7 +344,14 @@ fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
         commands(&mut plan).for_each(|of| of.clone_from(words));
     }
     let workers = [Workers::new(taken.interrupt.clone())];
-    let [taken] = measure([taken], workers, &plan, Course::of(&plan), here, progress);
+    let mut course = Course::of(&plan);
+    if let Some(rows_of) = progress.rows_of.filter(|_| progress.is_seen()) {
+        let empty = Run::new(taken.run.header.clone());
+        course.rows = Some(Box::new(move |samples| {
+            rows_of(&Run { samples: samples.to_vec(), ..empty.clone() })
+        }));
+    }
+    let [taken] = measure([taken], workers, &plan, course, here, progress);
     speed::learn(&taken.run);
     taken
 }
@@ -417,6 +431,7 @@ impl<const N: usize> Recorder<'_, N> {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));
                 self.tasks.look_if_due();
             }
+            Event::Rows(rows) => self.progress.show_rows(rows),
             Event::Failure(failure) => {
                 let (run, case) = (failure.case / cases, failure.case % cases);
                 let title = self.plan.title(failure.case);

@@ -1,84 +1,109 @@
 //! The progress bar: on a terminal only, drawn between measurements, never by a thread of its own,
 //! so that it cannot run while something is measured.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use charts::printable;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::estimate::Estimate;
 use model::plan::Plan;
 use model::quote::{NotQuotable, brief_cost};
+use model::run::Run;
 use model::words::{time, two_digits};
 
 use crate::base::failure;
 use crate::base::lines::fitted;
 use crate::engine::schedule::State;
 
-/// Shows how far a run is, or several, one after the other.
+/// Shows how far a run is.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// The rows of the table so far, each a line above the bar, by what they are of.
+    rows: RefCell<Rows>,
     budget: Duration,
-    /// If it is one of several runs: which.
-    of_whole: Option<Part>,
+    /// Whether the cases are those of several experiments.
+    has_parts: bool,
     precision: f64,
     titles: Vec<String>,
+    /// What gives the rows of a run so far; absent where none are drawn.
+    pub(crate) rows_of: Option<RowsOf>,
 }
 
-/// A run that is one of several on a bar.
-struct Part {
-    /// What was spent on the bar before.
-    before: Duration,
-    name: String,
-    /// What all of them are about, as far as it is known by now; absent where this run tells it.
-    headline: Option<String>,
+/// Gives the rows of a run's table: what each is of, and its figure in words.
+pub(crate) type RowsOf = fn(&Run) -> Vec<(String, String)>;
+
+/// The lines above a bar.
+#[derive(Default)]
+struct Rows {
+    /// They and the bar; absent where there is never a row.
+    all: Option<MultiProgress>,
+    lines: Vec<(String, ProgressBar)>,
 }
 
 impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
     pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        Self { of_whole: None, ..Self::whole(budget, quiet).part(plan, Duration::ZERO, None) }
-    }
-
-    /// A bar over all of `budget`, for several runs.
-    pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
-        let bar = bar(millis(budget), quiet);
-        Self { bar, budget, of_whole: None, precision: 0.0, titles: Vec::new() }
-    }
-
-    /// The part of it that `plan` has, which begins where `before` is spent. The first tells what a
-    /// switch costs; the others say on what that came to.
-    pub(crate) fn part(&self, plan: &Plan, before: Duration, headline: Option<String>) -> Self {
-        Self {
-            bar: self.bar.clone(),
-            budget: self.budget,
-            of_whole: Some(Part { before, name: plan.experiment.to_string(), headline }),
+        let progress = Self {
+            has_parts: !plan.parts.is_empty(),
             precision: plan.stopping.precision,
             titles: (0..plan.cases.len()).map(|case| plan.title(case)).collect(),
+            ..Self::whole(budget, quiet)
+        };
+        if progress.has_parts && progress.is_seen() {
+            // A bar that was drawn by itself would stay where it was.
+            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+            all.add(progress.bar.clone());
+            progress.rows.borrow_mut().all = Some(all);
         }
+        progress
+    }
+
+    /// A bar over all of `budget`.
+    pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
+        let (bar, rows) = (bar(millis(budget), quiet), RefCell::default());
+        let titles = Vec::new();
+        Self { bar, rows, budget, has_parts: false, precision: 0.0, titles, rows_of: None }
     }
 
     /// Draws the state before a case.
     pub(crate) fn show(&self, state: &State) {
-        let before = self.of_whole.as_ref().map_or(Duration::ZERO, |of| of.before);
         self.bar.set_message(printable(&self.message(state)));
-        self.bar.set_position(millis(before + state.spent));
+        self.bar.set_position(millis(state.spent));
     }
 
     /// What is told of the state before a case.
     fn message(&self, state: &State) -> String {
         let title = self.titles.get(state.case).map_or("", String::as_str);
-        let of = self.of_whole.as_ref();
-        let spent = of.map_or(Duration::ZERO, |of| of.before) + state.spent;
-        let (round, left) = (state.round + 1, self.budget.saturating_sub(spent).as_secs());
+        let (round, left) = (state.round + 1, self.budget.saturating_sub(state.spent).as_secs());
+        if self.has_parts {
+            let found = state.figure.as_ref().and_then(switch_so_far);
+            let found = found.map_or(String::new(), |found| format!("{found}; "));
+            return format!("{found}{left} s left, round {round}, {title}");
+        }
         let so_far = so_far(state.figure.as_ref(), state.precision, self.precision);
-        match of {
-            None => format!("{so_far}, {left} s left, round {round}, {title}"),
-            Some(of) => {
-                let found = of.headline.clone().or_else(|| switch_so_far(state.figure.as_ref()?));
-                let found = found.map_or(String::new(), |found| format!("{found}; "));
-                format!("{found}{left} s left, {} round {round}", of.name)
+        format!("{so_far}, {left} s left, round {round}, {title}")
+    }
+
+    /// Draws the rows of the table so far above the bar, each at the place that it has had.
+    pub(crate) fn show_rows(&self, told: &[(String, String)]) {
+        let mut rows = self.rows.borrow_mut();
+        let Rows { all: Some(all), lines } = &mut *rows else { return };
+        let width = told.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
+        for (place, (what, figure)) in told.iter().enumerate() {
+            if lines.get(place).is_none_or(|(known, _)| known != what) {
+                let line = all.insert(place, row());
+                lines.insert(place, (what.clone(), line));
             }
+            let text = printable(&format!("{what:<width$}  {figure}"));
+            // Each message that is set draws all lines.
+            if lines[place].1.message() != text {
+                lines[place].1.set_message(text);
+            }
+        }
+        for (_, line) in lines.drain(told.len()..) {
+            all.remove(&line);
         }
     }
 
@@ -102,12 +127,24 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away, unless others come after.
+    /// Takes the bar and the rows above it away.
     pub(crate) fn end(&self) {
-        if self.of_whole.is_none() {
-            self.bar.finish_and_clear();
+        if let Some(all) = self.rows.take().all {
+            // A refusal leaves the lines above the summary.
+            let _ = all.clear();
+            all.set_draw_target(ProgressDrawTarget::hidden());
         }
+        self.bar.finish_and_clear();
     }
+}
+
+/// A line of text above a bar.
+fn row() -> ProgressBar {
+    let row = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+        row.set_style(style);
+    }
+    row
 }
 
 /// A bar over so many steps, hidden when standard error is no terminal.
@@ -142,7 +179,7 @@ fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String 
 }
 
 /// `about 640 ns so far`: a figure that lacks nothing but rounds for an interval.
-fn about(figure: &Estimate) -> Option<String> {
+pub(crate) fn about(figure: &Estimate) -> Option<String> {
     let lacks_rounds = matches!(figure.quote_cost(), Err(NotQuotable::TooFewRounds(_)));
     (lacks_rounds && figure.value > 0.0).then(|| format!("about {} so far", time(figure.value)))
 }
@@ -199,6 +236,7 @@ mod tests {
     use flate2::read::GzDecoder;
     use model::case::Sample;
     use model::estimate::Speed;
+    use model::plan::Stopping;
     use model::run::Run;
 
     use super::*;
@@ -213,29 +251,25 @@ mod tests {
     }
 
     #[test]
-    fn what_a_switch_costs_is_told_from_the_first_round_of_several_runs_on() {
+    fn of_several_experiments_what_a_switch_costs_is_told_from_the_first_round_on() {
         let run = captured();
         let plan = &run.header.plan;
-        let whole = Progress::whole(Duration::from_secs(60), true);
-        let part = whole.part(plan, Duration::from_secs(3), None);
-        let state = |rounds: u32| {
+        let own = (plan.clone(), Vec::new());
+        let stopping = Stopping { budget_ns: 60_000_000_000, ..plan.stopping.clone() };
+        let whole = Plan::from_parts(vec![own], plan.seed, stopping);
+        let progress = Progress::new(&whole, true);
+        let line = |rounds: u32| {
             let of_rounds = run.samples.iter().filter(|sample| sample.round() < rounds);
             let samples: Vec<Sample> = of_rounds.cloned().collect();
-            let figure = (Course::of(plan).figure)(&samples);
-            let spent = Duration::from_secs(2);
-            State { case: 0, round: rounds, spent, precision: None, figure }
+            let figure = (Course::of(&whole).figure)(&samples);
+            let spent = Duration::from_secs(5);
+            progress.message(&State { case: 0, round: rounds, spent, precision: None, figure })
         };
-        let line = |rounds| part.message(&state(rounds));
-        assert_eq!(line(0), "55 s left, ring round 1");
-        assert_eq!(line(1), "a switch costs 2.00 us; 55 s left, ring round 2");
+        assert_eq!(line(0), "55 s left, round 1, ring of 1");
+        assert_eq!(line(1), "a switch costs 2.00 us; 55 s left, round 2, ring of 1");
         let last = run.rounds();
-        let told = format!("a switch costs 1.92 us; 55 s left, ring round {}", last + 1);
+        let told = format!("a switch costs 1.92 us; 55 s left, round {}, ring of 1", last + 1);
         assert_eq!(line(last), told);
-        // The later runs say on what that came to.
-        let found = switch_so_far(&state(last).figure.unwrap());
-        let next = whole.part(plan, Duration::from_secs(30), found);
-        let told = "a switch costs 1.92 us; 28 s left, ring round 1";
-        assert_eq!(next.message(&State { figure: None, ..state(0) }), told);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use model::plan::{FEWEST_ROUNDS, Plan};
 use model::run::{Failure, StopReason};
 use probe::assignment::{Assignment, Unmeasured};
 
+use crate::base::values::nanoseconds;
 use crate::engine::launch::{Launch, LaunchError};
 
 /// What happens while the rounds go on.
@@ -22,6 +23,8 @@ pub(crate) enum Event<'a> {
     Pause,
     /// A case cannot be measured.
     Failure(&'a Failure),
+    /// What the run says by now, a row a figure: what it is of, and the figure in words.
+    Rows(&'a [(String, String)]),
 }
 
 /// How far a run is before a case.
@@ -39,11 +42,13 @@ pub(crate) struct State {
     pub(crate) figure: Option<Estimate>,
 }
 
-/// Numbers of the cases of a round, by its number, in their order.
-type Order<'a> = dyn Fn(&[Sample], u32) -> Vec<usize> + 'a;
+/// Numbers of the cases of a round, by its number, in their order. The last argument is the time
+/// that each case has taken so far.
+type Order<'a> = dyn FnMut(&[Sample], u32, &[Duration]) -> Vec<usize> + 'a;
 type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
 type Figure<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
 type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
+type Rows<'a> = dyn Fn(&[Sample]) -> Vec<(String, String)> + 'a;
 
 /// Which cases a round has, and by what the run may stop for being precise.
 pub(crate) struct Course<'a> {
@@ -55,12 +60,21 @@ pub(crate) struct Course<'a> {
     pub(crate) figure: Box<Figure<'a>>,
     /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
     pub(crate) lacking: Box<Lacking<'a>>,
+    /// The rows of the table so far, for whoever waits for them; absent where nobody does.
+    pub(crate) rows: Option<Box<Rows<'a>>>,
 }
 
 impl<'a> Course<'a> {
     /// The plan's own.
     pub(crate) fn of(plan: &'a Plan) -> Self {
-        let order = move |samples: &[Sample], round| {
+        if !plan.parts.is_empty() {
+            return Self { order: by_turns(plan), ..Self::of_experiment(plan) };
+        }
+        Self::of_experiment(plan)
+    }
+
+    fn of_experiment(plan: &'a Plan) -> Self {
+        let order = move |samples: &[Sample], round, _: &[Duration]| {
             let mut order = plan.order(round);
             if let Some(focus) = looks::focus(plan, samples, round) {
                 order.retain(|case| focus.contains(case));
@@ -77,8 +91,24 @@ impl<'a> Course<'a> {
                 true => Vec::new(),
                 false => looks::lacking(plan, samples),
             }),
+            rows: None,
         }
     }
+}
+
+/// The order of a plan of several experiments: cases that are narrow enough pause, as looked at at
+/// the same rounds at which the run may stop, and no experiment takes the time of the others.
+fn by_turns(plan: &Plan) -> Box<Order<'_>> {
+    let mut paused: Option<BTreeSet<usize>> = None;
+    Box::new(move |samples, round, spent| {
+        // A run that goes on is looked at before its first round.
+        if is_look(round) || (paused.is_none() && round > FEWEST_ROUNDS) {
+            paused = Some(looks::paused(plan, samples));
+        }
+        let spent_ns: Vec<u64> = spent.iter().copied().map(nanoseconds).collect();
+        let none = BTreeSet::new();
+        looks::cases_of_round(plan, round, paused.as_ref().unwrap_or(&none), &spent_ns)
+    })
 }
 
 /// Runs the rounds of a plan.
@@ -94,6 +124,10 @@ struct Schedule<'a> {
     precision: Option<f64>,
     figure: Option<Estimate>,
     cases: Vec<Tried>,
+    /// The time that each case has taken in this session.
+    took: Vec<Duration>,
+    /// When the rows are asked for next.
+    next_rows: Duration,
     /// Where the budget ends: later than the plan's while clean slices are missing.
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget.
@@ -118,6 +152,12 @@ const MOST_BUDGETS: u32 = 3;
 
 /// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
 const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
+
+/// Rows are shown at most once in this time.
+const ROWS_EVERY: Duration = Duration::from_millis(500);
+
+/// And only after so many times as long as it took to make them.
+const ROWS_SHARE: u32 = 25;
 
 /// Members from which on a ring's time goes with its size.
 const LARGE: u32 = 256;
@@ -158,6 +198,8 @@ pub(crate) fn run<'a>(
         precision: None,
         figure: None,
         cases: vec![Tried::default(); plan.cases.len()],
+        took: vec![Duration::ZERO; plan.cases.len()],
+        next_rows: Duration::ZERO,
         limit: Duration::from_nanos(plan.stopping.budget_ns),
         only: None,
         most_rounds: None,
@@ -197,7 +239,7 @@ impl Schedule<'_> {
             return Err(StopReason::BudgetSpent);
         }
         let mut tried = false;
-        for case in (self.course.order)(&self.samples, round) {
+        for case in (self.course.order)(&self.samples, round, &self.took) {
             tried |= self.case(case, round)?;
         }
         match self.cases.iter().all(|case| case.is_given_up) {
@@ -248,8 +290,11 @@ impl Schedule<'_> {
         let Self { precision, figure, .. } = *self;
         (self.watch)(Event::Case(State { case, round, spent, precision, figure }));
         let result = self.measure(case, round);
-        self.cases[case].took = self.spent().saturating_sub(spent);
+        let took = self.spent().saturating_sub(spent);
+        self.cases[case].took = took;
+        self.took[case] += took;
         (self.watch)(Event::Pause);
+        self.show_rows();
         match result {
             Ok(()) => self.cases[case].failed_in_a_row = 0,
             Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
@@ -261,6 +306,19 @@ impl Schedule<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Shows the rows of the table, if somebody waits for them, but never takes more than a small
+    /// share of the time for that.
+    fn show_rows(&mut self) {
+        let before = self.started.elapsed();
+        let Some(rows) = self.course.rows.as_ref().filter(|_| before >= self.next_rows) else {
+            return;
+        };
+        let rows = rows(&self.samples);
+        (self.watch)(Event::Rows(&rows));
+        let after = self.started.elapsed();
+        self.next_rows = after + ROWS_EVERY.max((after - before) * ROWS_SHARE);
     }
 
     /// What a large ring will take that was not measured yet, of a budget that is kept: in ratio to
@@ -297,7 +355,7 @@ impl Schedule<'_> {
             case_number: case,
             case: self.plan.cases[case].clone(),
             round,
-            batching: self.plan.batching.clone(),
+            batching: self.plan.batching_of(case).clone(),
             unshared_ratio: self.plan.reference.unshared_ratio,
         };
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
@@ -322,7 +380,7 @@ mod tests {
     use super::*;
     use model::experiment::Experiment;
     use model::placement::Placement;
-    use model::plan::{Batching, Reference, Stopping};
+    use model::plan::Stopping;
     use model::ring::Case;
 
     use crate::present::figures::tests::sample;
@@ -381,9 +439,7 @@ mod tests {
         let stopping =
             Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
-        let experiment = Experiment::Ring;
-        let reference = Reference::default();
-        Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping, reference }
+        Plan { seed: 3, stopping, ..Plan::of::<model::case::Case>(Experiment::Ring, cases) }
             .with_solos()
     }
 
@@ -457,10 +513,11 @@ mod tests {
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> Outcome {
         let course = Course {
-            order: Box::new(|_, round| plan.order(round)),
+            order: Box::new(|_, round, _| plan.order(round)),
             precision: Box::new(|_, _| None),
             figure: Box::new(|_| None),
             lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
+            rows: None,
         };
         run_from(plan, course, earlier, fake)
     }
@@ -558,7 +615,7 @@ mod tests {
     #[test]
     fn a_round_may_be_for_some_cases_only() {
         let (plan, mut fake) = (plan(LONG, Some(2)), Fake::default());
-        let order = |_: &[Sample], round| match round {
+        let order = |_: &[Sample], round, _: &[Duration]| match round {
             1 => vec![2, 4],
             _ => plan.order(round),
         };
@@ -568,6 +625,76 @@ mod tests {
             fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
         second.sort_unstable();
         assert_eq!((fake.asked.len(), second), (8, vec![2, 4]));
+    }
+
+    /// Rings as one experiment, and working sets that each take a second as another.
+    fn whole_plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
+        let rings = plan(budget_ns, rounds);
+        let set = |bytes| {
+            let work = model::ring::Work::new(bytes, 64, model::ring::Op::Read).ok();
+            Case { work, ..Case::of_processes(2, Placement::Same { cpu: 1 }) }
+        };
+        let mut sets = Plan::of(Experiment::Cost, [4096, 8192].map(set));
+        sets.batching.ring.triples = Some(4);
+        let stopping = rings.stopping.clone();
+        Plan::from_parts(vec![(rings, Vec::new()), (sets, Vec::new())], 3, stopping)
+    }
+
+    #[test]
+    fn parts_are_measured_in_the_same_rounds_each_in_its_own_way() {
+        let (plan, mut fake) = (whole_plan(LONG, Some(3)), Fake::default());
+        let mut triples = vec![None; plan.cases.len()];
+        let mut launch = |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| {
+            triples[assignment.case_number] = assignment.batching.ring.triples;
+            fake.launch(assignment, sink)
+        };
+        let start = (Vec::new(), Duration::ZERO);
+        let outcome = super::run(&plan, Course::of(&plan), start, &mut launch, &mut |_| {});
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        assert!(fake.asked[..8].iter().all(|(round, _)| *round == 0), "{:?}", fake.asked);
+        assert_eq!(triples, [None, None, None, None, None, None, Some(4), Some(4)]);
+        let first: Vec<usize> = fake.asked[..2].iter().map(|(_, case)| *case).collect();
+        assert!(first.contains(&0) && first.contains(&1), "solo and ring of two: {first:?}");
+    }
+
+    #[test]
+    fn of_several_experiments_narrow_cases_pause_and_a_failing_one_ends_no_other() {
+        let mut plan = whole_plan(LONG, Some(36));
+        plan.stopping.precision = 0.02;
+        // The working sets have no interval: their samples are no triples.
+        let fail = (0..36).map(|round| (round, 32)).collect();
+        let mut fake = Fake { fail, ..Fake::default() };
+        let outcome = run(&plan, &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        let asked = |round: u32| -> BTreeSet<usize> {
+            let of_round = fake.asked.iter().filter(|(of, _)| *of == round);
+            of_round.map(|(_, case)| *case).collect()
+        };
+        // Behind the look at round 27 the rings pause, but for each fourth round.
+        assert_eq!(asked(29), BTreeSet::from([6, 7]));
+        assert_eq!(asked(32), BTreeSet::from([0, 1, 2, 3, 4, 6, 7]));
+        let failed = fake.asked.iter().filter(|(_, case)| *case == 5).count();
+        assert_eq!(failed, MOST_FAILURES as usize, "given up");
+    }
+
+    #[test]
+    fn rows_are_made_only_where_somebody_waits_for_them() {
+        let plan = whole_plan(LONG, Some(2));
+        let mut fake = Fake::default();
+        let mut shown = Vec::new();
+        let mut launch =
+            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        let count = |samples: &[Sample]| vec![("samples".to_string(), samples.len().to_string())];
+        let course = Course { rows: Some(Box::new(count)), ..Course::of(&plan) };
+        super::run(&plan, course, (Vec::new(), Duration::ZERO), &mut launch, &mut |event| {
+            if let Event::Rows(rows) = event {
+                shown.extend(rows.to_vec());
+            }
+        });
+        // At once behind the first case, and later not with each.
+        assert_eq!(shown[0], ("samples".to_string(), "1".to_string()));
+        assert!(shown.len() < 16, "{shown:?}");
+        assert!(Course::of(&plan).rows.is_none());
     }
 
     #[test]

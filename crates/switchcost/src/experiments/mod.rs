@@ -8,6 +8,7 @@ mod events;
 pub(crate) mod explain;
 pub(crate) mod interference;
 pub(crate) mod links;
+pub(crate) mod measure;
 pub(crate) mod measures;
 pub(crate) mod response;
 pub(crate) mod ring;
@@ -23,7 +24,7 @@ use charts::{Body, Figure, Look, Role, terminal as plot};
 use model::experiment::{Experiment, Takes};
 use model::findings::Findings;
 use model::ring::{Case, Policy};
-use model::run::Run;
+use model::run::{Header, Run};
 use model::subject::Subject;
 use model::summary::CaseSummary;
 use model::{record, summary_line, words};
@@ -38,8 +39,11 @@ use crate::present::output::{
     self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
     to_json,
 };
+use crate::present::page::MOST_TILES;
 use crate::present::terminal::{self, Common, Text, View};
 use crate::present::tiles::Tile;
+
+pub(crate) use measure::MeasureRecord;
 
 /// Returns `1.55 us a switch (2)`, with the policy if it is not the normal one.
 fn switch_in_words(cost: &str, case: &Case) -> String {
@@ -60,10 +64,15 @@ pub(crate) enum Record {
     Response(Box<record::ResponseRecord>),
     /// Of `explain`.
     Explain(Box<record::ExplainRecord>),
+    /// Of `measure`: of each of its experiments.
+    Measure(Box<MeasureRecord>),
 }
 
 impl Record {
     pub(crate) fn of(run: &Run) -> Self {
+        if run.header.plan.experiment == Experiment::Measure {
+            return Self::Measure(Box::new(MeasureRecord::from_run(run)));
+        }
         match run.header.plan.experiment.takes() {
             Takes::Both if run.header.plan.experiment == Experiment::Explain => {
                 Self::Explain(Box::new(record::ExplainRecord::of(run)))
@@ -102,7 +111,19 @@ impl Record {
                 let policy = explain::table::policy_words(of);
                 Some(format!("{} a switch{policy}, all included", whole.brief_time()))
             }
+            Self::Measure(of) => of.parts.iter().find_map(Self::result),
             Self::Trials(_) | Self::Response(_) => None,
+        }
+    }
+
+    /// The first line of the run file.
+    pub(crate) fn header(&self) -> &Header {
+        match self {
+            Self::Rings(of) => &of.header,
+            Self::Trials(of) => &of.header,
+            Self::Response(of) => &of.header,
+            Self::Explain(of) => &of.header,
+            Self::Measure(of) => &of.header,
         }
     }
 
@@ -113,12 +134,16 @@ impl Record {
             Self::Trials(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
             Self::Response(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
             Self::Explain(of) => (&of.noise, of.worst_precision, &[][..], of.found.ns_per_tick),
+            Self::Measure(of) => (&of.noise, of.worst_precision, &of.speed[..], None),
         };
         Common { noise, speed, ns_per_tick, precision }
     }
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
+        if let Self::Measure(of) = self {
+            return measure::table::text(of, path, view);
+        }
         lines::with_tables(view.wide, || {
             terminal::report(run, self.parts(view), &self.common(), path, view)
         })
@@ -133,6 +158,10 @@ impl Record {
             },
             Self::Response(of) => crate::experiments::response::table::text(of, view),
             Self::Explain(of) => explain::table::text(of, view),
+            Self::Measure(of) => {
+                let headline = format!("{}.", measure::table::sentence(of));
+                Text { headline, ..Text::default() }
+            }
             Self::Trials(of) => {
                 let text = match &of.found.findings {
                     Some(Findings::Interference(found)) => {
@@ -150,6 +179,11 @@ impl Record {
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn
     /// together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        if let Self::Measure(of) = self {
+            let runs = run.parts();
+            let parts = of.parts.iter().zip(&runs);
+            return parts.flat_map(|(part, run)| part.figures(run, index)).collect();
+        }
         let mut all = match self {
             Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::figures::figures(of, found, index),
@@ -157,6 +191,7 @@ impl Record {
             },
             Self::Response(of) => crate::experiments::response::figures::figures(of, index),
             Self::Explain(of) => explain::figures::figures(of, index),
+            Self::Measure(_) => Vec::new(),
             Self::Trials(of) => {
                 let found = match &of.found.findings {
                     Some(Findings::Interference(found)) => {
@@ -185,6 +220,7 @@ impl Record {
             },
             Self::Response(of) => crate::experiments::response::answer::headline(of),
             Self::Explain(of) => explain::answer::headline(of),
+            Self::Measure(of) => format!("{}.", measure::table::sentence(of)),
             Self::Trials(of) => match &of.found.findings {
                 Some(Findings::Interference(found)) => {
                     interference::table::text(of, found, View::default()).headline
@@ -203,6 +239,10 @@ impl Record {
             },
             Self::Response(of) => crate::experiments::response::figures::tiles(of),
             Self::Explain(of) => explain::figures::tiles(of),
+            Self::Measure(of) => {
+                let all: Vec<Vec<Tile>> = of.parts.iter().map(Self::tiles).collect();
+                Tile::in_turn(&all, MOST_TILES)
+            }
             Self::Trials(of) => match &of.found.findings {
                 Some(Findings::Sensitivity(found)) => sensitivity::figures::tiles(found),
                 _ => measures::tiles(of, &clock::FIRST),

@@ -230,6 +230,14 @@ fn end_of(reason: StopReason) -> End {
     End { reason, finished: String::new(), spent_ns: 1 }
 }
 
+fn check_findings(record: &Record, run: &Run) {
+    match record {
+        Record::Rings(of) => check_laws(of, run),
+        Record::Response(of) => check_sums(of),
+        Record::Trials(_) | Record::Explain(_) | Record::Measure(_) => {}
+    }
+}
+
 /// Whether there was a record to look at.
 fn try_one(seed: u64) -> bool {
     let Some(run) = made(seed) else { return false };
@@ -238,9 +246,12 @@ fn try_one(seed: u64) -> bool {
     check_figures(&record, &run);
     check_exports(&run);
     match &record {
-        Record::Rings(of) => check_laws(of, &run),
-        Record::Response(of) => check_sums(of),
-        Record::Trials(_) | Record::Explain(_) => {}
+        Record::Measure(of) => {
+            for (part, run) in of.parts.iter().zip(run.parts()) {
+                check_findings(part, &run);
+            }
+        }
+        record => check_findings(record, &run),
     }
     if seed % 4 == 0 {
         check_comparison(&run);

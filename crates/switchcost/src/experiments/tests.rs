@@ -11,13 +11,14 @@ use super::*;
 use crate::present::output::{exports, history, summary};
 
 /// A small run of each experiment, as they were written.
-pub(super) const RUNS: [&str; 10] = [
+pub(super) const RUNS: [&str; 11] = [
     include_str!("../../tests/fixtures/interference.jsonl"),
     include_str!("../../../model/tests/fixtures/run-v1.jsonl"),
     include_str!("../../tests/fixtures/ring.jsonl"),
     include_str!("../../tests/fixtures/cost.jsonl"),
     include_str!("../../tests/fixtures/response.jsonl"),
     include_str!("../../tests/fixtures/explain.jsonl"),
+    include_str!("../../tests/fixtures/measure.jsonl"),
     include_str!("../../tests/fixtures/clock-overhead.jsonl"),
     include_str!("../../tests/fixtures/clock-primes.jsonl"),
     include_str!("../../tests/fixtures/clock-malloc.jsonl"),

@@ -1,9 +1,11 @@
 //! What the machine was like, in one line of a report with the one thing to do about it.
 
+use model::competing::CompetingTasks;
 use model::experiment::Experiment;
+use model::machine::Machine;
 use model::noise::{HaltedSamples, NoiseLevel, NoiseVerdict, SharedCore};
+use model::plan::Plan;
 use model::ring::Policy;
-use model::run::Run;
 use model::words;
 
 /// Characters of the line, at most.
@@ -14,20 +16,33 @@ const MOST_OF_A_NAME: usize = 16;
 
 /// Returns the line for a machine that was not quiet: `machine: noisy: rustc had 34 % of CPU 1;
 /// try --policy fifo`. Absent of a quiet one.
-pub(crate) fn machine_line(run: &Run, noise: &NoiseVerdict) -> Option<String> {
+pub(crate) fn machine_line(
+    plan: &Plan,
+    machine: &Machine,
+    company: Option<&CompetingTasks>,
+    noise: &NoiseVerdict,
+) -> Option<String> {
+    let run = MeasuredRun { plan, machine, company };
     let level = match noise.level {
         NoiseLevel::Unknown | NoiseLevel::Quiet => return None,
         NoiseLevel::Noisy => "noisy",
         NoiseLevel::Unusable => "very noisy",
     };
-    let (cause, advice) = cause_and_advice(run, noise);
+    let (cause, advice) = cause_and_advice(&run, noise);
     let line = format!("machine: {level}: {cause}");
     let whole = format!("{line}; {advice}");
     Some(if whole.chars().count() <= MOST_CHARACTERS { whole } else { shortened(line) })
 }
 
+/// What of a run the line is made of, beside the verdict.
+struct MeasuredRun<'a> {
+    plan: &'a Plan,
+    machine: &'a Machine,
+    company: Option<&'a CompetingTasks>,
+}
+
 /// The largest disturbance, and what helps against it.
-fn cause_and_advice(run: &Run, noise: &NoiseVerdict) -> (String, &'static str) {
+fn cause_and_advice(run: &MeasuredRun, noise: &NoiseVerdict) -> (String, &'static str) {
     if let Some(HaltedSamples { halt, count, samples }) = noise.halted {
         let cause = format!("{} in {count} of {samples} samples", halt.in_words());
         return (cause, "measure again");
@@ -37,7 +52,7 @@ fn cause_and_advice(run: &Run, noise: &NoiseVerdict) -> (String, &'static str) {
     if others > 0.1 && others >= shared {
         return (who_had_the_cpu(run, others), against_others(run));
     }
-    let busiest = run.company.as_ref().and_then(|company| company.busiest());
+    let busiest = run.company.and_then(|company| company.busiest());
     if busiest.is_some_and(|(_, share)| share > shared) {
         return (who_had_the_cpu(run, others), against_others(run));
     }
@@ -53,9 +68,9 @@ fn cause_and_advice(run: &Run, noise: &NoiseVerdict) -> (String, &'static str) {
 }
 
 /// `rustc had 34 % of CPU 1`.
-fn who_had_the_cpu(run: &Run, share: f64) -> String {
-    let cpu = words::list(&run.header.plan.cpus());
-    match run.company.as_ref().and_then(|company| company.busiest()) {
+fn who_had_the_cpu(run: &MeasuredRun, share: f64) -> String {
+    let cpu = words::list(&run.plan.cpus());
+    match run.company.and_then(|company| company.busiest()) {
         Some((name, share)) => {
             let name: String = name.chars().take(MOST_OF_A_NAME).collect();
             format!("{name} had {:.0} % of CPU {cpu}", 100.0 * share)
@@ -66,14 +81,14 @@ fn who_had_the_cpu(run: &Run, share: f64) -> String {
 
 /// What helps against other tasks. A real-time policy is no advice for a run that had one, for an
 /// experiment that takes none, and where no other CPU is left to watch from.
-fn against_others(run: &Run) -> &'static str {
-    let plan = &run.header.plan;
+fn against_others(run: &MeasuredRun) -> &'static str {
+    let plan = run.plan;
     let takes_policy = matches!(
         plan.experiment,
         Experiment::Ring | Experiment::Cost | Experiment::Response | Experiment::Explain
     );
     let is_normal = plan.rings().all(|(_, case)| case.policy == Policy::Other);
-    let online = run.header.machine.cpu.online.known();
+    let online = run.machine.cpu.online.known();
     let has_other_cpu = online.is_none_or(|list| list.iter().nth(1).is_some());
     match (has_other_cpu, takes_policy && is_normal) {
         (true, true) => "try --policy fifo",
@@ -91,9 +106,9 @@ fn shortened(line: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::competing::{CompetingTasks, On, Task};
-    use model::noise::HaltedSamples;
+    use model::competing::{On, Task};
     use model::ring::Halt;
+    use model::run::Run;
 
     use super::*;
 
@@ -119,6 +134,10 @@ mod tests {
         run
     }
 
+    fn line_of(run: &Run, noise: &NoiseVerdict) -> Option<String> {
+        machine_line(&run.header.plan, &run.header.machine, run.company.as_ref(), noise)
+    }
+
     fn noise(level: NoiseLevel) -> NoiseVerdict {
         NoiseVerdict { level, ..NoiseVerdict::together([], &[]) }
     }
@@ -126,7 +145,7 @@ mod tests {
     #[test]
     fn the_largest_disturbance_is_named_with_what_helps() {
         let others = NoiseVerdict { not_alone_share: Some(0.6), ..noise(NoiseLevel::Unusable) };
-        let line = |run: &Run, noise: &NoiseVerdict| machine_line(run, noise).expect("a line");
+        let line = |run: &Run, noise: &NoiseVerdict| line_of(run, noise).expect("a line");
         let words = line(&run(Policy::Other), &others);
         let named = "machine: very noisy: a-compiler-with- had 33 % of CPU ";
         assert!(words.starts_with(named), "{words}");
@@ -144,7 +163,7 @@ mod tests {
         let stopped = NoiseVerdict { halted, ..others };
         let words = line(&run(Policy::Other), &stopped);
         assert!(words.contains("a member was stopped by a signal in 1 of 96 samples"), "{words}");
-        assert_eq!(machine_line(&run(Policy::Other), &noise(NoiseLevel::Quiet)), None);
+        assert_eq!(line_of(&run(Policy::Other), &noise(NoiseLevel::Quiet)), None);
     }
 
     #[test]
@@ -152,7 +171,7 @@ mod tests {
         for halt in Halt::ALL {
             let halted = Some(HaltedSamples { halt, count: 4_000, samples: 4_000_000 });
             let noise = NoiseVerdict { halted, ..noise(NoiseLevel::Unusable) };
-            let words = machine_line(&run(Policy::Other), &noise).expect("a line");
+            let words = line_of(&run(Policy::Other), &noise).expect("a line");
             assert!(words.chars().count() <= MOST_CHARACTERS, "{words}");
         }
     }

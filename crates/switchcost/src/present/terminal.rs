@@ -241,7 +241,8 @@ pub(crate) fn report(
         lines.push(place(path));
     } else {
         lines.extend(stopped_line(run, common));
-        lines.extend(machine_line(run, common.noise));
+        let (header, company) = (&run.header, run.company.as_ref());
+        lines.extend(machine_line(&header.plan, &header.machine, company, common.noise));
         lines.extend(run.header.notices.iter().filter(is_too_short).cloned());
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(findings);

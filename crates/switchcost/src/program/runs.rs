@@ -14,6 +14,7 @@ use crate::base::lines::table_width;
 use crate::base::values::Destination;
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
+use crate::experiments::measure::table::rows_so_far;
 use crate::experiments::{self, Record};
 use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
 use crate::present::table::Table;
@@ -107,7 +108,8 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::Resume { run, more, quiet, view } => {
             let output =
                 Output { files: Files { quiet, ..Files::default() }, view, ..Output::default() };
-            measured::tell(execute::resume(&find(&run)?.path, &more, quiet)?, &output)
+            let path = find(&run)?.path;
+            measured::tell(execute::resume(&path, &more, quiet, rows_so_far)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&runs),
     }

@@ -18,7 +18,7 @@ const ALL: [Named; 11] = [
     ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
     (
         "record",
-        "a run of ring, cost, response or clock with --json, and runs export --format json",
+        "a run of ring, cost, response or clock with --json, and runs export --format json, of measure too",
         || schema_for!(Record),
     ),
     ("comparison", "compare --json", || schema_for!(model::comparison::Comparison)),

@@ -1,30 +1,24 @@
-//! `switchcost measure`: all experiments in one go, a summary, run files, a report.
+//! `switchcost measure`: all experiments in one go, a summary, one run file, a report.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
+use crate::common::schema::Schema;
 use crate::common::stored::measured;
-use crate::common::{Home, PROGRAM, Said, order_of};
+use crate::common::{Home, PROGRAM, Rows, Said, lines_of, order_of};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{Need, skip};
 
 /// As little as can be: a round of everything.
 const SMALL: [&str; 3] = ["measure", "--budget", "1ms"];
 
-fn experiments(home: &Home) -> Vec<String> {
-    let mut all: Vec<String> = home
-        .run_files()
-        .iter()
-        .map(|file| {
-            let text = fs::read_to_string(file).expect("a run file");
-            let header = text.lines().next().expect("a header");
-            let header: serde_json::Value = serde_json::from_str(header).expect("JSON");
-            assert!(text.lines().any(|line| line.starts_with("{\"end\"")), "{file:?}");
-            header["header"]["plan"]["experiment"].as_str().expect("a name").to_owned()
-        })
-        .collect();
-    all.sort();
-    all
+/// The experiments that this machine can measure: a sleeper and calls need no counter.
+fn parts(header: &Value) -> Vec<String> {
+    let parts = header["header"]["plan"]["parts"].as_array().expect("parts");
+    parts.iter().map(|part| part["experiment"].as_str().expect("a name").to_string()).collect()
 }
 
 #[test]
@@ -32,9 +26,23 @@ fn everything_is_measured_stored_and_told() {
     let home = Home::new();
     let report = home.path().join("report.html");
     let to = report.to_str().expect("a path");
-    let said = home.run(&[&SMALL[..], &["--verbose", "--report", to]].concat());
+    let said = home.run(&[&SMALL[..], &["--verbose", "--name", "all", "--report", to]].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(experiments(&home), ["clock-overhead", "cost", "response", "ring"]);
+    let lines = lines_of(&home.run_file());
+    assert_eq!(parts(&lines[0]), ["ring", "cost", "response", "clock-overhead"]);
+    let schema = Schema::of("run-line");
+    lines.iter().for_each(|line| schema.assert_holds(line));
+    assert_eq!(lines[0]["header"]["name"], "all");
+    assert!(lines.iter().any(|line| line.get("end").is_some()));
+    // The first that is measured is a ring of two or its solo, whatever the seed.
+    let first = order_of(&home.run_file())[..2].to_vec();
+    let list = home.run(&["runs", "list"]).out;
+    let named = list.lines().filter(|line| line.contains("  all  "));
+    assert_eq!(named.count(), 1, "{list}");
+    for (_, case) in first {
+        let case = &lines[0]["header"]["plan"]["cases"][case as usize];
+        assert!(case["ring"]["members"].as_u64().is_some_and(|members| members < 3), "{case}");
+    }
     let lines: Vec<&str> = said.out.lines().collect();
     assert!(lines[0].contains("switch costs "), "what matters comes first: {}", said.out);
     assert!(lines.iter().any(|line| line.starts_with("measured on ")), "{}", said.out);
@@ -43,9 +51,8 @@ fn everything_is_measured_stored_and_told() {
     for name in ["ring ", "cost ", "response ", "clock "] {
         assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {}", said.out);
     }
-    for file in home.run_files() {
-        assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
-    }
+    let file = home.run_file();
+    assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
     let report = fs::read_to_string(report).expect("a report");
     let lead = lines[0].split(['(', ';']).next().expect("a start");
@@ -57,7 +64,7 @@ fn quiet_says_nothing_and_writes_everything() {
     let measured = measured();
     let said = &measured.said;
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
-    assert_eq!(measured.runs.len(), 4);
+    assert_eq!(measured.runs.len(), 1);
     assert!(measured.report.trim_end().ends_with("</html>"));
 }
 
@@ -71,10 +78,100 @@ fn ctrl_c_leaves_what_was_measured_so_far() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(130), "{}", said.err);
-    assert_eq!(home.run_files(), std::slice::from_ref(&file), "no other experiment was begun");
+    assert_eq!(home.run_files(), std::slice::from_ref(&file), "one run");
     assert!(!order_of(&file).is_empty());
     assert!(said.out.starts_with("Interrupted: "), "{}", said.out);
     assert!(report.exists(), "{}", said.out);
+    let shown = home.run(&["runs", "show", "last"]);
+    assert!(shown.out.starts_with("Interrupted: "), "{}", shown.out);
+    // It goes on where it was, with the same plan.
+    let resumed = home.run(&["runs", "resume", "last", "--rounds", "1"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(resumed.out.contains("switch, 2 processes"), "{}", resumed.out);
+    let lines = lines_of(&file);
+    let of_line = |line: &&Value| line.get("sample").is_some();
+    let cases: BTreeSet<String> = lines.iter().filter(of_line).map(case_of).collect();
+    let all = lines[0]["header"]["plan"]["cases"].as_array().map_or(0, Vec::len);
+    assert_eq!(cases.len(), all, "every case has been measured by then");
+}
+
+/// The number of a sample's case, with the kind of its case.
+fn case_of(line: &Value) -> String {
+    let (kind, sample) = line["sample"].as_object().and_then(|of| of.iter().next()).expect("one");
+    format!("{kind} {}", sample["case"])
+}
+
+/// A copy of the run that `measure` left, under another name; gives its path.
+fn copy(home: &Home, name: &str) -> String {
+    let (_, text) = measured().runs.first().expect("a run");
+    let (header, samples) = text.split_once('\n').expect("lines");
+    let mut header: Value = serde_json::from_str(header).expect("JSON");
+    header["header"]["run"] = name.into();
+    let file = home.path().join(format!("{name}.jsonl"));
+    fs::write(&file, format!("{header}\n{samples}")).expect("a file");
+    file.display().to_string()
+}
+
+#[test]
+fn its_record_and_its_exports_have_all_experiments() {
+    let home = Home::new();
+    let run = copy(&home, "one");
+    let record = home.run(&["runs", "export", &run]).json();
+    Schema::of("record").assert_holds(&record);
+    let names = parts(&record);
+    let of_parts = record["parts"].as_array().expect("records");
+    let name = |part: &Value| part["header"]["plan"]["experiment"].as_str().map(str::to_string);
+    assert_eq!(of_parts.iter().filter_map(name).collect::<Vec<_>>(), names);
+    let cases: usize =
+        of_parts.iter().filter_map(|part| part["cases"].as_array()).map(Vec::len).sum();
+    assert_eq!(Some(cases), record["header"]["plan"]["cases"].as_array().map(Vec::len));
+    for format in ["csv", "summary-csv"] {
+        let rows = Rows::parse(&home.run(&["runs", "export", &run, "--format", format]).out);
+        let found: BTreeSet<&str> = rows.rows.iter().map(|row| row.text("experiment")).collect();
+        assert_eq!(found, names.iter().map(String::as_str).collect(), "{format}");
+        let numbers: BTreeSet<u64> = rows.rows.iter().map(|row| row.number("case")).collect();
+        assert_eq!(numbers.len(), cases, "{format}: numbers of the whole run");
+    }
+    for format in ["markdown", "go-bench", "openmetrics", "rows", "history"] {
+        let said = home.run(&["runs", "export", &run, "--format", format]);
+        assert_eq!(said.code, Some(0), "{format}: {}", said.err);
+    }
+}
+
+#[test]
+fn two_of_them_are_compared_in_a_report_too_and_followed_over_time() {
+    let home = Home::new();
+    let [one, two] = ["one", "two"].map(|name| copy(&home, name));
+    let to = home.path().join("two.html").display().to_string();
+    let said = home.run(&["compare", &one, &two, "--report", &to]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let page = fs::read_to_string(&to).expect("a report");
+    for name in ["A ring", "A cost", "B ring", "B clock-overhead"] {
+        assert!(page.contains(name), "{name}");
+    }
+    let said = home.run(&["report", &one, &two, "-o", &to]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let said = home.run(&["report", &one, &one, "-o", &to]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    // Figures of one round hold nowhere: the case is found all the same.
+    let said = home.run(&["trend", &one, &two, "ring of 2", "experiment-of-none"]);
+    assert!(said.err.contains("ring of 2"), "{}", said.err);
+}
+
+/// Run files of a time when it left four.
+#[test]
+fn four_runs_of_before_are_one_report_still() {
+    let home = Home::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let files = ["ring", "cost", "response", "clock-overhead"]
+        .map(|name| folder.join(format!("{name}.jsonl")).display().to_string());
+    let to = home.path().join("four.html").display().to_string();
+    let names: Vec<&str> = files.iter().map(String::as_str).collect();
+    let said = home.run(&[&["report"], &names[..], &["-o", &to]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for file in &names {
+        assert_eq!(home.run(&["runs", "show", file]).code, Some(0), "{file}");
+    }
 }
 
 /// Where the report goes to standard output, too.
@@ -86,7 +183,7 @@ fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
     let said = home.run(&[&SMALL[..], &["--output", "-"]].concat());
     assert_eq!(said.code, Some(1), "{}", said.err);
     let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
-    assert_eq!(lines.count(), 4, "{}", said.err);
+    assert_eq!(lines.count(), 1, "{}", said.err);
     assert!(!said.err.contains("run file: "), "{}", said.err);
     // The summary is left to standard error.
     assert!(said.out.starts_with("<!doctype html>") || said.out.starts_with("<!DOCTYPE html>"));
@@ -126,18 +223,15 @@ fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
     assert!(!said.out.contains("run file: "), "{}", said.out);
     assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
     assert_eq!(fs::read_dir(&here).expect("a folder").count(), 0, "something was written");
-    // Its plans keep their budgets: what one took too much, the others would lack.
-    assert_eq!(home.run_files().len(), 4);
-    for file in home.run_files() {
-        let header = &crate::common::lines_of(&file)[0]["header"];
-        assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{file:?}");
-    }
+    // Its plan keeps its budget.
+    let header = &lines_of(&home.run_file())[0]["header"];
+    assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{header}");
     // So does one that was typed; with a + it may be extended.
     for (budget, is_kept) in [("600", true), ("600s+", false)] {
         let home = Home::new();
         let small = ["ring", "--members", "2", "--rounds", "1", "--laps", "100", "--budget"];
         assert_eq!(home.run(&[&small[..], &[budget]].concat()).code, Some(0));
-        let header = &crate::common::lines_of(&home.run_file())[0]["header"];
+        let header = &lines_of(&home.run_file())[0]["header"];
         assert_eq!(header["plan"]["stopping"]["fixed_budget"] == true, is_kept, "{header}");
     }
 }

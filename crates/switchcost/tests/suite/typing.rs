@@ -284,10 +284,9 @@ fn a_command_is_watched_for_its_time_at_most() {
     home.wait_until_alone();
 }
 
-/// What the rings say of a switch is on the progress lines of the later parts: if, and only if, the
-/// summary has it.
+/// The rows of the table are above the bar as soon as they have a figure, and gone at the end.
 #[test]
-fn measure_tells_on_its_progress_line_what_a_switch_costs() {
+fn measure_shows_its_rows_on_a_terminal_as_they_are_found() {
     if lacks([Need::Program("script")]) {
         return;
     }
@@ -297,14 +296,13 @@ fn measure_tells_on_its_progress_line_what_a_switch_costs() {
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm");
     let said = Said::of(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.out);
-    assert!(said.out.contains("ring round 1"), "{}", said.out);
+    assert!(said.out.contains(" s left, round 1, ring of "), "{}", said.out);
+    let (drawn, table) = said.out.rsplit_once("switch, 2 processes ").expect("a table");
     // A time, or that it is not resolved.
-    let cost = said.out.lines().find_map(|line| line.strip_prefix("switch, 2 processes "));
-    let is_known = cost.is_some_and(|cost| !cost.trim().starts_with("not resolved"));
-    let lines: Vec<&str> =
-        said.out.split('\r').filter(|line| line.contains(" s left, cost round ")).collect();
-    assert!(!lines.is_empty(), "{}", said.out);
-    for line in lines {
-        assert_eq!(line.contains("a switch costs "), is_known, "{cost:?}: {line}");
-    }
+    let is_known = !table.trim().starts_with("not resolved");
+    let was_shown = drawn.contains("switch, 2 processes ");
+    assert!(was_shown || !is_known, "{}", said.out);
+    // Where nobody looks nothing is drawn.
+    let unseen = home.run(&["measure", "--budget", "1ms"]);
+    assert_eq!((unseen.code, unseen.err.as_str()), (Some(0), ""));
 }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use directories::ProjectDirs;
+use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{Known, Plan, Reference};
+use model::plan::{Batching, Known, Plan, Reference};
 use model::run::Run;
 use model::speed::{SpeedFile, cpu_key, levels};
 use model::subject::{Subject, cases_of, known_of_case};
@@ -131,7 +132,9 @@ const MOST_LAUNCHES: usize = 20;
 /// Files that are opened for them.
 const MOST_FILES: usize = 60;
 /// Larger files are passed over: reading them would take longer than they are worth.
-const MOST_BYTES: u64 = 8 << 20;
+const MOST_BYTES: u64 = 16 << 20;
+/// Bytes of all files that are read: some two seconds.
+const MOST_BYTES_IN_ALL: u64 = 40 << 20;
 
 /// What stored launches of the same plan on the same machine say of each of its cases; empty where
 /// there are none.
@@ -141,15 +144,19 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
     let cases = cases_of(plan);
+    let mut bytes_left = MOST_BYTES_IN_ALL;
     let subject = |entry: Entry| {
-        let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
-        let header = small.then(|| header(&entry.path).ok()).flatten()?;
+        let bytes = entry.path.metadata().ok()?.len();
+        let is_small = bytes <= MOST_BYTES.min(bytes_left);
+        let header = is_small.then(|| header(&entry.path).ok()).flatten()?;
         // Which of its CPUs a run took is no other plan.
         let same = cases_of(&header.plan) == cases
             && header.plan.batching == plan.batching
+            && has_same_parts(&header.plan, plan)
             && header.machine.kernel == machine.kernel
             && header.machine.cpu.models == machine.cpu.models;
         let run = same.then(|| super::read(&entry.path).ok()).flatten()?;
+        bytes_left -= bytes;
         // What it was told by others is not its own.
         let known = Reference { cases: Vec::new(), ..known_now(&run) };
         Some(Subject::of_run(&read_by(run, known)))
@@ -159,6 +166,15 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let known = (0..plan.cases.len()).map(|case| known_of_case(&subjects, case));
     let known: Vec<Known> = known.collect();
     if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
+}
+
+/// Whether two plans measure the same experiments in the same way.
+fn has_same_parts(one: &Plan, other: &Plan) -> bool {
+    let way = |plan: &Plan| -> Vec<(Experiment, usize, Batching)> {
+        let parts = plan.parts.iter();
+        parts.map(|part| (part.experiment, part.cases, part.batching.clone())).collect()
+    };
+    way(one) == way(other)
 }
 
 /// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told

@@ -29,6 +29,7 @@ fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
             fixed_budget: false,
         },
         reference: Default::default(),
+        parts: Vec::new(),
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
 }
 
 /// Returns the policy of system calls, signals and links; the normal one where none was measured.
-pub(super) fn measured_policy(record: &ResponseRecord) -> Policy {
+pub(crate) fn measured_policy(record: &ResponseRecord) -> Policy {
     let plan = &record.header.plan;
     let of_ring = plan.rings().next().map(|(_, ring)| ring.policy);
     let takes_policy = |trial: &Trial| matches!(trial, Trial::Loop { .. } | Trial::TwoProcesses);

@@ -68,6 +68,7 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
                 fixed_budget: false,
             },
             reference: Default::default(),
+            parts: Vec::new(),
         },
         machine: rings.header.machine,
         notices: Vec::new(),

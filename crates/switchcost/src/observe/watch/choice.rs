@@ -34,9 +34,25 @@ pub(crate) enum Accepts {
 
 impl Accepts {
     fn takes(self, header: &Header) -> bool {
-        header.plan.experiment == Experiment::Cost
+        header.plan.spans().iter().any(|(experiment, _)| *experiment == Experiment::Cost)
             || self == Self::CostsAndQuick && is_quick(header)
     }
+}
+
+/// Returns the part of a run of several experiments that has the costs by working set; any other
+/// run as it is.
+fn costs_of(run: Run) -> Run {
+    if run.header.plan.parts.is_empty() {
+        return run;
+    }
+    let is_cost = |part: &Run| part.header.plan.experiment == Experiment::Cost;
+    run.parts().into_iter().find(is_cost).unwrap_or(run)
+}
+
+/// Like [`costs_of`], of a plan.
+fn cost_plan(plan: &Plan) -> Plan {
+    let is_cost = |part: &Plan| part.experiment == Experiment::Cost;
+    plan.part_plans().into_iter().find(is_cost).unwrap_or_else(|| plan.clone())
 }
 
 fn is_quick(header: &Header) -> bool {
@@ -73,7 +89,7 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
              cost`, or of `ring --members 2 --work SIZE`)"
         ))
     };
-    let run = read(&entry.path)?;
+    let run = costs_of(read(&entry.path)?);
     if let Some(why) = unfit(&run.header.plan) {
         return Err(refuse(&why));
     }
@@ -125,13 +141,14 @@ fn candidate(
 ) -> Option<Candidate> {
     // One that cannot be read is passed over.
     let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
-    let sizes = sizes(&header.plan);
+    let plan = cost_plan(&header.plan);
+    let sizes = sizes(&plan);
     let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
     Some(Candidate {
         end: entry.brief().ok().and_then(|brief| brief.end),
         foreign: foreign(&header.machine, here),
         is_quick: is_quick(&header),
-        apart: apart_from(&header.plan, set),
+        apart: apart_from(&plan, set),
         encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
         name: header.name.unwrap_or_else(|| short(&entry.name)),
     })
@@ -198,7 +215,8 @@ pub(super) fn best(
     let mut found: HashMap<usize, Chosen> = HashMap::new();
     let number = choose(&candidates, |number| {
         let Entry { name, path, .. } = &entries[number];
-        let read = read(path).ok().map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
+        let read = read(path).ok().map(costs_of);
+        let read = read.map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
         let Some(((profile, is_clean), run)) =
             read.filter(|((profile, _), _)| direct(&profile.points).is_some())
         else {

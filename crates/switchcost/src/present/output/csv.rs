@@ -8,6 +8,7 @@ use ::csv::{Writer, WriterBuilder};
 use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
 use model::case::Sample;
+use model::experiment::Experiment;
 use model::plan::Plan;
 use model::ring::{self, Burden, Disturbance, Event, Slices, State};
 use model::run::Run;
@@ -122,7 +123,7 @@ impl<'a, W: Write> Rows<'a, W> {
     fn with(plan: &'a Plan, is_wanted: impl Fn(&str) -> bool, to: W) -> Result<Self> {
         let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
         let is_shown = |name: &&&str| match name.parse::<Event>() {
-            Ok(event) => plan.batching.ring.events.contains(&event),
+            Ok(event) => is_counted(plan, event),
             Err(_) => **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some()),
         };
         let rings = of_rings.iter().filter(|_| plan.rings().next().is_some()).filter(is_shown);
@@ -161,6 +162,18 @@ fn filler<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
     columns.iter().find(|(known, _)| *known == name).map(|(_, of)| *of)
 }
 
+/// Whether some case of a plan counts such events.
+fn is_counted(plan: &Plan, event: Event) -> bool {
+    let of_parts = plan.parts.iter().map(|part| &part.batching);
+    of_parts.chain([&plan.batching]).any(|batching| batching.ring.events.contains(&event))
+}
+
+/// The experiment that a case is of.
+fn experiment_of(plan: &Plan, case: usize) -> Experiment {
+    let part = plan.place_of(case).and_then(|(part, _)| plan.parts.get(part));
+    part.map_or(plan.experiment, |part| part.experiment)
+}
+
 /// A sample of a ring.
 struct Ring<'a> {
     plan: &'a Plan,
@@ -171,7 +184,8 @@ struct Ring<'a> {
 impl Ring<'_> {
     /// What was counted of an event, of all slices together.
     fn counted(&self, event: Event) -> String {
-        let place = self.plan.batching.ring.events.iter().position(|of| *of == event);
+        let place =
+            self.plan.batching_of(self.sample.case).ring.events.iter().position(|of| *of == event);
         let counts = || self.sample.slices.as_ref()?.counts_of(place?);
         known(counts().map(|all| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one))))
     }
@@ -188,7 +202,7 @@ const OF_SLICES: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quan
 
 /// Columns by name.
 const RING: [(&str, OfRing); 47] = [
-    ("experiment", |of| of.plan.experiment.to_string()),
+    ("experiment", |of| experiment_of(of.plan, of.sample.case).to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
     ("sample", |of| of.sample.sample.to_string()),
@@ -302,7 +316,7 @@ type OfTrial = fn(&Measured) -> String;
 
 /// Columns by name.
 const TRIAL: [(&str, OfTrial); 28] = [
-    ("experiment", |of| of.plan.experiment.to_string()),
+    ("experiment", |of| experiment_of(of.plan, of.sample.case).to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
     ("cpu", |of| of.case.cpu.to_string()),
@@ -336,7 +350,6 @@ const TRIAL: [(&str, OfTrial); 28] = [
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::experiment::Experiment;
     use model::placement::Placement;
     use model::ring::{Counters, Op, Policy, Wait, Walk, Work};
     use model::trial::interference::{Execution, Noise, Setting, Wire};

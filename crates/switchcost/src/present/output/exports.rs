@@ -1,6 +1,7 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use charts::{clean, is_obeyed, printable};
+use model::experiment::Experiment;
 use model::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
@@ -30,7 +31,7 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     text += "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n";
     let cpus = subject.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
     for case in &subject.cases {
-        let name = benchmark(subject, case);
+        let name = benchmark(case);
         for (round, iterations) in &case.iterations {
             let figures = case.figures.iter();
             let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
@@ -98,10 +99,10 @@ fn go_architecture(target: &str) -> &str {
 }
 
 /// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
-fn benchmark(subject: &Subject, case: &Subcase) -> String {
+fn benchmark(case: &Subcase) -> String {
     let experiment = match case.label("members").is_some() {
-        true if subject.side.experiment == "response" => "ring",
-        _ => &subject.side.experiment,
+        true if case.experiment == Experiment::Response => "ring",
+        _ => case.experiment.name(),
     };
     let mut name = "Benchmark".to_string();
     for word in experiment.split('-') {
@@ -147,9 +148,6 @@ type Labels = Vec<(String, String)>;
 /// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
 pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     let mut text = String::new();
-    // On every line: the experiment. Not the run's name: each run would be a series of its own for
-    // ever.
-    let about = [("experiment".to_string(), subject.side.experiment.clone())];
     let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
         if values.is_empty() {
             return;
@@ -160,7 +158,7 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
         }
         text += &format!("# HELP {name} {help}\n");
         for (own, value) in values {
-            text += &format!("{name}{} {value}\n", labels(&[&about[..], &own].concat()));
+            text += &format!("{name}{} {value}\n", labels(&own));
         }
     };
     for (name, help, of) in FAMILIES {
@@ -184,7 +182,7 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
         let (of, _) = case.figures.first_key_value()?;
         let why = launch(case, *of)?.estimate?.quote_cost().err()?.to_string();
         let words = why.split(':').next().unwrap_or_default().to_string();
-        Some(([&case.labels[..], &[("why".to_string(), words)]].concat(), 1.0))
+        Some(([&about_case(case)[..], &[("why".to_string(), words)]].concat(), 1.0))
     };
     let not_quotable = subject.cases.iter().filter_map(why).collect();
     let help = "Cases that were measured and have no figure, and why.";
@@ -193,12 +191,24 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     family("switchcost_rounds", "", "Rounds behind a case.", rounds);
     let spread = subject.noise.as_ref().and_then(|noise| noise.round_spread);
     let help = "Scatter of the figures from round to round.";
-    let spread = spread.map(|spread| (Labels::new(), spread)).into_iter().collect();
+    let about = || about(&subject.side.experiment);
+    let spread = spread.map(|spread| (about(), spread)).into_iter().collect();
     family("switchcost_round_spread_ratio", "ratio", help, spread);
     let help = "The run that these figures are from.";
-    family("switchcost_run_info", "", help, vec![(described(subject), 1.0)]);
+    let described = [about(), described(subject)].concat();
+    family("switchcost_run_info", "", help, vec![(described, 1.0)]);
     text.push_str("# EOF\n");
     text.into_bytes()
+}
+
+/// What every line has: the experiment. Not the run's name: each run would be a series of its own
+/// for ever.
+fn about(experiment: &str) -> Labels {
+    vec![("experiment".to_string(), experiment.to_string())]
+}
+
+fn about_case(case: &Subcase) -> Labels {
+    [about(case.experiment.name()), case.labels.clone()].concat()
 }
 
 /// What a run says of a figure of a case.
@@ -210,7 +220,7 @@ fn launch(case: &Subcase, of: Quantity) -> Option<&Measured> {
 fn told(subject: &Subject, of: impl Fn(&Subcase) -> Option<f64>) -> Vec<(Labels, f64)> {
     let told = |case: &Subcase| {
         let value = of(case).filter(|value| value.is_finite())?;
-        Some((case.labels.clone(), value))
+        Some((about_case(case), value))
     };
     subject.cases.iter().filter_map(told).collect()
 }

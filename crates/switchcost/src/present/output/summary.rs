@@ -32,7 +32,7 @@ pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
         .right("run", |_| header.run.clone())
         .known("name", |_| header.name.clone())
         .known("host", |_| header.host.clone())
-        .right("experiment", |_| header.plan.experiment)
+        .right("experiment", |case| case.experiment)
         .right("case", |case| case.number)
         .right("title", |case| case.title.clone())
         .known("members", label("members"))

@@ -143,7 +143,13 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
     let (named, subjects) = find(&names)?;
-    let drawn = || named.iter().enumerate().map(|(index, named)| named.drawn(index)).collect();
+    let drawn = || {
+        let mut drawn: Vec<Drawn> = Vec::new();
+        for named in &named {
+            drawn.extend(named.drawn(drawn.len())?);
+        }
+        Ok(drawn)
+    };
     if let [base, new] = &subjects[..] {
         let found = of_two(base, new, args, terms)?;
         report(args, terms, &subjects, drawn)?;
@@ -263,15 +269,16 @@ enum Named {
 }
 
 impl Named {
-    /// The `index`th of a report; of several launches the first.
-    fn drawn(&self, index: usize) -> Result<Drawn> {
+    /// The `index`th of a report; of several launches the first, with each of its experiments.
+    fn drawn(&self, index: usize) -> Result<Vec<Drawn>> {
         match self {
-            Self::Published(machine) => Ok(Drawn::of_published(machine, index)),
+            Self::Published(machine) => Ok(vec![Drawn::of_published(machine, index)]),
             Self::Runs(paths) => {
                 let first = paths.first().context("no run was named")?;
-                let mut drawn = Drawn::of_file(first, index)?.0;
+                let (mut drawn, _) = Drawn::of_file(first, index)?;
                 if paths.len() > 1 {
-                    drawn.title += &format!(" (the first of {} launches)", paths.len());
+                    let first = format!(" (the first of {} launches)", paths.len());
+                    drawn.iter_mut().for_each(|part| part.title += &first);
                 }
                 Ok(drawn)
             }

@@ -32,6 +32,10 @@ pub(crate) struct Drawn {
     machine: Option<(Option<String>, Machine)>,
     /// The experiment; none for published figures.
     pub(crate) experiment: Option<Experiment>,
+    /// The experiment of the run that it is a part of; its own of a run of one experiment.
+    pub(crate) of_run: Option<Experiment>,
+    /// Which part of its run it is, from 0.
+    pub(crate) part: usize,
     /// Where it is stored, if it is.
     pub(crate) path: Option<PathBuf>,
     /// What it says, in a sentence or two.
@@ -50,20 +54,39 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     /// The run or the published machine of that name, the `index`th of the report; of a run with
-    /// its record.
-    pub(crate) fn find(name: &str, index: usize) -> Result<(Self, Option<Record>)> {
+    /// its record, and of one of several experiments each of these.
+    pub(crate) fn find(name: &str, index: usize) -> Result<Vec<(Self, Option<Record>)>> {
         if let Some(machine) = name.strip_prefix(PREFIX) {
-            return Ok((Self::of_published(&find_published(machine)?, index), None));
+            return Ok(vec![(Self::of_published(&find_published(machine)?, index), None)]);
         }
-        let (drawn, record) = Self::of_file(&find(name)?.path, index)?;
-        Ok((drawn, Some(record)))
+        let (drawn, records) = Self::of_file(&find(name)?.path, index)?;
+        Ok(drawn.into_iter().zip(records.into_iter().map(Some)).collect())
     }
 
-    /// The run of that file with its record, the `index`th of the report.
-    pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Self, Record)> {
+    /// The run of that file with its record, the `index`th of the report; of a run of several
+    /// experiments each of these.
+    pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Vec<Self>, Vec<Record>)> {
         let run = read(path)?;
-        let record = Record::of(&run);
-        Ok((Self::of_run(&run, &record, Some(path), index), record))
+        let records = match Record::of(&run) {
+            Record::Measure(whole) => whole.parts,
+            record => vec![record],
+        };
+        Ok((Self::of_parts(&run, &records, Some(path), index), records))
+    }
+
+    /// The experiments of a run with their records, from the `index`th of the report on.
+    pub(crate) fn of_parts(
+        run: &Run,
+        records: &[Record],
+        path: Option<&Path>,
+        index: usize,
+    ) -> Vec<Self> {
+        let of_run = Some(run.header.plan.experiment);
+        let mut drawn = Vec::new();
+        for (part, (run, record)) in run.parts().iter().zip(records).enumerate() {
+            drawn.push(Self { of_run, part, ..Self::of_run(run, record, path, index + part) });
+        }
+        drawn
     }
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
@@ -81,6 +104,8 @@ impl Drawn {
         Self {
             title: format!("{}, {day}", subject.side.experiment),
             experiment: Some(*experiment),
+            of_run: Some(*experiment),
+            part: 0,
             machine: Some((header.host.clone(), header.machine.clone())),
             path: path.map(Path::to_path_buf),
             headline: record.headline(),
@@ -104,6 +129,8 @@ impl Drawn {
             title: format!("{name}, {year}"),
             headline: format!("{name}, {system}, as published by {source} ({year})."),
             experiment: None,
+            of_run: None,
+            part: 0,
             machine: None,
             path: None,
             tiles: Vec::new(),

@@ -4,8 +4,8 @@
 use charts::escape;
 use model::noise::{NoiseLevel, NoiseVerdict};
 
-use super::Report;
 use super::drawn::Drawn;
+use super::{Report, count_runs};
 use crate::present::page::{self, MOST_TILES, paragraph, tile};
 use crate::present::terminal::sentence;
 use crate::present::tiles::Tile;
@@ -20,7 +20,7 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         (.., many) if many.iter().all(|run| run.experiment.is_none()) => {
             format!("{} published machines side by side.", many.len())
         }
-        (.., many) => format!("{} runs side by side.", many.len()),
+        (.., many) => format!("{} runs side by side.", count_runs(many)),
     };
     let setting: String = match &runs[..] {
         [only] => paragraph("setting", &format!("Measured on {}.", only.setting())),

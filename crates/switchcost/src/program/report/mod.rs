@@ -61,10 +61,15 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     // Before runs are read and intervals computed: that takes seconds.
     page::check("--output", &args.output)?;
-    let names = args.runs.iter().enumerate();
-    let found = names.map(|(index, name)| Drawn::find(name, index)).collect::<Result<Vec<_>>>()?;
+    let mut found: Vec<(Drawn, Option<Record>)> = Vec::new();
+    let mut named: Vec<(PathBuf, &String)> = Vec::new();
+    for name in &args.runs {
+        let run = Drawn::find(name, found.len())?;
+        let path = run.first().and_then(|(drawn, _)| drawn.path.clone());
+        path.map_or(Ok(()), |path| add_once(&mut named, path, name))?;
+        found.extend(run);
+    }
     let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
-    each_once(&drawn, &args.runs)?;
     let report = Report {
         lead: lead(&drawn, &records),
         difference: difference(&drawn)?,
@@ -81,18 +86,21 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a run that is named twice: it differs from itself by nothing.
-fn each_once(drawn: &[Drawn], names: &[String]) -> Result<()> {
-    let again = |(place, run): (usize, &Drawn)| {
-        let path = run.path.as_deref()?;
-        let before = drawn[..place].iter().position(|of| of.path.as_deref() == Some(path))?;
-        let (one, other) = (&names[before], &names[place]);
-        Some(usage(format!("{one} and {other} are the same run ({})", path.display())))
-    };
-    drawn.iter().enumerate().find_map(again).map_or(Ok(()), Err)
+/// Adds a run, unless it was named before: it differs from itself by nothing.
+fn add_once<'a>(
+    named: &mut Vec<(PathBuf, &'a String)>,
+    path: PathBuf,
+    name: &'a String,
+) -> Result<()> {
+    if let Some((_, before)) = named.iter().find(|(known, _)| *known == path) {
+        let path = path.display();
+        return Err(usage(format!("{before} and {name} are the same run ({path})")));
+    }
+    named.push((path, name));
+    Ok(())
 }
 
-/// Writes the report of runs of several experiments, in this order; `lead` is what they say
+/// Writes the report of the experiments of one run, in this order; `lead` is what they say
 /// together.
 pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()> {
     let lead = Some(lead.to_string());
@@ -107,9 +115,9 @@ pub(crate) fn compared(
     terms: Terms,
     to: &Destination,
 ) -> Result<()> {
-    let (names, _) = lettered(&runs);
-    let named = names.into_iter().zip(subjects).enumerate();
-    let named: Vec<_> = named.map(|(index, (name, of))| (index, name, of)).collect();
+    let first = letters(&runs).into_iter().enumerate().filter(|(index, _)| runs[*index].part == 0);
+    let named = first.zip(subjects);
+    let named: Vec<_> = named.map(|((index, name), of)| (index, name, of)).collect();
     let difference = difference::of(&named, terms);
     Report { runs, lead: None, difference, has_published: false }.write(to)
 }
@@ -141,12 +149,12 @@ fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
     are_parts(runs).then(|| format!("{}.", experiments::sentence(&all.collect::<Vec<_>>())))
 }
 
-/// What differs between the runs of the experiment that the first run is of.
+/// What differs between the runs of the experiment that the first run is of; of runs of several
+/// experiments in all of them.
 fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
-    let experiment = runs.iter().find_map(|run| run.experiment);
-    let (names, _) = lettered(runs);
-    let alike =
-        runs.iter().zip(names).enumerate().filter(|(_, (run, _))| run.experiment == experiment);
+    let experiment = runs.iter().find_map(|run| run.of_run);
+    let is_alike = |run: &Drawn| run.of_run == experiment && run.part == 0;
+    let alike = runs.iter().zip(letters(runs)).enumerate().filter(|(_, (run, _))| is_alike(run));
     let alike: Vec<(usize, String, &Path)> = alike
         .filter_map(|(index, (run, name))| Some((index, name, run.path.as_deref()?)))
         .collect();
@@ -162,19 +170,40 @@ fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
     Ok(difference::of(&named, terms))
 }
 
-/// A name for each run, and the figures of all together: letters, A to Z and then numbers from 27
-/// on; runs of different experiments have the names of these.
+/// A letter for each run, A to Z and then numbers from 27 on; the experiments of one run have the
+/// same.
+fn letters(runs: &[Drawn]) -> Vec<String> {
+    let mut letters = Vec::new();
+    let mut count = 0_usize;
+    for run in runs {
+        count += usize::from(run.part == 0);
+        let place = u8::try_from(count.saturating_sub(1)).ok().filter(|place| *place < 26);
+        letters.push(match place {
+            Some(place) => char::from(b'A' + place).to_string(),
+            None => count.to_string(),
+        });
+    }
+    letters
+}
+
+/// A name for each run, and the figures of all together: its letter, and its experiment where
+/// several have the letter; runs of different experiments have the names of these.
 fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
-    let letters =
-        ('A'..='Z').map(String::from).chain((27..).map(|number: usize| number.to_string()));
     let is_by_experiment = are_parts(runs);
-    let name = |(run, letter): (&Drawn, String)| {
-        run.experiment.filter(|_| is_by_experiment).map_or(letter, |of| of.name().to_string())
+    let name = |(run, letter): (&Drawn, String)| match run.experiment {
+        Some(experiment) if is_by_experiment => experiment.name().to_string(),
+        Some(experiment) if run.experiment != run.of_run => format!("{letter} {experiment}"),
+        _ => letter,
     };
-    let names: Vec<String> = runs.iter().zip(letters).map(name).collect();
+    let names: Vec<String> = runs.iter().zip(letters(runs)).map(name).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
     let figures = together(names.iter().cloned().zip(of_runs).collect());
     (names, figures)
+}
+
+/// Number of runs, whatever their parts.
+fn count_runs(runs: &[Drawn]) -> usize {
+    runs.iter().filter(|run| run.part == 0).count()
 }
 
 /// Writes the charts of these runs as pictures into the folders that are named, by format; gives
@@ -227,7 +256,11 @@ impl Report {
             many => {
                 let titles =
                     names.iter().zip(many).map(|(name, run)| format!("{name}, {}", run.title));
-                (format!("switchcost: {} runs", many.len()), titles.collect())
+                let title = match count_runs(many) {
+                    1 => "switchcost measure".to_string(),
+                    count => format!("switchcost: {count} runs"),
+                };
+                (title, titles.collect())
             }
         };
         let own = self.difference.iter().filter_map(|of| of.figure.clone());

@@ -420,7 +420,12 @@ pub fn lines_of(file: &Path) -> Vec<Value> {
 pub fn order_of(file: &Path) -> Vec<(u64, u64)> {
     let number = |sample: &Value, name: &str| sample[name].as_u64().expect("a number");
     let lines = lines_of(file);
+    // Of a run with rings and trials each stands under the name of its kind.
+    let bare =
+        |sample: &'_ Value| ["ring", "trial"].iter().find_map(|kind| sample.get(kind).cloned());
     let samples = lines.iter().filter_map(|line| line.get("sample"));
+    let samples: Vec<Value> = samples.map(|s| bare(s).unwrap_or_else(|| s.clone())).collect();
+    let samples = samples.iter();
     let mut order: Vec<_> = samples.map(|s| (number(s, "round"), number(s, "case"))).collect();
     order.dedup();
     order

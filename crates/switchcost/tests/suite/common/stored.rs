@@ -1,5 +1,5 @@
-//! A run file of another time, and copies of it with other figures; and the runs of one `measure`,
-//! which take a while.
+//! A run file of another time, and copies of it with other figures; and the run of one `measure`,
+//! which takes a while.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ pub struct Measured {
     pub report: String,
 }
 
-/// As little as `measure` does: the first round of each experiment, which is finished whatever the
+/// As little as `measure` does: the first round of all cases, which is finished whatever the
 /// budget. Measured once for all tests that read it.
 pub fn measured() -> &'static Measured {
     static MEASURED: OnceLock<Measured> = OnceLock::new();

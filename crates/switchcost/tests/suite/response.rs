@@ -143,24 +143,22 @@ fn the_formulas_are_those_of_the_memorandum() {
     let of = |name: &str| record["signals"][name]["value"].as_f64().expect("a figure");
     let fits = |figure: f64, expected: f64| (figure - expected).abs() < 1e-6 * expected.abs();
     let (call, signal, two) = (of("system_call_ns"), of("signal_ns"), of("two_process_loop_ns"));
-    // A figure of clean slices and one of all have no common round.
-    let speed = |name: &str| record["signals"][name]["speed"].clone();
-    if speed("system_call_ns") != speed("signal_ns")
-        || speed("two_process_loop_ns") != speed("signal_ns")
-    {
-        return;
-    }
-    assert!(fits(of("kernel_processing_ns"), signal - 3.0 * call));
-    assert!(fits(of("context_switch_ns"), (two - 2.0 * signal) / 2.0));
     assert!(fits(of("interrupt_latency_ns"), call / 4.0));
-    assert_eq!(record["signals"]["signal_ns"]["resolved"], false);
+    // What is made of a figure of clean slices and of one of all is of all slices.
+    let speed = |name: &str| record["signals"][name]["speed"].as_str().expect("a speed");
+    if speed("system_call_ns") == speed("signal_ns") {
+        assert!(fits(of("kernel_processing_ns"), signal - 3.0 * call));
+    }
+    if speed("two_process_loop_ns") == speed("signal_ns") {
+        assert!(fits(of("context_switch_ns"), (two - 2.0 * signal) / 2.0));
+    }
     // Its system call is measured and shown, but no other: that part was not asked for.
     assert_eq!(counts(&record).len(), 4);
     assert!(said.out.contains("getuid") && !said.out.contains("getppid"), "{}", said.out);
     assert!(!said.out.lines().any(|line| line == "links"), "{}", said.out);
-    // Of one round there is no interval, however clean it was.
-    let words = ["full speed not seen", "1 round only", "other tasks ran on its CPU"];
-    assert!(words.iter().any(|word| said.out.contains(word)), "{}", said.out);
+    // One round is an answer: with the interval that it leaves, or as one where nothing judges it.
+    let is_judged = speed("signal_ns") != "not_judged";
+    assert_eq!(record["signals"]["signal_ns"]["low"].is_number(), is_judged);
 }
 
 #[test]

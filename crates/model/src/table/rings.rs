@@ -609,8 +609,10 @@ impl<'a> Table<'a> {
     fn scale_as_it_was(&self, parts: &[Part]) -> f64 {
         let mut squares = 0.0;
         for (figure, factor) in parts {
-            let figures = self.figure_as_it_was(*figure, SliceTime::Elapsed).into_values();
-            let middle = median(&figures.collect::<Vec<f64>>()).unwrap_or(0.0);
+            // What a hop takes above its solos scatters as the whole hop does.
+            let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
+            let hops = self.figure_as_it_was(Figure::Hop(*case), SliceTime::Elapsed);
+            let middle = median(&hops.into_values().collect::<Vec<f64>>()).unwrap_or(0.0);
             squares += (factor * middle).powi(2);
         }
         squares.sqrt()

@@ -136,7 +136,12 @@ fn whole(cost: Option<Estimate>) -> String {
 /// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
 fn part(of: &CostPoint) -> String {
     let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
-    told_cell(whole.answer_cost().and_then(|_| part.answer()))
+    // Of a core as it was no difference below zero is shown: sharing may have changed between.
+    let told = match part.quote() {
+        Ok(_) => part.answer(),
+        Err(_) => part.answer_cost(),
+    };
+    told_cell(whole.answer_cost().and(told))
 }
 
 /// A figure with its interval, marked where no comparison uses it, or why there is none.

@@ -138,9 +138,10 @@ impl From<Estimate> for Told {
 /// Standard deviation of rounds on a shared core before any was seen, as a share of the times
 /// (launches on the test machines, docs/validation.md).
 const SHARED_ROUNDS: f64 = 0.05;
-/// As how many degrees of freedom it counts.
+/// Degrees of freedom that it counts as; assumed.
 const SHARED_FREEDOM: f64 = 4.0;
-/// Scatter between launches on a core that is shared in the same way.
+/// Scatter between launches on a core that is shared in the same way, as a share; 2.1 % was seen
+/// (docs/validation.md).
 const SHARED_LAUNCH_SCATTER: f64 = 0.03;
 
 /// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10

@@ -10,8 +10,8 @@ use stats::{
     AtLevel, Center, Elasticity, FewFigures, PriorScatter, bootstrap, median, weighted_median,
 };
 
-/// How figures of trials at full speed scatter between rounds where no launches say it, as a share
-/// (docs/validation.md).
+/// How figures of trials at full speed scatter between rounds where no launches say it, as a share.
+/// It is assumed: workers differ more in calls than in hops.
 const TRIAL_ROUNDS: f64 = 0.02;
 /// Degrees of freedom of that.
 const ASSUMED_FREEDOM: f64 = 4.0;

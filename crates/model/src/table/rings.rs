@@ -103,7 +103,8 @@ pub(super) struct FullHop {
 /// How hops at full speed scatter between rounds where no launches say it, as a share
 /// (docs/validation.md).
 const HOP_ROUNDS: f64 = 0.01;
-/// The same of what a hop takes above the members' own solos: each round has memory of its own.
+/// The same of what a hop takes above the members' own solos. It is assumed: each round has memory
+/// of its own.
 const ABOVE_ROUNDS: f64 = 0.02;
 /// Degrees of freedom of such an assumption.
 const ASSUMED_FREEDOM: f64 = 4.0;

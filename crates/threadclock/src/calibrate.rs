@@ -16,13 +16,15 @@ static ANCHOR_STAMP: AtomicU64 = AtomicU64::new(0);
 static ANCHOR_RAW_NS: AtomicU64 = AtomicU64::new(0);
 /// Age of the anchor, in ticks, when the rate was last taken.
 static TAKEN_AT_AGE: AtomicU64 = AtomicU64::new(0);
-/// Nanoseconds per tick times 2^32, by CLOCK_MONOTONIC_RAW. 0: not known yet.
+/// Nanoseconds per tick times 2^32, by CLOCK_MONOTONIC_RAW since the anchor. 0: not known yet.
 static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 /// Parts in 10^9 by which the scheduler clock is faster.
 static KERNEL_EXCESS_PPB: AtomicI64 = AtomicI64::new(0);
 
 /// 40 ns at both ends of this make 800 ppm: 40 ns over the default period of 48 us.
 const FIRST_AGE_NS: u64 = 100_000;
+/// By so much two pairs may be off together where the core is shared and each call takes long.
+const WIDEST_PAIRS_NS: u64 = 4_000;
 /// Nanoseconds a tick, times 2^32: 10 GHz to 1 MHz. What lies outside is a broken clock.
 pub(crate) const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;
 
@@ -103,7 +105,8 @@ fn take_rate() {
     let rate = (u128::from(elapsed_ns) << 32).checked_div(u128::from(age)).unwrap_or(0);
     let known = NS_PER_TICK.load(Relaxed);
     // A machine that was suspended or moved may have changed its counter under us: start again.
-    let jumped = known != 0 && (rate as u64).abs_diff(known) > known / 500;
+    let jumped =
+        known != 0 && (rate as u64).abs_diff(known) > widest_difference(known, taken_at_ns());
     if !PLAUSIBLE.contains(&(rate as u64)) || age > i64::MAX as u64 || jumped {
         if SEQUENCE.compare_exchange(before, before.wrapping_add(1), Acquire, Relaxed).is_ok() {
             write_anchor();
@@ -120,6 +123,20 @@ fn take_rate() {
     }
 }
 
+/// The age of the anchor when the rate was last taken, in nanoseconds.
+fn taken_at_ns() -> u64 {
+    ns_of(TAKEN_AT_AGE.load(Relaxed))
+}
+
+/// The largest difference of two rates that the errors of their pairs explain: `known` was taken
+/// when the anchor was so old.
+fn widest_difference(known: u64, age_ns: u64) -> u64 {
+    let age_ns = age_ns.max(FIRST_AGE_NS);
+    let by_pairs = u128::from(known) * u128::from(WIDEST_PAIRS_NS) / u128::from(age_ns);
+    known / 500 + by_pairs as u64
+}
+
+/// Starts anew. Readers keep the rate that they have until there is another.
 fn write_anchor() {
     let (stamp, raw_ns) = pair();
     // Nobody sees the anchor change before the odd sequence.
@@ -128,7 +145,6 @@ fn write_anchor() {
     ANCHOR_RAW_NS.store(raw_ns, Relaxed);
     TAKEN_AT_AGE.store(0, Relaxed);
     NS_PER_TICK.store(0, Relaxed);
-    publish();
 }
 
 /// A stamp and CLOCK_MONOTONIC_RAW, the tightest of a few.
@@ -157,6 +173,9 @@ pub(crate) fn tightest(
 /// Tells what the scheduler clock did in a stretch without a switch, long enough to have a rate.
 pub(crate) fn agree_with_kernel(kernel_ns: u64, ticks: u64) {
     let raw = NS_PER_TICK.load(Relaxed);
+    if raw == 0 {
+        return;
+    }
     let by_raw_ns = (u128::from(ticks) * u128::from(raw)) >> 32;
     let excess = KERNEL_EXCESS_PPB.load(Relaxed);
     KERNEL_EXCESS_PPB.store(next_excess_ppb(excess, kernel_ns, by_raw_ns as u64), Relaxed);
@@ -176,7 +195,15 @@ fn next_excess_ppb(estimate: i64, kernel_ns: u64, by_raw_ns: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::next_excess_ppb;
+    use super::{next_excess_ppb, widest_difference};
+
+    #[test]
+    fn a_young_rate_may_be_off_by_more_than_an_old_one() {
+        // 4 us of 100 us are 4 %, and of a second next to nothing; 0.2 % is always allowed.
+        assert_eq!(widest_difference(1_000_000, 100_000), 42_000);
+        assert_eq!(widest_difference(1_000_000, 0), 42_000);
+        assert_eq!(widest_difference(1_000_000, 1_000_000_000), 2_004);
+    }
 
     #[test]
     fn the_median_finds_the_rate_through_steal() {

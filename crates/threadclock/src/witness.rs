@@ -118,12 +118,23 @@ pub(crate) fn counter_is_good() -> Result<(), WhyNot> {
         if !calibrate::finish() {
             return Err(WhyNot::NotCalibrated);
         }
-        let narrowest = (0..16).map(|_| pair_width()).min().unwrap_or(u64::MAX);
-        if narrowest > calibrate::ticks_of(WIDEST_PAIR_NS / 2) {
-            return Err(WhyNot::KernelClockTooSlow);
-        }
-        Ok(())
+        if is_kernel_clock_fast() { Ok(()) } else { Err(WhyNot::KernelClockTooSlow) }
     })
+}
+
+/// Whether a reading of the kernel's clock fits between two stamps that are near enough.
+///
+/// Beside others' work whole stretches of calls take 4 us each, which pass: it looks again for up
+/// to 26 ms.
+fn is_kernel_clock_fast() -> bool {
+    for attempt in 0..10 {
+        let narrowest = (0..16).map(|_| pair_width()).min().unwrap_or(u64::MAX);
+        if narrowest <= calibrate::ticks_of(WIDEST_PAIR_NS / 2) {
+            return true;
+        }
+        sys::sleep_ns(25_000 << attempt);
+    }
+    false
 }
 
 fn pair_width() -> u64 {

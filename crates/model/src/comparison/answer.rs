@@ -13,6 +13,9 @@ use crate::quote::NotQuotable;
 use crate::subject::{Quantity, WHOLE};
 use crate::words::{plain, three_digits, time};
 
+/// What the sides are called in a record.
+const SIDES: [&str; 2] = ["base", "new"];
+
 /// Rounds above which the number needed is not told.
 const MOST_ROUNDS: u32 = 1_000_000;
 
@@ -279,19 +282,11 @@ impl Answer {
             }
             Self::CannotTell { reason, more } => (reason, more),
         };
-        let more = match more {
-            Some(more) => more.in_words(),
-            None => "more measurements would not decide it".to_string(),
-        };
-        let why = match reason {
-            Reason::TooWide => more,
-            Reason::FewRounds => "too few rounds for an interval".to_string(),
-            Reason::NoFullSpeed => "full speed not seen on one side".to_string(),
-            Reason::NotAlone => "other tasks ran on the CPU of one side".to_string(),
-            Reason::NotEnded => "one side was interrupted or is not finished".to_string(),
-            Reason::BaseNotResolved => format!("the base is not resolved from zero; {more}"),
-            Reason::NewNotResolved => format!("the new cost is not resolved from zero; {more}"),
-            Reason::NoInterval => "published figures have no interval".to_string(),
+        let why = match (reason, more) {
+            (Reason::TooWide, Some(more)) => more.in_words(),
+            (Reason::TooWide, None) => "more measurements would not decide it".to_string(),
+            (reason, Some(more)) => format!("{}; {}", reason.in_words(SIDES), more.in_words()),
+            (reason, None) => reason.in_words(SIDES),
         };
         format!("inconclusive: {why}")
     }
@@ -313,40 +308,8 @@ fn change(ratio: Option<f64>) -> String {
     }
 }
 
-/// All cases together.
-pub(super) fn summary(changes: &[Change], limit: f64) -> String {
-    if changes.is_empty() {
-        return "the runs have no case in common: nothing was compared".to_string();
-    }
-    let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
-    let beyond = match count(Change::is_worse_beyond_limit) {
-        0 => String::new(),
-        many => format!(" ({many} beyond {})", percent(limit)),
-    };
-    let counts = [
-        (count(|c| matches!(c.answer, Answer::Changed { worse: true, .. })), "slower", beyond),
-        (count(|c| matches!(c.answer, Answer::Changed { worse: false, .. })), "faster", "".into()),
-        (count(|c| c.answer == Answer::NotChanged), "not changed within ", percent(limit)),
-        (count(|c| c.reason().is_some()), "inconclusive", "".into()),
-    ];
-    let some = counts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts: Vec<String> =
-        some.map(|(count, what, how)| format!("{count} {what}{how}")).collect();
-    let are_parts = changes.iter().all(|change| change.of == Quantity::PartNs);
-    let of = match changes.len() {
-        1 => "case",
-        _ if are_parts => "parts",
-        _ => "cases",
-    };
-    let counted = format!("f {} {of}: {}", changes.len(), parts.join(", "));
-    match moved_most(changes) {
-        Some(most) => format!("{most}; o{counted}"),
-        None => format!("O{counted}"),
-    }
-}
-
 /// The part of a switch that changed most, in nanoseconds: by it the whole did.
-fn moved_most(changes: &[Change]) -> Option<String> {
+pub(super) fn moved_most(changes: &[Change]) -> Option<String> {
     let by = |change: &Change| (change.new_ns - change.base_ns).abs();
     let is_part = |change: &&Change| {
         change.of == Quantity::PartNs

@@ -32,6 +32,23 @@ pub enum Reason {
     NoInterval,
 }
 
+impl Reason {
+    /// In words. `base` and `new` are what the sides are called.
+    pub(super) fn in_words(self, [base, new]: [&str; 2]) -> String {
+        let words = match self {
+            Self::TooWide => "the interval is too wide",
+            Self::FewRounds => "too few rounds for an interval",
+            Self::NoFullSpeed => "full speed not seen on one side",
+            Self::NotAlone => "other tasks ran on the CPU of one side",
+            Self::NotEnded => "one side was interrupted or is not finished",
+            Self::BaseNotResolved => return format!("the cost of {base} includes zero"),
+            Self::NewNotResolved => return format!("the cost of {new} includes zero"),
+            Self::NoInterval => "published figures have no interval",
+        };
+        words.to_string()
+    }
+}
+
 /// What is known of a pair of costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Costs {

@@ -18,6 +18,9 @@ pub struct Conditions {
     pub others: Vec<Difference>,
     /// What differs in the programs that measured.
     pub program: Vec<Difference>,
+    /// The kernel, where both ran on the same and it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_kernel: Option<String>,
     /// Why the comparison is not fair, or what it leaves open; empty when it is.
     pub warnings: Vec<String>,
 }
@@ -69,11 +72,18 @@ impl Conditions {
     pub(super) fn of(base: &Subject, new: &Subject, across: Option<Across>, paired: bool) -> Self {
         let mut warnings = Vec::new();
         let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
+        let mut same_kernel = None;
         match (&base.side.origin, &new.side.origin) {
             (Origin::Run { build: one, .. }, Origin::Run { build: other, .. }) => {
                 let all = base.machine.differences(&new.machine);
                 (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
                 bearing.sort_by_key(rank);
+                let is_of_kernel = |one: &Difference| one.field.starts_with("kernel.");
+                let release = base.machine.kernel.release.known();
+                same_kernel = release.filter(|_| !bearing.iter().any(is_of_kernel)).cloned();
+                if let (Some(Across::Kernel), Some(release)) = (across, &same_kernel) {
+                    warnings.push(format!("both ran on the same kernel, {release}"));
+                }
                 program = differences("build", one, other);
                 if base.side.name == new.side.name {
                     warnings.push(format!("{}: both are this run", base.side.name));
@@ -86,7 +96,7 @@ impl Conditions {
         warnings.extend([base, new].into_iter().flat_map(of_subject));
         let is_asked = paired || across == Some(Across::Placement);
         warnings.extend(of_details(base, new, is_asked));
-        Self { bearing, others, program, warnings }
+        Self { bearing, others, program, same_kernel, warnings }
     }
 }
 

@@ -10,6 +10,7 @@ mod clock;
 mod costs;
 mod fair;
 mod gate;
+mod headline;
 mod pair;
 mod several;
 
@@ -29,8 +30,9 @@ use crate::estimate::widest;
 use crate::subject::{Side, Subject};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
-/// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`.
-pub const SCHEMA: u32 = 4;
+/// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
+/// sides, `same_kernel`.
+pub const SCHEMA: u32 = 5;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
@@ -59,7 +61,7 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// Cases that one of them has.
     pub unpaired: Vec<Unpaired>,
-    /// The whole in words.
+    /// The answer in words, in the sides' labels.
     pub in_words: String,
     /// Whether it passes as a gate at the limit of the terms.
     pub gate: Gate,
@@ -84,7 +86,7 @@ impl Comparison {
             conditions: Conditions::of(base, new, terms.across, paired),
             clocks: Clocks::of(base, new, &changes),
             confidence_each,
-            in_words: answer::summary(&changes, terms.limit),
+            in_words: in_words(&changes, [&base.side.label, &new.side.label], terms.limit),
             changes,
             unpaired,
             gate,
@@ -110,6 +112,15 @@ impl Comparison {
             |change: &&Change| change.base_failure.is_some() || change.new_failure.is_some();
         let open = self.changes.iter().filter(|change| !has_failed(change));
         widest(open.map(|change| change.ratio.relative_half_width()))
+    }
+}
+
+/// The answer of all cases, of parts of a switch behind the one that changed most.
+fn in_words(changes: &[Change], names: [&str; 2], limit: f64) -> String {
+    let headline = headline::headline(changes, names, limit);
+    match answer::moved_most(changes) {
+        Some(most) => format!("{most}; {headline}"),
+        None => headline,
     }
 }
 

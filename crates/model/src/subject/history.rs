@@ -95,6 +95,7 @@ impl Published {
         };
         let side = Side {
             name: format!("{PREFIX}{}", self.name),
+            label: self.name.clone(),
             experiment: self.experiment.to_string(),
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
             machine: format!("{}, {}", self.machine, self.system),

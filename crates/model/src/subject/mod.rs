@@ -22,7 +22,7 @@ use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::noise::{self, NoiseVerdict};
 use crate::plan::LAUNCH_SCATTER;
-use crate::run::{Build, Run, Session};
+use crate::run::{Build, Header, Run, Session};
 use crate::speed::Level;
 use crate::table::Table;
 use stats::{Elasticity, mean, median};
@@ -251,6 +251,9 @@ pub enum Origin {
 pub struct Side {
     /// The run's name, or `history:` and the machine's.
     pub name: String,
+    /// What its reader calls it: as typed, or the name or prefix that it was measured with.
+    #[serde(default)]
+    pub label: String,
     /// The experiment.
     pub experiment: String,
     /// Where its figures are from.
@@ -259,6 +262,13 @@ pub struct Side {
     pub machine: String,
     /// Launches that its figures are of; 0 for published figures.
     pub launches: u32,
+}
+
+impl Side {
+    /// Whether both are one run, whatever its reader calls it.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.name == other.name && self.origin == other.origin
+    }
 }
 
 /// A run or published figures.
@@ -338,6 +348,7 @@ impl Subject {
         let kernel = kernel.map_or("unknown system", String::as_str);
         let side = Side {
             name: header.run.clone(),
+            label: label(header),
             experiment: header.plan.experiment.to_string(),
             origin: Origin::Run {
                 started: header.started.clone(),
@@ -391,6 +402,34 @@ impl Subject {
         Some(all)
     }
 
+    /// Runs of one experiment or several as one subject: launches of each as
+    /// [`Self::of_launches`], and the cases of all. Absent without a run.
+    pub fn of_runs(runs: Vec<Self>) -> Option<Self> {
+        let mut by_experiment: Vec<(String, Vec<Self>)> = Vec::new();
+        for run in runs {
+            let experiment = run.side.experiment.clone();
+            match by_experiment.iter_mut().find(|(known, _)| *known == experiment) {
+                Some((_, launches)) => launches.push(run),
+                None => by_experiment.push((experiment, vec![run])),
+            }
+        }
+        let subjects = by_experiment.into_iter();
+        let mut subjects = subjects.filter_map(|(_, launches)| Self::of_launches(launches));
+        let mut all = subjects.next()?;
+        for other in subjects {
+            let count = all.cases.iter().map(|case| case.number + 1).max().unwrap_or(0);
+            let count = count.max(all.case_scatters.len());
+            all.side.experiment += &format!(", {}", other.side.experiment);
+            all.side.launches = all.side.launches.max(other.side.launches);
+            all.warnings.extend(other.warnings);
+            all.case_scatters.resize(count, None);
+            all.case_scatters.extend(other.case_scatters);
+            let cases = other.cases.into_iter();
+            all.cases.extend(cases.map(|case| Subcase { number: count + case.number, ..case }));
+        }
+        Some(all)
+    }
+
     /// tau of a case.
     pub fn launch_scatter_of(&self, case: usize) -> f64 {
         self.case_scatters.get(case).copied().flatten().unwrap_or(self.launch_scatter)
@@ -409,6 +448,16 @@ impl Subject {
             Origin::Run { session, .. } => session.as_ref(),
             Origin::Publication { .. } => None,
         }
+    }
+}
+
+/// What a run was called when it was measured: the prefix of its half of a session, the name that
+/// was given, or its own.
+fn label(header: &Header) -> String {
+    match &header.session {
+        Some(session) if session.prefix.is_empty() => "as it is".to_string(),
+        Some(session) => session.prefix.join(" "),
+        None => header.name.clone().unwrap_or_else(|| header.run.clone()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `switchcost history`: figures that were published from 1984 to 2007, and of machines of today.
+//! `switchcost runs list --history`: figures that were published from 1984 to 2007, and of machines of today.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -75,7 +75,7 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
             Err(usage(format!("{PREFIX}{wanted}: the start of several names: {meant}")))
         }
         (None, _) => Err(usage(format!(
-            "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost history`)"
+            "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost runs list --history`)"
         ))),
     }
 }

@@ -7,13 +7,15 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use model::run::StopReason;
+use model::subject::PREFIX;
 
+use super::history::{self, HistoryArgs};
 use super::measured;
 use crate::base::failure::usage;
 use crate::base::lines::table_width;
 use crate::base::values::Destination;
 use crate::engine::execute::{self, More};
-use crate::engine::store::{Brief, Entry, Folder, find, header, read, read_each};
+use crate::engine::store::{Brief, Entry, Folder, find, find_all, header, read, read_each};
 use crate::experiments::measure::table::rows_so_far;
 use crate::experiments::{self, Record};
 use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
@@ -21,12 +23,25 @@ use crate::present::table::Table;
 use crate::present::terminal::View;
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the
-/// one before, or a file (a path with a slash, or ending in .jsonl).
+/// one before, or a file (a path with a slash, or ending in .jsonl). A name that was given (--name)
+/// stands for all that was stored under it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
-    #[command(visible_alias = "ls", after_long_help = "Example:\n  switchcost runs list")]
+    #[command(
+        visible_alias = "ls",
+        after_long_help = "Examples:\n  switchcost runs list\n  switchcost runs list --history"
+    )]
     List {
+        /// List published figures of 1984 to today instead, which compare and report take
+        #[arg(long)]
+        history: bool,
+        /// With --history: draw what a switch costs by year as an SVG file; - for standard output
+        #[arg(long, value_name = "FILE|-", requires = "history")]
+        svg: Option<Destination>,
+        /// With --history: write the figures as JSON to a file, or - for standard output
+        #[arg(long, value_name = "FILE|-", requires = "history", conflicts_with = "svg")]
+        json: Option<Destination>,
         #[command(flatten)]
         tables: Tables,
     },
@@ -88,19 +103,28 @@ pub(crate) enum RunsCommand {
 
 pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
     match command {
-        RunsCommand::List { tables } => list(&Folder::of_user()?, tables),
+        RunsCommand::List { history: true, svg, json, tables } => {
+            history::run(&HistoryArgs { machine: None, json, svg, tables })
+        }
+        RunsCommand::List { tables, .. } => list(&Folder::of_user()?, tables),
+        RunsCommand::Show { run, view, .. } if run.starts_with(PREFIX) => {
+            let machine = run.strip_prefix(PREFIX).map(str::to_string);
+            let tables = Tables { wide: view.wide, ..Tables::default() };
+            history::run(&HistoryArgs { machine, json: None, svg: None, tables })
+        }
         RunsCommand::Show { run, plot, view } => {
-            let path = find(&run)?.path;
-            let mut run = read(&path)?;
-            run.header.plan.reference.strict = view.strict;
-            Record::of(&run).show(&run, &path, view, plot)?;
+            for entry in find_all(&run)? {
+                let mut run = read(&entry.path)?;
+                run.header.plan.reference.strict = view.strict;
+                Record::of(&run).show(&run, &entry.path, view, plot)?;
+            }
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { runs, format, output } => {
             output::check_place("--output", &output)?;
             match (&*runs, format) {
                 (_, ExportFormat::Rows) => export_all(&runs, &output)?,
-                ([run], _) => export(&find(run)?.path, format, &output)?,
+                ([run], _) => export(&only(run)?.path, format, &output)?,
                 _ => return Err(usage(format!("{} runs: a file has one", runs.len()))),
             }
             Ok(ExitCode::SUCCESS)
@@ -113,6 +137,20 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         }
         RunsCommand::Remove { runs } => remove(&runs),
     }
+}
+
+/// The only run that is meant: a file of this format has one.
+fn only(name: &str) -> Result<Entry> {
+    let mut all = find_all(name)?;
+    if all.len() > 1 {
+        let names: Vec<&str> = all.iter().map(|entry| &*entry.name).collect();
+        return Err(usage(format!(
+            "{} runs are called '{name}' ({}): a file has one (--format rows takes all)",
+            all.len(),
+            names.join(", ")
+        )));
+    }
+    all.pop().context("no run was named")
 }
 
 /// Samples whose rows are in the order of the file are written as they are read: a file may be
@@ -132,8 +170,17 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
 /// A line of each, whatever one of them is: of one that cannot be read, why.
 fn export_all(runs: &[String], to: &Destination) -> Result<()> {
     output::put_by(to, |to| {
-        let read = |run: &String| find(run).and_then(|entry| read(&entry.path));
-        runs.iter().try_for_each(|run| Ok(to.write_all(&rows::line(read(run))?)?))
+        for name in runs {
+            match find_all(name) {
+                Ok(all) => {
+                    for entry in all {
+                        to.write_all(&rows::line(read(&entry.path))?)?;
+                    }
+                }
+                Err(error) => to.write_all(&rows::line(Err(error))?)?,
+            }
+        }
+        Ok(())
     })
 }
 
@@ -231,7 +278,15 @@ fn state(entry: &Entry, brief: &Brief) -> String {
 
 fn remove(runs: &[String]) -> Result<ExitCode> {
     // All are found and looked at before any is removed: a slip must not leave half of it done.
-    let entries: Vec<Entry> = runs.iter().map(|run| find(run)).collect::<Result<_>>()?;
+    let mut entries: Vec<Entry> = Vec::new();
+    for name in runs {
+        for entry in find_all(name)? {
+            // Two names may stand for one run.
+            if !entries.iter().any(|known| known.path == entry.path) {
+                entries.push(entry);
+            }
+        }
+    }
     for entry in &entries {
         if entry.is_running() {
             bail!("{} is still running: stop it first", entry.name);

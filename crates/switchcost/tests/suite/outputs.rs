@@ -24,7 +24,7 @@ fn commands<'a>(run: &'a str, file: &'a str) -> [Vec<&'a str>; 4] {
     [
         vec!["runs", "export", run, "--output", file],
         vec!["runs", "export", run, "--format", "csv", "--output", file],
-        vec!["history", "--json", file],
+        vec!["runs", "list", "--history", "--json", file],
         vec!["report", run, "--output", file],
     ]
 }

@@ -232,7 +232,7 @@ fn a_name_that_is_none_and_one_that_is_several() {
     let (home, file) = stored();
     assert_refused(&home, &["runs", "show", "nonesuch"], "called 'nonesuch'");
     assert_refused(&home, &["runs", "show", ""], "called ''");
-    assert_refused(&home, &["runs", "show", "history:sun-4/280"], "published figures are no run");
+    assert_refused(&home, &["runs", "export", "history:sun-4/280"], "published figures are no run");
     fs::copy(&file, file.with_file_name("20260101-a.jsonl")).expect("a copy");
     fs::copy(&file, file.with_file_name("20260101-b.jsonl")).expect("a copy");
     for command in ["show", "export", "resume", "remove"] {

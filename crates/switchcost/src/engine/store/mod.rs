@@ -150,7 +150,7 @@ impl Folder {
 /// folder happens to hold must not stand for a stored run. Without a home only files can be meant.
 pub(crate) fn find(wanted: &str) -> Result<Entry> {
     if wanted.starts_with(PREFIX) {
-        let why = "published figures are no run (see `switchcost history`)";
+        let why = "published figures are no run (see `switchcost runs list --history`)";
         return Err(usage(format!("{wanted}: {why}")));
     }
     let path = Path::new(wanted);
@@ -161,6 +161,21 @@ pub(crate) fn find(wanted: &str) -> Result<Entry> {
         };
     }
     Folder::of_user()?.named(wanted)
+}
+
+/// All runs that are meant, oldest first: a name that was given stands for all that was stored under
+/// it, everything else for one run, as in [`find`].
+pub(crate) fn find_all(wanted: &str) -> Result<Vec<Entry>> {
+    let newest = find(wanted)?;
+    let Ok(folder) = Folder::of_user() else { return Ok(vec![newest]) };
+    let given = newest.given_name().filter(|given| {
+        let is_stored = newest.path.parent() == Some(folder.path.as_path());
+        is_stored && begins(given, wanted) && !newest.name.starts_with(wanted)
+    });
+    let Some(given) = given else { return Ok(vec![newest]) };
+    let mut all = folder.entries()?;
+    all.retain(|entry| entry.given_name().as_ref() == Some(&given));
+    Ok(all)
 }
 
 fn begins(name: &str, wanted: &str) -> bool {

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
 use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
-use model::subject::{Origin, PREFIX, Published, Side, Subject};
+use model::run::Arm;
+use model::subject::{Origin, PREFIX, Published, Subject};
 
 use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
@@ -181,7 +182,7 @@ fn report(
 
 fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Result<Comparison> {
     let is_run = matches!(base.side.origin, Origin::Run { .. });
-    if args.fail_above.is_some() && is_run && base.side == new.side {
+    if args.fail_above.is_some() && is_run && base.side.is_same_run(&new.side) {
         return Err(usage(format!(
             "BASE and NEW are the same run ({}): --fail-above needs two",
             base.side.name
@@ -301,32 +302,50 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Subject>)> {
         Named::Published(machine) => Ok(machine.subject()),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
-    let subjects = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
+    let mut subjects = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
+    for (typed, subject) in names.iter().zip(&mut subjects) {
+        subject.side.label = report::label(typed);
+    }
     Ok((named, subjects))
 }
 
 /// The published machine of that name, or the runs of these names, with a comma between each two:
 /// launches of the same plan. A run that was measured as one of several launches stands for all of
-/// them.
+/// them, and a name that was given for all that was stored under it.
 fn named(names: &str) -> Result<Named> {
     if let Some(machine) = names.strip_prefix(PREFIX) {
         return Ok(Named::Published(find_published(machine)?));
     }
-    let paths = names.split(',').map(|name| launches_of(store::find(name)?));
-    Ok(Named::Runs(each_once(paths.collect::<Result<Vec<_>>>()?.concat())))
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for name in names.split(',') {
+        let mut all = store::find_all(name)?;
+        // Both halves of a session were given one name: one of them is meant, the newest.
+        let half = all.last().map(|newest| half_of(newest)).transpose()?.flatten();
+        let mut halves = all.iter().map(half_of).collect::<Result<Vec<_>>>()?.into_iter();
+        all.retain(|_| halves.next() == Some(half));
+        for entry in all {
+            paths.extend(launches_of(entry)?);
+        }
+    }
+    Ok(Named::Runs(each_once(paths)))
 }
 
 fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {
-    let sides: Vec<&Side> = subjects.iter().map(|subject| &subject.side).collect();
-    if let [first, others @ ..] = &sides[..] {
-        if let Some(other) = others.iter().find(|other| other.experiment != first.experiment) {
-            return Err(usage(format!(
-                "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
-                first.name, first.experiment, other.name, other.experiment
-            )));
-        }
+    let first = subjects.first().map(|subject| subject.side.experiment.clone());
+    let is_list = names.contains(',');
+    let other = subjects.iter().find(|of| Some(&of.side.experiment) != first.as_ref());
+    if let Some((other, first)) = other.zip(first).filter(|_| is_list) {
+        return Err(usage(format!(
+            "{names}: {} is a run of {}, {} of {first}: launches on one side are of one experiment",
+            other.side.name, other.side.experiment, subjects[0].side.name
+        )));
     }
-    Subject::of_launches(subjects).context("no run was named")
+    Subject::of_runs(subjects).context("no run was named")
+}
+
+/// Which half of a session a run is, if it is one.
+fn half_of(entry: &Entry) -> Result<Option<Arm>> {
+    Ok(header(&entry.path)?.session.map(|session| session.arm))
 }
 
 /// The files of all launches that a run is one of: its own alone where it is a file outside of the
@@ -346,7 +365,9 @@ fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
 fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
     for (index, (name, subject)) in subjects.iter().enumerate() {
         let side = &subject.side;
-        if let Some((first, _)) = subjects[..index].iter().find(|(_, other)| other.side == *side) {
+        if let Some((first, _)) =
+            subjects[..index].iter().find(|(_, other)| other.side.is_same_run(side))
+        {
             return Err(usage(format!("{first} and {name} are the same run ({})", side.name)));
         }
         if matches!(side.origin, Origin::Publication { .. }) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use model::comparison::{Answer, Change, Comparison, Member, Several, Unpaired, Verdict};
+use model::comparison::{Answer, Change, Comparison, Conditions, Member, Several, Unpaired};
 use model::machine::Difference;
 use model::subject::{Origin, Quantity, Side};
 use model::words;
@@ -20,6 +20,12 @@ use crate::present::terminal::{self, counted};
 
 /// Differences that --verbose prints; the JSON form has all.
 const MOST_DIFFERENCES: usize = 12;
+
+/// Columns with longer names than this are called base and new.
+const WIDEST_HEAD: usize = 14;
+
+/// Cases that are named where they have no answer.
+const MOST_TITLES: usize = 3;
 
 /// Warnings that are printed without --verbose.
 const MOST_WARNINGS: usize = 2;
@@ -83,16 +89,20 @@ fn several(found: &Several) -> String {
     )
 }
 
-/// The answer, the table, the warnings that matter and the verdict, ending with a newline.
+/// The answer, the table, what was equal and what not, and the verdict where a gate was asked for;
+/// ending with a newline.
 fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![headline(found)];
     if !found.changes.is_empty() {
-        let table = columns(found, false).table(&found.changes);
+        let names = column_names(found);
+        let table = columns(found, &names).table(rows(found, args));
         // The answer stays.
-        parts.push(table.first_to_go(&["new", "base", "interval"]).to_string());
+        parts.push(table.first_to_go(&[names[1], names[0]]).to_string());
     }
     let mut lines = Vec::new();
+    lines.extend(untested(&found.changes));
+    lines.extend(conditions(found));
     if is_verbose {
         lines.push(legend(found));
         lines.push(format!("base: {}\nnew:  {}", side(&found.base), side(&found.new)));
@@ -105,13 +115,80 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     if is_verbose {
         lines.extend(left_over(&found.unpaired));
         lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
-        lines.push(verdict(found, args));
     } else {
         lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
-        lines.extend(narrow_verdict(found));
+    }
+    if args.fail_above.is_some() {
+        lines.extend(if is_verbose {
+            vec![found.gate.in_words.clone()]
+        } else {
+            narrow_verdict(found)
+        });
     }
     parts.push(lines.join("\n"));
     terminal::page(&parts)
+}
+
+/// The cases that have a row: where many have no ratio, these are told below.
+fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
+    let all: Vec<&Change> = found.changes.iter().collect();
+    let (told, untold): (Vec<&Change>, Vec<&Change>) =
+        all.iter().partition(|change| change.has_ratio() && change.ratio.value.is_some());
+    let view = &args.ring.output.view;
+    if told.is_empty() || untold.len() <= MOST_TITLES || view.wide || view.verbose {
+        return all;
+    }
+    told
+}
+
+/// Why cases have no answer, each reason once with the cases that have it.
+fn untested(changes: &[Change]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for change in changes.iter().filter(|change| !change.is_tested()) {
+        let why = change.in_words.strip_prefix("inconclusive: ").unwrap_or(&change.in_words);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, titles)) => titles.push(name(change, changes)),
+            None => reasons.push((why, vec![name(change, changes)])),
+        }
+    }
+    let line = |(why, titles): (&str, Vec<String>)| match titles.len() {
+        many if many == changes.len() => format!("inconclusive: {why}"),
+        many if many > MOST_TITLES => format!("inconclusive: {}: {why}", counted(many, "case")),
+        _ => format!("inconclusive: {}: {why}", titles.join(", ")),
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// What was equal on both sides and what was not, of what affects a switch; nothing of published
+/// figures.
+fn conditions(found: &Comparison) -> Option<String> {
+    if [&found.base, &found.new]
+        .iter()
+        .any(|side| matches!(side.origin, Origin::Publication { .. }))
+    {
+        return None;
+    }
+    let across = found.terms.across.map(|across| format!("; cases differ in {across}"));
+    let across = across.unwrap_or_default();
+    let Conditions { bearing, same_kernel, .. } = &found.conditions;
+    let [first, others @ ..] = &bearing[..] else {
+        return Some(format!("same machine and settings: {}{across}", found.new.machine));
+    };
+    let Difference { field, base, other } = first;
+    let more = match others.len() {
+        0 => String::new(),
+        many => format!(", and {} (--verbose)", counted(many, "more setting")),
+    };
+    let kernel = same_kernel.as_ref().map(|release| format!("same kernel {release}; "));
+    let kernel = kernel.unwrap_or_default();
+    Some(format!("{kernel}different {field}: {base} and {other}{more}{across}"))
+}
+
+/// The heads of both columns: what the sides are called, unless that is long or the same.
+fn column_names(found: &Comparison) -> [&str; 2] {
+    let labels = [&*found.base.label, &*found.new.label];
+    let fits = |label: &&str| (1..=WIDEST_HEAD).contains(&display_width(label));
+    if labels[0] != labels[1] && labels.iter().all(fits) { labels } else { ["base", "new"] }
 }
 
 /// The verdict with its reason on the last line; where that is too wide, the reason on the line
@@ -126,31 +203,22 @@ fn narrow_verdict(found: &Comparison) -> Vec<String> {
     vec![reason.trim_start_matches(": ").to_string(), gate.summary.clone()]
 }
 
-/// The answer to what was asked: of one case its own, of several how many have which.
+/// The answer to what was asked, and that the clocks differ.
 fn headline(found: &Comparison) -> String {
-    let answer = match &found.changes[..] {
-        [change] => format!("{}: {}", name(change, &found.changes), change.in_words),
-        _ => found.in_words.clone(),
-    };
+    let answer = &found.in_words;
     let clocks = found.clocks.as_ref().filter(|_| !found.changes.is_empty());
     clocks.map_or(answer.clone(), |clocks| format!("{answer}; {}", clocks.in_words))
 }
 
-/// The gate's line. Its exit code is only given where it was asked for.
-fn verdict(found: &Comparison, args: &CompareArgs) -> String {
-    let line = &found.gate.in_words;
-    match (args.fail_above, found.gate.verdict) {
-        (Some(_), _) | (None, Verdict::Pass) => line.clone(),
-        (None, _) => format!("{line} (exit code 0: no --fail-above)"),
-    }
-}
-
 /// The same for a comment on a pull request.
 fn markdown(found: &Comparison, args: &CompareArgs) -> String {
-    let table = columns(found, true).markdown(&found.changes);
-    let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS);
-    let warnings: String = warnings.map(|warning| format!("- {warning}\n")).collect();
-    format!("**{}**\n\n{table}\n{warnings}\n{}\n", headline(found), verdict(found, args))
+    let table = columns(found, &column_names(found)).markdown(&found.changes);
+    let gate = args.fail_above.map(|_| found.gate.in_words.clone());
+    let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS).cloned();
+    let notes: String =
+        conditions(found).into_iter().chain(warnings).map(|note| format!("- {note}\n")).collect();
+    let gate = gate.map_or(String::new(), |gate| format!("\n{gate}\n"));
+    format!("**{}**\n\n{table}\n{notes}{gate}", headline(found))
 }
 
 /// A side in a line.
@@ -182,27 +250,28 @@ fn differences(found: &Comparison) -> Vec<String> {
     listed().take(MOST_DIFFERENCES).map(line).chain(more).collect()
 }
 
-/// Why a side may not be quoted stands beside the other, or, in 80 columns, once, where there is no
-/// interval.
-fn columns(found: &Comparison, is_wide: bool) -> Columns<'_, &Change> {
-    let side = move |ns: f64, why: &Option<String>| match why {
-        None => words::time(ns),
-        Some(why) if is_wide => why.clone(),
-        Some(_) => "-".to_string(),
+/// A side that may not be quoted is marked; the interval is of what is tested alone.
+fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'a Change> {
+    let side = |ns: f64, why: &Option<String>| {
+        format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
     };
+    let mark = |change: &Change| if change.is_tested() { "" } else { "~" };
     Columns::<&Change>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
         .left("case", |change| match (name(change, &found.changes), change.of) {
             (name, Quantity::NsPerSwitchAboveSolo) => name,
             (name, of) => format!("{name} ({})", of.in_words()),
         })
-        .right("base", move |change| side(change.base_ns, &change.base_not_quotable))
-        .right("new", move |change| side(change.new_ns, &change.new_not_quotable))
-        .or_dash("new/base", |change| change.ratio.value.filter(|_| change.has_ratio()).map(ratio))
-        .right("interval", move |change| {
-            let why = change.new_not_quotable.as_ref().or(change.base_not_quotable.as_ref());
-            let ends = change.ratio.interval().filter(|_| change.is_tested());
-            why.filter(|_| !is_wide).cloned().unwrap_or_else(|| interval(ends))
+        .right(base, move |change| side(change.base_ns, &change.base_not_quotable))
+        .right(new, move |change| side(change.new_ns, &change.new_not_quotable))
+        .or_dash("change", move |change| {
+            let ratio = change.ratio.value.filter(|_| change.has_ratio())?;
+            Some(format!("{}{}", mark(change), difference(ratio, is_factor(ratio))))
+        })
+        .or_dash("interval", |change| {
+            let (low, high) = change.ratio.interval().filter(|_| change.is_tested())?;
+            let is_factor = change.ratio.value.is_some_and(is_factor);
+            Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
         })
         .left("answer", |change| answer(change))
 }
@@ -240,6 +309,20 @@ fn left_over(unpaired: &[Unpaired]) -> Vec<String> {
         format!("not compared: {} ({kind})", titles.join(", "))
     };
     lines.into_iter().map(line).collect()
+}
+
+/// Whether a ratio is told as a factor: from the double and the half on.
+fn is_factor(ratio: f64) -> bool {
+    !(0.5..2.0).contains(&ratio)
+}
+
+/// A ratio as a difference, `+3.2 %`, or as a factor: `13.0x`, `1/13.0`.
+fn difference(ratio: f64, is_factor: bool) -> String {
+    match ratio {
+        _ if !is_factor => format!("{:+.1} %", (ratio - 1.0) * 100.0),
+        0.0..1.0 if ratio > 0.0 => format!("1/{}", terminal::figure(1.0 / ratio)),
+        _ => format!("{}x", terminal::figure(ratio)),
+    }
 }
 
 /// Three decimals around 1, else three digits.

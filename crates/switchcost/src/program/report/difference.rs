@@ -23,12 +23,6 @@ pub(super) struct Difference {
     pub(super) tiles: Vec<Tile>,
 }
 
-/// A sentence as it goes on behind a colon.
-fn begun(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-}
-
 /// A case in words: what it costs is a switch, unless it says otherwise. Of several cases with one
 /// title with the labels in which they differ.
 fn title(change: &Change, all: &[Change]) -> String {
@@ -110,10 +104,10 @@ pub(super) fn of(subjects: &[(usize, String, &Subject)], terms: Terms) -> Option
     let mut rows: Vec<Row> =
         found.iter().flat_map(|(run, name, found)| rows(*run, name, found)).collect();
     rows.sort_by(|one, other| other.ratio[0].total_cmp(&one.ratio[0]));
-    let words = |(_, name, found): &(usize, &str, Comparison)| {
+    let words = |(.., found): &(usize, &str, Comparison)| {
         let clocks = found.clocks.as_ref().map(|clocks| format!("; {}", clocks.in_words));
         let clocks = clocks.unwrap_or_default();
-        format!("{name} against {base}: {}{clocks}.", begun(&found.in_words))
+        format!("{}{clocks}.", found.in_words)
     };
     let more = found.len().saturating_sub(MOST_TOLD);
     let more = (more > 0).then(|| format!("And {} below.", counted(more, "more run")));

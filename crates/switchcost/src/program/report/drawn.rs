@@ -10,15 +10,14 @@ use model::machine::Machine;
 use model::noise::NoiseVerdict;
 use model::plan::Plan;
 use model::run::Run;
-use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
+use model::subject::{Origin, Published, Subcase, Subject};
 
 use crate::base::lines::{self, WIDTH};
-use crate::engine::store::{find, read};
+use crate::engine::store::read;
 use crate::experiments::Record;
 use crate::present::figures::published::of_published;
 use crate::present::terminal::{View, counted};
 use crate::present::tiles::Tile;
-use crate::program::history::find_published;
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {
@@ -53,16 +52,6 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// The run or the published machine of that name, the `index`th of the report; of a run with
-    /// its record, and of one of several experiments each of these.
-    pub(crate) fn find(name: &str, index: usize) -> Result<Vec<(Self, Option<Record>)>> {
-        if let Some(machine) = name.strip_prefix(PREFIX) {
-            return Ok(vec![(Self::of_published(&find_published(machine)?, index), None)]);
-        }
-        let (drawn, records) = Self::of_file(&find(name)?.path, index)?;
-        Ok(drawn.into_iter().zip(records.into_iter().map(Some)).collect())
-    }
-
     /// The run of that file with its record, the `index`th of the report; of a run of several
     /// experiments each of these.
     pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Vec<Self>, Vec<Record>)> {

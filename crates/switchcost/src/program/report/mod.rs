@@ -12,17 +12,19 @@ use anyhow::{Context, Result};
 use charts::{Figure, Page, png, svg, together};
 use clap::Args;
 use model::comparison::{LIMIT, Terms, Wanted};
-use model::subject::{Subject, published};
+use model::subject::{PREFIX, Subject, published};
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
 use crate::engine::effort::CONFIDENCE;
+use crate::engine::store::find_all;
 use crate::engine::store::speed::subjects_of_files;
 use crate::experiments::{self, Record};
 use crate::present::figures::published::with_published;
 use crate::present::figures::{COST_BY_ARRAY, RING_COST};
 use crate::present::output::{print_text, put};
 use crate::present::page::{self, DETAILS};
+use crate::program::history::find_published;
 use difference::Difference;
 use drawn::Drawn;
 use questions::HISTORY;
@@ -64,15 +66,21 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut found: Vec<(Drawn, Option<Record>)> = Vec::new();
     let mut named: Vec<(PathBuf, &String)> = Vec::new();
     for name in &args.runs {
-        let run = Drawn::find(name, found.len())?;
-        let path = run.first().and_then(|(drawn, _)| drawn.path.clone());
-        path.map_or(Ok(()), |path| add_once(&mut named, path, name))?;
-        found.extend(run);
+        if let Some(machine) = name.strip_prefix(PREFIX) {
+            let machine = find_published(machine)?;
+            found.push((Drawn::of_published(&machine, found.len()), None));
+            continue;
+        }
+        for entry in find_all(name)? {
+            let (drawn, records) = Drawn::of_file(&entry.path, found.len())?;
+            add_once(&mut named, entry.path, name)?;
+            found.extend(drawn.into_iter().zip(records.into_iter().map(Some)));
+        }
     }
     let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
     let report = Report {
         lead: lead(&drawn, &records),
-        difference: difference(&drawn)?,
+        difference: difference(&drawn, &named)?,
         runs: drawn,
         has_published: args.history,
     };
@@ -151,7 +159,7 @@ fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
 
 /// What differs between the runs of the experiment that the first run is of; of runs of several
 /// experiments in all of them.
-fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
+fn difference(runs: &[Drawn], typed: &[(PathBuf, &String)]) -> Result<Option<Difference>> {
     let experiment = runs.iter().find_map(|run| run.of_run);
     let is_alike = |run: &Drawn| run.of_run == experiment && run.part == 0;
     let alike = runs.iter().zip(letters(runs)).enumerate().filter(|(_, (run, _))| is_alike(run));
@@ -162,12 +170,25 @@ fn difference(runs: &[Drawn]) -> Result<Option<Difference>> {
         return Ok(None);
     }
     let paths: Vec<&Path> = alike.iter().map(|(.., path)| *path).collect();
-    let subjects = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    let mut subjects = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    for (path, subject) in paths.iter().zip(&mut subjects) {
+        let typed = typed.iter().find(|(known, _)| known == path);
+        subject.side.label = typed.map_or_else(String::new, |(_, typed)| label(typed));
+    }
     let named = alike.into_iter().zip(&subjects);
     let named: Vec<_> = named.map(|((index, name, _), subject)| (index, name, subject)).collect();
     let terms =
         Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
     Ok(difference::of(&named, terms))
+}
+
+/// What a side is called: as it was typed, of a file its name alone.
+pub(crate) fn label(typed: &str) -> String {
+    let bare = typed.strip_prefix(PREFIX).unwrap_or(typed);
+    let name =
+        Path::new(bare).file_name().filter(|_| bare == typed).map(|name| name.to_string_lossy());
+    let name = name.map_or(bare.to_string(), |name| name.trim_end_matches(".jsonl").to_string());
+    if name.is_empty() { typed.to_string() } else { name }
 }
 
 /// A letter for each run, A to Z and then numbers from 27 on; the experiments of one run have the

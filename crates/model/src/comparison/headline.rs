@@ -1,0 +1,149 @@
+//! What a comparison says first: its answer in the names that its reader gave.
+
+use super::answer::{Answer, Change, percent};
+use super::costs::Reason;
+use crate::subject::Quantity;
+use crate::words::{three_digits, time};
+
+/// A ratio from which on it is told as a factor, and below whose inverse.
+const FACTOR: f64 = 2.0;
+
+/// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
+pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> String {
+    let asked: Vec<&Change> = asked(changes).collect();
+    match &asked[..] {
+        [] => "the runs have no case in common: nothing was compared".to_string(),
+        [change] => of_one(change, [base, new], limit),
+        _ => of_several(&asked, [base, new], limit),
+    }
+}
+
+/// The cases that were asked about: without the rings of one, of which the others are taken off,
+/// where there are others.
+fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    let is_solo = |change: &Change| change.of == Quantity::NsPerHop;
+    let are_all = changes.iter().all(is_solo);
+    changes.iter().filter(move |change| are_all || !is_solo(change))
+}
+
+/// `pinned is 13x faster than free (ring of 2): 1.46 us, not 19.0 us`.
+fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
+    let title = &change.title;
+    match change.answer {
+        Answer::NotChanged => format!(
+            "{new} costs the same as {base} within {} ({title}): {} and {}",
+            percent(limit),
+            time(change.new_ns),
+            time(change.base_ns)
+        ),
+        Answer::Changed { .. } => {
+            format!("{new} is {} than {base} ({title}): {}", speed(change), times(change, ""))
+        }
+        Answer::CannotTell { reason, more } => {
+            let why = reason.in_words([base, new]);
+            match (reason, more, change.ratio.interval()) {
+                (Reason::TooWide, more, Some((low, high))) => {
+                    let more = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
+                    format!(
+                        "{new} may be {} to {} than {base} ({title}){more}",
+                        factor_or_percent(low),
+                        factor_or_percent(high)
+                    )
+                }
+                (Reason::NoFullSpeed | Reason::NotAlone, ..) if is_sound(change.ratio.value) => {
+                    format!(
+                        "{new} seems {} than {base} ({title}): {}; {why}",
+                        speed(change),
+                        times(change, "~")
+                    )
+                }
+                (Reason::NoInterval, ..) if is_sound(change.ratio.value) => {
+                    format!(
+                        "{new} is {} than {base} ({title}): {}; {why}",
+                        speed(change),
+                        times(change, "")
+                    )
+                }
+                (_, Some(more), _) => {
+                    format!("{new} against {base}: undecided ({title}): {why}; {}", more.in_words())
+                }
+                _ => format!("{new} against {base}: undecided ({title}): {why}"),
+            }
+        }
+    }
+}
+
+/// `pinned is faster than free in 5 of 6 cases, slower in 1; most in ring of 64: 13x faster, ...`.
+fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String {
+    let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
+    let within = format!("the same within {}", percent(limit));
+    let counts = [
+        (count(|c| matches!(c.answer, Answer::Changed { worse: true, .. })), "slower"),
+        (count(|c| matches!(c.answer, Answer::Changed { worse: false, .. })), "faster"),
+        (count(|c| c.answer == Answer::NotChanged), within.as_str()),
+        (count(|c| c.reason().is_some()), "undecided"),
+    ];
+    let all = changes.len();
+    let some: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
+    let whole = if all == 2 { "both cases".to_string() } else { format!("all {all} cases") };
+    let counted = match &some[..] {
+        [(_, "undecided")] => format!("{new} against {base}: undecided in {whole}"),
+        [(_, how)] if *how == within => {
+            format!("{new} costs the same as {base} within {} in {whole}", percent(limit))
+        }
+        [(_, how)] => format!("{new} is {how} than {base} in {whole}"),
+        _ => {
+            let parts = some.iter().map(|(count, how)| format!("{how} in {count}"));
+            let parts: Vec<String> = parts.collect();
+            format!("{new} against {base}: {} (of {all} cases)", parts.join(", "))
+        }
+    };
+    let is_changed = |change: &&&Change| matches!(change.answer, Answer::Changed { .. });
+    let size = |change: &Change| change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs());
+    let changed = changes.iter().filter(is_changed);
+    if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
+        return format!("{counted}; most in {}: {}, {}", most.title, speed(most), times(most, ""));
+    }
+    let seen = changes.iter().find(|change| change.is_seen_only() && is_sound(change.ratio.value));
+    match seen {
+        Some(seen) => {
+            format!("{counted}; seen in {}: {}, {}", seen.title, speed(seen), times(seen, "~"))
+        }
+        None => counted,
+    }
+}
+
+impl Change {
+    /// Whether its ratio was seen and does not hold: a side was not at full speed.
+    pub fn is_seen_only(&self) -> bool {
+        matches!(self.reason(), Some(Reason::NoFullSpeed | Reason::NotAlone))
+    }
+}
+
+fn is_sound(ratio: Option<f64>) -> bool {
+    ratio.is_some_and(|ratio| ratio.is_finite() && ratio > 0.0)
+}
+
+/// `13x faster`, `3.2 % slower`.
+fn speed(change: &Change) -> String {
+    match change.ratio.value {
+        Some(ratio) if is_sound(Some(ratio)) => factor_or_percent(ratio),
+        // Of a cost that came out at or below zero no factor says it.
+        _ if change.new_ns < change.base_ns => "faster".to_string(),
+        _ => "slower".to_string(),
+    }
+}
+
+fn factor_or_percent(ratio: f64) -> String {
+    let way = if ratio < 1.0 { "faster" } else { "slower" };
+    let factor = ratio.max(1.0 / ratio);
+    match factor < FACTOR {
+        true => format!("{:.1} % {way}", (ratio - 1.0).abs() * 100.0),
+        false => format!("{}x {way}", three_digits(factor)),
+    }
+}
+
+/// `1.46 us, not 19.0 us`, each with that mark.
+fn times(change: &Change, mark: &str) -> String {
+    format!("{mark}{}, not {mark}{}", time(change.new_ns), time(change.base_ns))
+}

@@ -29,7 +29,7 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Where that is too little for all sizes, fewer are measured, and the answer says so. With a +
     /// behind it, as the default has, the run may go on up to three times as long with cases that
     /// have too few clean slices. --rounds is always kept.
-    #[arg(long, aliases = ["seconds", "duration"], default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Budget,
 
     /// Stop after this many rounds in any case

@@ -1,4 +1,4 @@
-//! Links as typed and as this machine has them, and `switchcost links`.
+//! Links as typed and as this machine has them, and `switchcost ring --link help`.
 
 use std::process::ExitCode;
 
@@ -22,6 +22,11 @@ pub(crate) struct LinksArgs {
 
 /// The name that stands for all that this machine has.
 pub(crate) const ALL: &str = "all";
+
+/// Whether the links are to be listed in place of a measurement: `--link help`.
+pub(crate) fn is_list_wanted(asked: &[String]) -> bool {
+    asked == ["help"]
+}
 
 /// The links of these names, or all, and why each of the others was left out of all. `case` is the
 /// ring without its link. One that was asked for by name and is not available is an error.
@@ -53,7 +58,7 @@ fn unknown(name: &str) -> anyhow::Error {
     let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
     let (meant, names) = (meant(name, names.iter().copied()), names.join(", "));
     usage(format!(
-        "--link '{name}': no such link{meant} (accepted: {names}, a list of them, or all)"
+        "--link '{name}': no such link{meant} (accepted: {names}, a list of them, or all; `switchcost ring --link help` describes them)"
     ))
 }
 

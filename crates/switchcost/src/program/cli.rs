@@ -6,13 +6,14 @@ use std::io::{self, Write};
 use std::process::{self, ExitCode};
 
 use anstream::AutoStream;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use charts::is_obeyed;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::short_help::with_short_help;
-use super::{hints, measured};
+use super::{first_answer, help, hints, measured};
+use crate::base::failure::say;
 use crate::base::lines;
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
@@ -24,7 +25,7 @@ use crate::experiments::sensitivity::SensitivityArgs;
 use crate::observe::top::{self, TopArgs};
 use crate::observe::trace::{self, TraceArgs};
 use crate::observe::watch;
-use crate::present::output::{colour, print};
+use crate::present::output::colour;
 use crate::program::classic::{self, ClassicCommand};
 use crate::program::compare::{self, CompareArgs};
 use crate::program::history::{self, HistoryArgs};
@@ -39,10 +40,11 @@ use crate::usage::run::{self, RunArgs};
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, propagate_version = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
+    /// Absent: the first answer
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 
     /// Answers and verdicts in colour: on a terminal without NO_COLOR (auto), always, or never
     #[arg(
@@ -59,18 +61,27 @@ pub(crate) struct Cli {
 impl Cli {
     /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
-        // Flags of rings say nothing about runs that are stored. Declared where all have them by
-        // name, they would have to be declared twice.
-        let command = signed(Self::command().mut_subcommand("compare", compare::with_session));
         lines::choose();
-        let mut command = with_short_help(with_examples(command)).term_width(lines::width());
         let words: Vec<OsString> = std::env::args_os().collect();
+        let command = match help::is_complete_wanted(&words) {
+            true => help::complete(built()),
+            false => with_short_help(built()),
+        };
+        let mut command = help::in_groups(command).term_width(lines::width());
         let matches = command.try_get_matches_from_mut(&words);
         let matches = matches.map_err(|error| harmless(error, &words, &mut command));
         let matches = matches.map_err(|error| hints::hinted(error, &command));
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
         typed.unwrap_or_else(|told| end_with(&told))
     }
+}
+
+/// All that may be typed, with examples that fit the terminal.
+fn built() -> clap::Command {
+    // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
+    // they would have to be declared twice.
+    let command = Cli::command().mut_subcommand("compare", compare::with_session);
+    with_examples(signed(command))
 }
 
 /// The same error with what a terminal would obey (escapes, marks of direction) spelt out in the
@@ -126,10 +137,9 @@ fn signed(command: clap::Command) -> clap::Command {
 pub(crate) enum Command {
     /// Measure all in one go: rings, working sets, response, clocks
     ///
-    /// Runs ring, cost, response and clock overhead with their default plans, one after the other,
-    /// each in its share of the budget; prints a summary, which begins with what a switch costs
-    /// here and whether the machine was quiet, and stores the runs. --report writes
-    /// charts.
+    /// Measures the cases of ring, cost, response and clock overhead in the same rounds; prints a
+    /// summary, which begins with what a switch costs here and whether the machine was quiet, and
+    /// stores one run. --report writes charts.
     #[command(
         after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s \
              --name before\n  switchcost measure --report report.html"
@@ -245,12 +255,13 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// List published figures, which compare and report take
     #[command(
+        hide = true,
         after_long_help = "Examples:\n  switchcost history\n  switchcost history sun-4/280\n  \
              switchcost history --svg years.svg"
     )]
     History(HistoryArgs),
     /// List what can carry the token, and what this machine has
-    #[command(after_long_help = "Example:\n  switchcost links")]
+    #[command(hide = true, after_long_help = "Example:\n  switchcost links")]
     Links(LinksArgs),
     /// Run commands: what they use and their switches cost, which is fastest
     ///
@@ -293,7 +304,7 @@ pub(crate) enum Command {
     #[command(
         mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
              or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema profile`) \
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema profile`) \
              to a file, or - for standard output"))
     )]
     Profile(ProfileArgs),
@@ -320,7 +331,7 @@ pub(crate) enum Command {
     #[command(
         mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \
              file, or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost schema trace`) to \
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema trace`) to \
              a file, or - for standard output"))
     )]
     Trace(TraceArgs),
@@ -342,28 +353,48 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Print help: of a command, of one of its options, or man, schema, completions
+    ///
+    /// `help ring --link` prints all that is known of an option. `help man` is the manual page,
+    /// `help schema` lists the JSON schemas and `help schema NAME` prints one, `help completions
+    /// SHELL` prints a completion script.
+    #[command(after_long_help = "Examples:\n  switchcost help trace\n  switchcost help ring \
+             --link\n  switchcost help man | man -l -\n  switchcost help schema record\n  \
+             switchcost help completions bash")]
+    Help {
+        /// A command and one of its options, man, schema [NAME], or completions SHELL
+        #[arg(allow_hyphen_values = true, value_name = "TOPIC")]
+        topic: Vec<String>,
+    },
     /// Print a completion script for a shell
-    #[command(after_long_help = "Example:\n  switchcost completions bash")]
+    #[command(hide = true, after_long_help = "Example:\n  switchcost completions bash")]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Print the manual page
-    #[command(after_long_help = "Example:\n  switchcost man | man -l -")]
+    #[command(hide = true, after_long_help = "Example:\n  switchcost man | man -l -")]
     Man,
     /// Print the JSON schema of an output, or the names of all
-    #[command(after_long_help = "Examples:\n  switchcost schema\n  switchcost schema record")]
+    #[command(
+        hide = true,
+        after_long_help = "Examples:\n  switchcost schema\n  switchcost schema record"
+    )]
     Schema {
         /// The schema's name
         name: Option<String>,
     },
 }
 
-/// Does what was asked.
+/// Does what was asked; without a command it measures for a few seconds.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     colour::choose(cli.color);
-    match cli.command {
+    let Some(command) = cli.command else { return first_answer::run() };
+    match command {
         Command::Measure(args) => measure::run(&args),
+        Command::Ring(args) if links::is_list_wanted(&args.link) => {
+            links::run(&LinksArgs { json: args.output.files.json })
+        }
         Command::Ring(args) => measured::ring(&args),
         Command::Cost(args) => measured::cost(&args),
         Command::Clock(command) => measured::clock(&command),
@@ -374,53 +405,64 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::History(args) => history::run(&args),
-        Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Fleet { arguments } => fleet::run(&arguments),
-        Command::Completions { shell } => completions(shell),
-        Command::Man => manual(),
-        Command::Schema { name } => schema::run(name.as_deref()),
+        Command::Help { topic } => help::run(&topic, built),
+        old => run_old(old),
     }
 }
 
-fn completions(shell: Shell) -> Result<ExitCode> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "switchcost", &mut script);
-    print(&script).context("cannot print the script")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn manual() -> Result<ExitCode> {
-    let mut page = Vec::new();
-    for command in pages(Cli::command()) {
-        clap_mangen::Man::new(command).render(&mut page).context("cannot write the manual page")?;
+/// Does what was asked by a name of before, and says the new one.
+fn run_old(command: Command) -> Result<ExitCode> {
+    let told = |old: &str, new: &str| {
+        say(&format!(
+            "note: `switchcost {old}` is `switchcost {new}` now; the old name goes with \
+                      the next version"
+        ));
+    };
+    match command {
+        Command::History(args) => {
+            told("history", "runs list --history");
+            history::run(&args)
+        }
+        Command::Links(args) => {
+            told("links", "ring --link help");
+            links::run(&args)
+        }
+        Command::Completions { shell } => {
+            told("completions", "help completions");
+            help::completions(shell, built())
+        }
+        Command::Man => {
+            told("man", "help man");
+            help::manual(built())
+        }
+        Command::Schema { name } => {
+            told("schema", "help schema");
+            schema::run(name.as_deref())
+        }
+        _ => unreachable!("every other command has its own line in `run`"),
     }
-    print(&page).context("cannot print the manual page")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The program's page, then one for each subcommand that is not hidden, and for each of its own.
-fn pages(mut command: clap::Command) -> Vec<clap::Command> {
-    command.build();
-    with_subcommands(command)
-}
-
-fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
-    let name = command.get_name().to_string();
-    let visible = |c: &&clap::Command| !c.is_hide_set() && c.get_name() != "help";
-    let named = |c: &clap::Command| c.clone().name(format!("{name}-{}", c.get_name()));
-    let below: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
-    std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let program = Cli::command();
+        let visible = program.get_subcommands().filter(|of| !of.is_hide_set());
+        let mut names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = help::grouped().collect();
+        names.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(names, grouped);
+    }
 
     /// The lines of a command's examples, and of those of its subcommands; none of one whose help
     /// is that of an old program.

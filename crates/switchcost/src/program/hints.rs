@@ -116,11 +116,35 @@ fn by_option(name: &str, command: &Command) -> Option<&'static str> {
     here.iter().find(|(option, _)| has(option)).map(|(_, words)| *words)
 }
 
+/// What to type instead of a word where none is taken: a command belongs behind `--`, a number is a
+/// number of processes.
+fn of_word(word: &str, typed: &[String], program: &Command) -> Option<String> {
+    let command = typed_command(program, typed);
+    if word.starts_with('-') || command.get_name() == "run" || typed.iter().any(|of| of == "--") {
+        return None;
+    }
+    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    if word.parse::<u32>().is_ok() && has("members") {
+        return Some(format!("a number of processes: switchcost {} --members {word}", typed[0]));
+    }
+    command.get_arguments().find(|arg| arg.is_last_set())?;
+    let at = typed.iter().position(|of| of == word)?;
+    let (before, line) = typed.split_at(at);
+    Some(format!(
+        "the command behind --: switchcost {} -- {}",
+        shell_words::join(before),
+        shell_words::join(line)
+    ))
+}
+
 /// What to type instead of an option that is not known, where `typed` is the whole command line.
 fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<String> {
     let name = argument.split(['=', ' ']).next().unwrap_or_default();
     let is_run = typed.first().is_some_and(|command| command == "run");
     let known = find(&OF_RUN, name).filter(|_| is_run);
+    if let Some(hint) = of_word(name, typed, program) {
+        return Some(hint);
+    }
     let known = known.or_else(|| by_option(name, typed_command(program, typed)));
     if let Some(words) = known {
         return Some(words.to_string());

@@ -27,7 +27,7 @@ pub(crate) struct MeasureArgs {
     ///
     /// The first round of all cases is always finished. With a + behind it the run may go on up to
     /// three times as long with cases that have too few clean slices.
-    #[arg(long, aliases = ["seconds", "duration"], default_value = "60s", value_name = "TIME", value_parser = budget)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = "60s", value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Budget,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded

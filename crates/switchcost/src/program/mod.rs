@@ -3,7 +3,9 @@
 pub(crate) mod classic;
 pub(crate) mod cli;
 pub(crate) mod compare;
+mod first_answer;
 pub(crate) mod fleet;
+mod help;
 pub(crate) mod hints;
 pub(crate) mod history;
 pub(crate) mod measure;

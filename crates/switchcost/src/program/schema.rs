@@ -1,4 +1,4 @@
-//! `switchcost schema`: the JSON schemas of what this program writes.
+//! `switchcost help schema`: the JSON schemas of what this program writes.
 
 use std::process::ExitCode;
 

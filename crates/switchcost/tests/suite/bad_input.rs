@@ -208,12 +208,12 @@ fn unknown_flags_and_commands() {
         (&["runs", "bogus"], "'bogus'"),
         (&["runs", "show"], "required arguments"),
         (&["runs", "remove"], "required arguments"),
-        (&["completions", "tcl"], "'tcl'"),
+        (&["help", "completions", "tcl"], "'tcl'"),
         (&["runs", "export", "last", "--format", "xml"], "'xml'"),
     ] {
         assert_refused(args, named, "");
     }
-    let said = Home::new().run(&["completions", "tcl"]);
+    let said = Home::new().run(&["help", "completions", "tcl"]);
     assert!(said.err.contains("bash, elvish, fish, powershell, zsh"), "{}", said.err);
     let said = Home::new().run(&["runs", "export", "last", "--format", "xml"]);
     assert!(

@@ -22,7 +22,12 @@ fn the_short_help_names_what_many_need_and_the_long_one_every_flag() {
     assert_eq!((short.code, long.code), (Some(0), Some(0)));
     assert!(short.out.len() < long.out.len());
     let detail = "Suffixes K, M and G are powers of 1024";
-    assert!(!short.out.contains(detail) && long.out.contains(detail), "{}", long.out);
+    assert!(!short.out.contains(detail) && !long.out.contains(detail), "{}", long.out);
+    for option in ["--work", "work"] {
+        let all = home.run(&["help", "ring", option]);
+        assert_eq!(all.code, Some(0), "{}", all.err);
+        assert!(all.out.contains(detail) && all.out.contains("Default: 0"), "{}", all.out);
+    }
     // What many need is on both, what few need on the long one.
     let often =
         ["members", "kind", "link", "work", "placement", "policy", "budget", "json", "quiet"];
@@ -43,19 +48,89 @@ fn the_version_is_the_packages() {
 }
 
 #[test]
-fn without_a_command_the_commands_are_listed() {
-    let said = Home::new().run(&[]);
-    assert_eq!((said.code, &*said.out), (Some(2), ""));
-    for command in ["ring", "runs", "completions", "man"] {
-        let listed = said.err.lines().any(|line| line.starts_with(&format!("  {command} ")));
-        assert!(listed, "no {command} in {}", said.err);
+fn without_a_command_it_says_what_a_switch_costs_and_what_is_next() {
+    let home = Home::new();
+    let said = home.run(&[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("A switch costs "), "{}", said.out);
+    for next in ["switchcost measure", "switchcost trace", "switchcost compare"] {
+        assert!(said.out.contains(next), "no {next} in {}", said.out);
+    }
+    assert_eq!(home.run_files().len(), 1, "the run is stored");
+}
+
+#[test]
+fn commands_are_listed_in_groups_on_one_screen() {
+    let home = Home::new();
+    let (short, long) = (home.run(&["-h"]), home.run(&["--help"]));
+    assert_eq!((short.code, long.code), (Some(0), Some(0)));
+    assert!(short.out.lines().count() <= 45, "{}", short.out);
+    for command in ["ring", "runs", "trace", "help"] {
+        let listed = short.out.lines().any(|line| line.starts_with(&format!("  {command} ")));
+        assert!(listed, "no {command} in {}", short.out);
+    }
+    for old in ["completions", "man", "schema", "links", "history"] {
+        assert!(!short.out.contains(&format!("  {old} ")), "{old} in {}", short.out);
+    }
+}
+
+/// `--help` of each command is two screens at most, and the manual no book.
+#[test]
+fn help_is_short() {
+    let home = Home::new();
+    let commands = [
+        "measure",
+        "ring",
+        "cost",
+        "response",
+        "explain",
+        "clock",
+        "run",
+        "trace",
+        "top",
+        "sensitivity",
+        "profile",
+        "compare",
+        "trend",
+        "report",
+        "runs",
+        "help",
+    ];
+    for command in commands {
+        let help = home.run(&[command, "--help"]);
+        let lines = help.out.lines().count();
+        assert!((5..=120).contains(&lines), "{command}: {lines} lines\n{}", help.out);
+    }
+    let manual = home.run(&["help", "man"]).out;
+    let words = manual.split_whitespace().count();
+    assert!(words <= 8000, "{words} words");
+}
+
+/// What was called otherwise in the version before works and says the new name.
+#[test]
+fn old_names_work_and_say_the_new_ones() {
+    let home = Home::new();
+    for (old, new) in [
+        (&["links"][..], &["ring", "--link", "help"][..]),
+        (&["history"], &["runs", "list", "--history"]),
+        (&["history", "sun-4/280"], &["runs", "show", "history:sun-4/280"]),
+        (&["man"], &["help", "man"]),
+        (&["schema", "trend"], &["help", "schema", "trend"]),
+        (&["completions", "bash"], &["help", "completions", "bash"]),
+    ] {
+        let (before, now) = (home.run(old), home.run(new));
+        assert_eq!((before.code, now.code), (Some(0), Some(0)), "{old:?}: {}", now.err);
+        assert_eq!(before.out, now.out, "{old:?}");
+        let named = format!("`switchcost {}", new[..2].join(" "));
+        assert!(before.err.contains(&named) || new[0] == "runs", "{old:?}: {}", before.err);
+        assert!(before.err.starts_with("note: ") && now.err.is_empty(), "{old:?}: {}", before.err);
     }
 }
 
 #[test]
 fn completions_know_the_flags_but_not_the_worker() {
     for shell in ["bash", "zsh", "fish"] {
-        let said = Home::new().run(&["completions", shell]);
+        let said = Home::new().run(&["help", "completions", shell]);
         assert_eq!((said.code, &*said.err), (Some(0), ""), "{shell}");
         for word in ["switchcost", "members", "placement", "resume"] {
             assert!(said.out.contains(word), "no {word} for {shell}");
@@ -65,7 +140,7 @@ fn completions_know_the_flags_but_not_the_worker() {
 
 #[test]
 fn the_manual_is_a_manual() {
-    let said = Home::new().run(&["man"]);
+    let said = Home::new().run(&["help", "man"]);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
     assert!(said.out.lines().any(|line| line.starts_with(".TH switchcost 1")), "{}", said.out);
     for page in ["switchcost-ring", "switchcost-runs"] {
@@ -79,7 +154,7 @@ fn the_manual_is_a_manual() {
 #[test]
 fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
     let home = Home::new();
-    for args in [&["--help"][..], &["-h"], &["help"], &["man"]] {
+    for args in [&["--help"][..], &["-h"], &["help"], &["help", "man"]] {
         let said = home.run(args);
         let listed = said.out.lines().any(|line| line.trim_start().starts_with("worker"));
         assert!(!listed, "{args:?}: {}", said.out);
@@ -99,12 +174,12 @@ fn a_worker_that_is_told_nonsense_says_so() {
 
 #[test]
 fn every_schema_that_is_listed_is_printed() {
-    let said = Home::new().run(&["schema"]);
+    let said = Home::new().run(&["help", "schema"]);
     let names: Vec<&str> =
         said.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"record") && names.contains(&"run-line"), "{}", said.out);
     names.iter().for_each(|name| drop(Schema::of(name)));
-    let said = Home::new().run(&["schema", "else"]);
+    let said = Home::new().run(&["help", "schema", "else"]);
     assert_eq!(said.code, Some(2));
     assert!(said.error().contains("command-use"), "{}", said.err);
 }

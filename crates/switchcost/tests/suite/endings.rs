@@ -430,7 +430,9 @@ fn the_controller_keeps_off_the_cpu_that_is_measured() {
 #[test]
 fn a_reader_that_has_had_enough_is_no_failure() {
     let home = Home::new();
-    for args in [&SMALL[..], &[&SMALL[..], &["--csv", "-"]].concat(), &["man"], &["runs", "list"]] {
+    for args in
+        [&SMALL[..], &[&SMALL[..], &["--csv", "-"]].concat(), &["help", "man"], &["runs", "list"]]
+    {
         let mut child = home.start(args);
         drop(child.stdout.take());
         let said = Said::at_end(child);
@@ -454,7 +456,8 @@ fn nobody_at_standard_error_is_no_failure() {
 fn a_full_standard_output_is_told() {
     let home = Home::new();
     let full = || File::options().write(true).open("/dev/full").expect("/dev/full");
-    for args in [&SMALL[..], &[&SMALL[..], &["--json", "-"]].concat(), &["runs", "list"], &["man"]]
+    for args in
+        [&SMALL[..], &[&SMALL[..], &["--json", "-"]].concat(), &["runs", "list"], &["help", "man"]]
     {
         let said = Said::of(home.command(PROGRAM).args(args).stdout(full()));
         assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
@@ -745,8 +748,11 @@ fn without_proc_stored_runs_are_read_and_written() {
         let script = "mount -t tmpfs none /proc || exit 77; exec \"$0\" \"$@\"";
         Said::of(home.command("unshare").args(["-m", "sh", "-c", script, PROGRAM]).args(args))
     };
-    for args in [&["runs", "show", &*run][..], &["runs", "export", &run, "-o", &file], &["history"]]
-    {
+    for args in [
+        &["runs", "show", &*run][..],
+        &["runs", "export", &run, "-o", &file],
+        &["runs", "list", "--history"],
+    ] {
         let said = without(args);
         if said.code == Some(77) {
             return skip(Need::Mounts, "nothing can be mounted here");

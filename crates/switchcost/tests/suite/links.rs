@@ -7,7 +7,7 @@ use testing::{Need, lacks, skip};
 
 /// Of `switchcost links --json -`: the names of links, and whether they are here.
 fn listed(home: &Home) -> Vec<(String, bool)> {
-    let said = home.run(&["links", "--json", "-"]);
+    let said = home.run(&["ring", "--link", "help", "--json", "-"]);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
     let list = said.json();
     let links = list.as_array().expect("a list");
@@ -24,7 +24,7 @@ fn listed(home: &Home) -> Vec<(String, bool)> {
 #[test]
 fn links_are_listed_with_what_they_need_and_whether_they_are_here() {
     let home = Home::new();
-    let said = home.run(&["links"]);
+    let said = home.run(&["ring", "--link", "help"]);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
     let all = listed(&home);
     assert_eq!(said.out.lines().count(), 2 * all.len());
@@ -54,7 +54,10 @@ fn ignored_deaths_of_children_are_none_of_its_business() {
         let all = list.as_array().expect("a list").iter();
         all.map(|link| (link["name"].to_string(), link["available"].to_string())).collect()
     };
-    assert_eq!(names(said.json()), names(home.run(&["links", "--json", "-"]).json()));
+    assert_eq!(
+        names(said.json()),
+        names(home.run(&["ring", "--link", "help", "--json", "-"]).json())
+    );
 }
 
 #[test]

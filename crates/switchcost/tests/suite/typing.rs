@@ -44,13 +44,40 @@ const PERF: [(&[&str], i32, &str); 6] = [
 ];
 
 /// And fio.
-const FIO: [(&[&str], i32, &str); 6] = [
+const FIO: [(&[&str], i32, &str); 5] = [
     (&["ring", "--runtime=10"], 2, "--budget 10s"),
-    (&["measure", "--time", "10"], 2, "--budget 10s"),
     (&["ring", "--numjobs=4"], 2, "--members"),
     (&["cost", "--bs=4k"], 2, "--array"),
     (&["ring", "--output-format=json"], 2, "--json FILE"),
     (&["ring", "--members", "2", "--rounds", "1", "--laps", "9", "--budget", "600"], 0, "members"),
+];
+
+/// What newcomers type first, from memory of other tools or by guess.
+const GUESSES: [(&[&str], i32, &str); 24] = [
+    (&["ring", "--processes", "2", "-t", "0.1"], 0, "members"),
+    (&["ring", "-N", "2", "--time", "0.1"], 0, "members"),
+    (&["ring", "4"], 2, "switchcost ring --members 4"),
+    (&["ring", "-N", "2", "-t", "0.1", "--cpu", "0"], 0, "members"),
+    (&["ring", "-N", "2", "-t", "0.1", "--cpus", "0"], 0, "members"),
+    (&["ring", "--link", "help"], 0, "socket-stream"),
+    (&["ring", "--link", "carrier-pigeon"], 2, "--link help"),
+    (&["trace", "ls"], 2, "switchcost trace -- ls"),
+    (&["cost", "ls", "-l"], 2, "switchcost cost -- ls -l"),
+    (&["profile", "--malloc", "ls"], 2, "switchcost profile --malloc -- ls"),
+    (&["sensitivity", "ls"], 2, "switchcost sensitivity -- ls"),
+    (&["clock", "overhead", "-t", "0.1", "--cpus", "0"], 0, "time-stamp"),
+    (&["help"], 0, "Measure this machine"),
+    (&["help", "ring"], 0, "--members"),
+    (&["help", "ring", "--members"], 0, "Ring sizes"),
+    (&["help", "ring", "-N"], 0, "Ring sizes"),
+    (&["help", "nothing"], 2, "no such command"),
+    (&["help", "ring", "--nothing"], 2, "no such option"),
+    (&["list"], 2, "switchcost runs list"),
+    (&["ls"], 2, "switchcost runs list"),
+    (&["diff", "a", "b"], 2, "switchcost compare BASE NEW"),
+    (&["runs", "list", "--history"], 0, "sun-4/280"),
+    (&["runs", "show", "history:sun-4/280"], 0, "647 us"),
+    (&["runs", "rm", "nothing"], 2, "no stored run is called 'nothing'"),
 ];
 
 /// What is typed to do something has no estimate: that would be measured first.
@@ -63,7 +90,7 @@ fn typed(home: &Home, args: &[&str]) -> Said {
 #[test]
 fn what_others_would_type_does_it_or_says_what_does() {
     let home = Home::new();
-    for (args, code, told) in HYPERFINE.iter().chain(&PERF).chain(&FIO) {
+    for (args, code, told) in HYPERFINE.iter().chain(&PERF).chain(&FIO).chain(&GUESSES) {
         let said = typed(&home, args);
         assert_eq!(said.code, Some(*code), "{args:?}: {said:?}");
         let text = said.out.clone() + &said.err;

@@ -171,7 +171,7 @@ fn lists() {
     fs::write(home.runs_folder().join("20261123T000000Z-broken.jsonl"), "{}\n").expect("a file");
     let list = found.show(&home, &["runs", "list"]);
     assert!(list.out.contains("\n--wide shows "), "{}", list.out);
-    let history = found.show(&home, &["history"]);
+    let history = found.show(&home, &["runs", "list", "--history"]);
     assert!(history.out.contains("\n--wide shows "), "{}", history.out);
     let machines: Vec<String> = history
         .out
@@ -183,10 +183,10 @@ fn lists() {
         .collect();
     assert!(machines.len() > 5, "{}", history.out);
     for machine in &machines {
-        found.print(&home, &["history", machine]);
+        found.print(&home, &["runs", "show", &format!("history:{machine}")]);
     }
-    found.show(&home, &["links"]);
-    found.show(&home, &["schema"]);
+    found.show(&home, &["ring", "--link", "help"]);
+    found.show(&home, &["help", "schema"]);
     let file = fixtures()[0].display().to_string();
     found.show(
         &home,
@@ -198,7 +198,7 @@ fn lists() {
 #[test]
 fn wide_tables_have_all_columns() {
     let home = Home::new();
-    for args in [&["history"][..], &["runs", "list"]] {
+    for args in [&["runs", "list", "--history"][..], &["runs", "list"]] {
         let said = said_in(&home, &[args, &["--wide"]].concat(), 60);
         assert!(!said.out.contains("--wide shows"), "{}", said.out);
         let table = |said: Said| said.out.split("\n\n").next().map(str::to_string);
@@ -215,8 +215,10 @@ fn wide_tables_have_all_columns() {
 /// All commands, each by its words, as the help names them.
 fn commands(home: &Home, path: &[&str]) -> Vec<Vec<String>> {
     let said = said_in(home, &[path, &["-h"]].concat(), 200);
-    let below = said.out.split_once("Commands:\n").map_or("", |(_, below)| below);
-    let lines = below.lines().take_while(|line| !line.is_empty());
+    // The program's own are in groups.
+    let first = if path.is_empty() { "Measure this machine:\n" } else { "Commands:\n" };
+    let below = said.out.split_once(first).map_or("", |(_, below)| below);
+    let lines = below.lines().take_while(|line| *line != "Options:");
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let mut all = vec![path.iter().map(|word| word.to_string()).collect()];
     for name in names.filter(|name| !name.is_empty() && *name != "help") {
@@ -349,8 +351,8 @@ fn what_is_refused() {
         "trend --by nonesuch",
         "report nonesuch",
         "report history:nonesuch",
-        "history nonesuch",
-        "history s",
+        "runs show history:nonesuch",
+        "runs show history:s",
         "run",
         "run -- /nonesuch/program",
         "run -n 0 -- true",
@@ -366,10 +368,9 @@ fn what_is_refused() {
         "runs export last --format nonesuch",
         "runs resume nonesuch",
         "runs remove nonesuch",
-        "schema nonesuch",
-        "completions nonesuch",
+        "help schema nonesuch",
+        "help completions nonesuch",
         "nonesuch",
-        "",
     ] {
         let args: Vec<&str> = line.split_whitespace().collect();
         let said = found.print(&home, &args);

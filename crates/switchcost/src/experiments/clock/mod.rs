@@ -75,7 +75,7 @@ impl ClockCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Common<const BUDGET: u64 = 20> {
     /// The CPU to measure on, instead of one away from CPU 0 and from this program
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, aliases = ["cpus", "placement"], value_name = "CPU")]
     pub(crate) cpu: Option<u32>,
 
     #[command(flatten)]

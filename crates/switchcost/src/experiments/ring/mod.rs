@@ -23,7 +23,7 @@ pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
+    #[arg(long, short = 'N', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
@@ -32,7 +32,7 @@ pub(crate) struct RingArgs {
 
     /// What carries the token: a link, a list of links to compare, or all that are available here
     ///
-    /// `switchcost links` lists them. all leaves out, with a note, what this machine or a ring of
+    /// `--link help` lists them. all leaves out, with a note, what this machine or a ring of
     /// this kind cannot have.
     #[arg(
         long,
@@ -94,6 +94,7 @@ pub(crate) struct RingArgs {
     #[arg(
         long,
         default_value = "same",
+        aliases = ["cpu", "cpus"],
         value_name = "same|free|sweep|CPU,...",
         help_heading = "Ring"
     )]

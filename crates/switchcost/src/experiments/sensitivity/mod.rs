@@ -56,7 +56,7 @@ pub(crate) struct SensitivityArgs {
 
     /// The CPUs that the command may run on, with a neighbour on each [default: one away from CPU 0
     /// and from this program]
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    #[arg(long, aliases = ["cpu", "placement"], value_name = "CPU,...", value_delimiter = ',')]
     pub(crate) cpus: Vec<u32>,
 
     /// Scheduling policy of the command: other only

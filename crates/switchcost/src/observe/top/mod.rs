@@ -35,7 +35,7 @@ const SOON: Duration = Duration::from_millis(200);
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Time from one update to the next
-    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration)]
+    #[arg(long, short = 'd', alias = "delay", value_name = "TIME", default_value = "2", value_parser = duration)]
     interval: Duration,
 
     /// A row for each thread, process, control group or user
@@ -51,15 +51,15 @@ pub(crate) struct TopArgs {
     filter: String,
 
     /// Print each update, as text or as a line of JSON, instead of showing them on the terminal
-    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    #[arg(long, short = 'b', value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     batch: Option<Form>,
 
     /// End after this time
-    #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = duration)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
 
     /// End after this many updates
-    #[arg(long, value_name = "COUNT", value_parser = crate::base::values::above_zero::<u64>)]
+    #[arg(long, short = 'n', alias = "iterations", value_name = "COUNT", value_parser = crate::base::values::above_zero::<u64>)]
     updates: Option<u64>,
 
     /// The stored run whose costs are used, instead of the best one of this machine

@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     /// Go on with rounds until this much time is spent [default with -m or -M: 3s]
     ///
     /// A round in which each command runs once is begun only if it still fits.
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
 
     /// With a budget: at least this many runs of each command [default: 10; with --budget 1]

@@ -35,7 +35,7 @@ impl Schema {
 }
 
 fn validator(name: &str) -> Validator {
-    let said = Home::new().run(&["schema", name]);
+    let said = Home::new().run(&["help", "schema", name]);
     assert_eq!((said.code, &*said.err), (Some(0), ""), "{name}");
     let schema = serde_json::from_str(&said.out).expect("a schema in JSON");
     jsonschema::validator_for(&schema).expect("a schema")

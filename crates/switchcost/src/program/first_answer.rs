@@ -1,0 +1,47 @@
+//! `switchcost` alone: what a switch costs here in a few seconds, and what to type next.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Command, FromArgMatches};
+
+use crate::engine::execute;
+use crate::engine::setting::Here;
+use crate::experiments::Record;
+use crate::experiments::ring::{RingArgs, plan};
+use crate::present::machine_line::machine_line;
+use crate::present::output::print_text;
+use crate::present::terminal;
+
+/// What it measures: the ring of two for five seconds.
+const PLAN: [&str; 5] = ["ring", "--members", "2", "--budget", "5s"];
+
+const MEANING: &str = "That is the time to put one process to sleep and let the next one run, on \
+     one CPU, without what it then does. A server pays it for each wake-up, often several for a \
+     request.";
+
+const NEXT: &str = "Next:\n  switchcost measure -o report.html   all that matters in a minute, as a \
+     page\n  switchcost trace --pid PID          what switches cost a running service (root)\n  \
+     switchcost compare --ab '' 'nice'   two settings side by side\n  switchcost --help            \
+     \u{20}      all commands\n";
+
+/// Measures the ring of two and prints its cost. The run is stored, as every run is.
+pub(crate) fn run() -> Result<ExitCode> {
+    let matches = RingArgs::augment_args(Command::new("ring")).get_matches_from(PLAN);
+    let args = RingArgs::from_arg_matches(&matches).context("the plan of the first answer")?;
+    let here = Here::detect()?;
+    let planned = plan::plan(&args, &here)?;
+    let mut taken = execute::new_run(planned, here, &args.output)?;
+    let record = Record::of(&taken.run);
+    if let Some(result) = record.result() {
+        taken.keep_result(result);
+    }
+    let header = &taken.run.header;
+    let company = taken.run.company.as_ref();
+    let noise = record.common().noise;
+    let line = machine_line(&header.plan, &header.machine, company, noise);
+    let headline = terminal::sentence(None, &record.headline());
+    let parts = [headline, MEANING.to_string(), line.unwrap_or_default(), NEXT.to_string()];
+    print_text(&terminal::page(&parts)).context("cannot print the answer")?;
+    Ok(taken.exit_code())
+}

@@ -168,7 +168,7 @@ class CommandUse(Tables):
     """
 
     def __init__(self, record: dict[str, Any], samples: str, exit_code: int) -> None:
-        #: As `switchcost run --json` wrote it (`switchcost schema command-use`).
+        #: As `switchcost run --json` wrote it (`switchcost help schema command-use`).
         self.record = record
         #: The command's own; of several runs the first that is not 0.
         self.exit_code = exit_code

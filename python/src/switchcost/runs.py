@@ -84,7 +84,7 @@ class Run(Tables):
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """The record: estimates, scaling, verdicts, machine (`switchcost schema record`)."""
+        """The record: estimates, scaling, verdicts, machine (`switchcost help schema record`)."""
         record: dict[str, Any] = json.loads(self._export("json"))
         return record
 

@@ -12,6 +12,7 @@ use crate::{Test, left_behind, skip};
 
 pub const TESTS: &[Test] = &[
     ("every_link_is_here_or_says_why_not", all_are_tried),
+    ("an_alias_finds_the_link_whose_name_is_kept", aliases),
     ("every_link_makes_every_hop_in_rings_of_both_kinds", every_hop),
     ("who_sleeps_is_switched_to_once_a_hop", once_a_hop),
     ("a_coroutine_is_never_switched", never_switched),
@@ -80,6 +81,17 @@ fn all_are_tried() {
     for link in LINKS.iter() {
         let why = link.available().err().unwrap_or("a reason".to_string());
         assert!(!why.is_empty() && !link.needs.is_empty() && !link.summary.is_empty());
+    }
+}
+
+fn aliases() {
+    let name = |typed| link(typed).map(|link| link.name);
+    assert_eq!(name("unix"), Some("socket-stream"));
+    for known in LINKS {
+        assert_eq!(name(known.name), Some(known.name));
+        for alias in known.aliases {
+            assert_eq!(name(alias), Some(known.name), "{alias} is another's too");
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn choose(
     case: &Case,
 ) -> Result<(Vec<&'static Registered>, Vec<String>)> {
     let is_all = asked == [ALL];
-    let names = each_once(asked.iter().map(|name| name.trim())).into_iter();
+    let names = each_once(asked.iter().map(|name| resolve_alias(name.trim()))).into_iter();
     let links: Vec<&Registered> = match is_all {
         true => LINKS.iter().collect(),
         false => names
@@ -54,6 +54,11 @@ pub(crate) fn choose(
     Ok((chosen, notices))
 }
 
+/// Returns the name that a link is stored and printed under; an unknown name stays as it is.
+fn resolve_alias(name: &str) -> &str {
+    ring::link(name).map_or(name, |link| link.name)
+}
+
 fn unknown(name: &str) -> anyhow::Error {
     let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
     let (meant, names) = (meant(name, names.iter().copied()), names.join(", "));
@@ -66,6 +71,7 @@ fn unknown(name: &str) -> anyhow::Error {
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
+    aliases: &'static [&'static str],
     summary: &'static str,
     needs: &'static str,
     available: bool,
@@ -77,16 +83,18 @@ pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
     let list = |link: &Registered| {
         let why_not = link.available().err();
         let (name, summary, needs) = (link.name, link.summary, link.needs);
-        Listed { name, summary, needs, available: why_not.is_none(), why_not }
+        let (aliases, available) = (link.aliases, why_not.is_none());
+        Listed { name, aliases, summary, needs, available, why_not }
     };
     let links: Vec<Listed> = LINKS.iter().map(list).collect();
     put_json(&links, args.json.as_ref())?;
     let width = links.iter().map(|link| link.name.len()).max().unwrap_or(0);
     // Two lines a link: sentences do not fit into columns.
-    let lines = |Listed { name, summary, needs, why_not, .. }: &Listed| {
+    let lines = |Listed { name, aliases, summary, needs, why_not, .. }: &Listed| {
         let why = why_not.as_ref().map(|why| format!("not available: {why}"));
         let here = why.unwrap_or("available".to_string());
-        format!("{name:width$}  {summary}\n{:width$}  needs {needs}; {here}\n", "")
+        let also: String = aliases.iter().map(|alias| format!(" (also: {alias})")).collect();
+        format!("{name:width$}  {summary}{also}\n{:width$}  needs {needs}; {here}\n", "")
     };
     if args.json != Some(Destination::Stdout) {
         let text: String = links.iter().map(lines).collect();

@@ -128,6 +128,26 @@ fn a_list_of_links_is_measured_and_shown_again() {
 }
 
 #[test]
+fn an_alias_is_measured_once_and_stored_under_the_links_name() {
+    let home = Home::new();
+    let few = ["--members", "2", "--laps", "100", "--rounds", "1", "--budget", "600s"];
+    let args = ["ring", "--link", "unix,pipe,socket-stream", "--json", "-"];
+    let said = home.run(&[&args[..], &few[..]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let record = said.json();
+    let cases = record["cases"].as_array().expect("cases").iter();
+    let mut stored: Vec<_> = cases.map(|case| case["case"]["link"].to_string()).collect();
+    stored.sort();
+    stored.dedup();
+    assert_eq!(stored, ["\"pipe\"", "\"socket-stream\""]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).table();
+    let printed: Vec<String> = shown.into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(printed, ["socket-stream", "socket-stream", "pipe", "pipe"]);
+    let list = home.run(&["links"]).out;
+    assert!(list.contains("(also: unix)"), "{list}");
+}
+
+#[test]
 fn a_link_that_cannot_be_had_is_refused_with_what_to_do() {
     let home = Home::new();
     for (args, code, words) in [

@@ -23,8 +23,10 @@ use signal::{HandlerSignal, Signal};
 
 /// A link as the registry knows it.
 pub struct Registered {
-    /// Its name on the command line.
+    /// Its name on the command line, in tables and in records.
     pub name: &'static str,
+    /// Other names that the command line takes for it.
+    pub aliases: &'static [&'static str],
     /// What carries the token, for lists of links.
     pub summary: &'static str,
     /// What it needs of the kernel.
@@ -42,14 +44,21 @@ pub struct Registered {
 /// A link of which there is nothing else to say.
 const fn of<M: Make>(name: &'static str, summary: &'static str, needs: &'static str) -> Registered {
     let (suits, hint) = (|_: &_| Ok(()), |_| None);
-    Registered { name, summary, needs, sleeps: true, suits, hint, make: make::<M> }
+    Registered { name, aliases: &[], summary, needs, sleeps: true, suits, hint, make: make::<M> }
 }
 
 /// Every link there is. A new one implements `End` and `Link`, and has a line here.
 pub const LINKS: &[Registered] = &[
     of::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
     of::<Fifo>("fifo", "one byte through a named pipe", "mkfifo(3) in TMPDIR, or else /tmp"),
-    of::<Sockets<false>>("socket-stream", "one byte through local stream sockets", "socketpair(2)"),
+    Registered {
+        aliases: &["unix"],
+        ..of::<Sockets<false>>(
+            "socket-stream",
+            "one byte through local stream sockets",
+            "socketpair(2)",
+        )
+    },
     of::<Sockets<true>>("socket-dgram", "one byte through local datagram sockets", "socketpair(2)"),
     of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
     of::<Signal>("signal", "a real-time signal, waited for by sigwaitinfo", "rt_tgsigqueueinfo(2)"),
@@ -84,9 +93,9 @@ pub const LINKS: &[Registered] = &[
     },
 ];
 
-/// The link of that name.
+/// Returns the link of that name or alias.
 pub fn link(name: &str) -> Option<&'static Registered> {
-    LINKS.iter().find(|link| link.name == name)
+    LINKS.iter().find(|link| link.name == name || link.aliases.contains(&name))
 }
 
 /// Whether all members of a ring run on one CPU; if not, why they must and what to do.

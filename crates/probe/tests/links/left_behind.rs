@@ -17,6 +17,7 @@ use crate::{Test, elsewhere, worker};
 
 pub const TESTS: &[Test] = &[
     ("a_killed_worker_leaves_nothing", killed_worker),
+    ("a_killed_ring_by_tcp_leaves_no_port", killed_by_tcp),
     ("a_worker_killed_while_it_makes_names_leaves_none", killed_in_set_up),
 ];
 
@@ -193,6 +194,57 @@ pub fn kill(mut worker: Child) {
     worker.kill().unwrap();
     worker.wait().unwrap();
     until_alone(leader);
+}
+
+/// A line of /proc/net/tcp.
+struct TcpSocket {
+    /// Addresses of both ends, its own first.
+    ends: [String; 2],
+    state: String,
+    inode: String,
+}
+
+/// Returns all TCP sockets of this network namespace, also those that no process has any longer.
+fn tcp_sockets() -> Vec<TcpSocket> {
+    let text = fs::read_to_string("/proc/net/tcp").unwrap();
+    let mut sockets = Vec::new();
+    for line in text.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [local, remote, state, inode] = [1, 2, 3, 9].map(|field| fields[field].to_string());
+        sockets.push(TcpSocket { ends: [local, remote], state, inode });
+    }
+    sockets
+}
+
+/// Returns the inodes of the sockets that a process has open.
+fn socket_inodes(pid: i32) -> Vec<String> {
+    let mut inodes = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        let target = target.to_string_lossy();
+        let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inodes.extend(inode.map(str::to_string));
+    }
+    inodes
+}
+
+/// It listens nowhere while its token goes round, and no connection of it waits after its death.
+fn killed_by_tcp() {
+    const ESTABLISHED: &str = "01";
+    if !available().any(|link| link.name == "tcp") {
+        return;
+    }
+    let child = turning("tcp", ENDLESS);
+    let inodes: Vec<String> = members(&child).into_iter().flat_map(socket_inodes).collect();
+    let mut sockets = tcp_sockets();
+    sockets.retain(|socket| inodes.contains(&socket.inode));
+    // Three connections of the ring; each member may have one to itself.
+    assert!([6, 12].contains(&sockets.len()), "{} sockets", sockets.len());
+    assert!(sockets.iter().all(|socket| socket.state == ESTABLISHED));
+    kill(child);
+    // At once: who waits for them to go away sees nothing of those that wait for a minute.
+    let is_left = |socket: &TcpSocket| sockets.iter().any(|was| was.ends == socket.ends);
+    assert!(!tcp_sockets().iter().any(is_left), "a port of a killed ring");
 }
 
 /// At many moments while a large ring is set up, of the links that make something with a name.

@@ -70,7 +70,7 @@ fn each(members: u32, act: impl Fn(&Registered, Case)) {
 
 fn all_are_tried() {
     let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
-    assert_eq!(names.len(), 15, "{names:?}");
+    assert_eq!(names.len(), 16, "{names:?}");
     for name in &names {
         assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name} twice");
     }
@@ -87,6 +87,7 @@ fn all_are_tried() {
 fn aliases() {
     let name = |typed| link(typed).map(|link| link.name);
     assert_eq!(name("unix"), Some("socket-stream"));
+    assert_eq!(name("tcp-loopback"), Some("tcp"));
     for known in LINKS {
         assert_eq!(name(known.name), Some(known.name));
         for alias in known.aliases {

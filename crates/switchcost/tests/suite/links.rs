@@ -144,7 +144,7 @@ fn an_alias_is_measured_once_and_stored_under_the_links_name() {
     let printed: Vec<String> = shown.into_iter().map(|row| row[0].clone()).collect();
     assert_eq!(printed, ["socket-stream", "socket-stream", "pipe", "pipe"]);
     let list = home.run(&["links"]).out;
-    assert!(list.contains("(also: unix)"), "{list}");
+    assert!(list.contains("(also: unix)") && list.contains("(also: tcp-loopback)"), "{list}");
 }
 
 #[test]
@@ -161,6 +161,30 @@ fn a_link_that_cannot_be_had_is_refused_with_what_to_do() {
         for word in words {
             assert!(said.error().contains(word), "no {word:?} in {}", said.err);
         }
+    }
+}
+
+/// A new network namespace has a loopback device that is down.
+#[test]
+fn without_a_loopback_device_tcp_says_what_to_do() {
+    let home = Home::new();
+    if lacks([Need::Program("unshare")]) {
+        return;
+    }
+    let without = |program: &str| {
+        let mut command = home.command("unshare");
+        command.args(["--user", "--map-root-user", "--net", program]);
+        command
+    };
+    if !without("true").status().is_ok_and(|status| status.success()) {
+        return skip(Need::Namespaces, "no network namespace");
+    }
+    let mut command = without(crate::common::PROGRAM);
+    command.args(["ring", "--members", "2", "--link", "tcp-loopback"]);
+    let said = crate::common::Said::of(&mut command);
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
+    for words in ["--link tcp: not available: connect: ", "ip link set lo up"] {
+        assert!(said.error().contains(words), "{}", said.err);
     }
 }
 

@@ -4,6 +4,7 @@ mod coroutine;
 mod descriptors;
 mod shared_memory;
 mod signal;
+mod tcp;
 
 use model::placement::Placement;
 use model::ring::{Case, Kind};
@@ -20,6 +21,7 @@ pub(super) use descriptors::Pipe;
 use descriptors::{Eventfd, Fifo, Sockets, io_uring_hint};
 use shared_memory::{Futex, NEEDS, Yield, namespace_hint};
 use signal::{HandlerSignal, Signal};
+use tcp::{TcpLoopback, loopback_hint};
 
 /// A link as the registry knows it.
 pub struct Registered {
@@ -60,6 +62,15 @@ pub const LINKS: &[Registered] = &[
         )
     },
     of::<Sockets<true>>("socket-dgram", "one byte through local datagram sockets", "socketpair(2)"),
+    Registered {
+        aliases: &["tcp-loopback"],
+        hint: loopback_hint,
+        ..of::<TcpLoopback>(
+            "tcp",
+            "one byte through TCP over loopback",
+            "a loopback device that is up (127.0.0.1)",
+        )
+    },
     of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
     of::<Signal>("signal", "a real-time signal, waited for by sigwaitinfo", "rt_tgsigqueueinfo(2)"),
     of::<HandlerSignal>("handler-signal", "a signal and its handler", "tgkill(2), sigsuspend(2)"),

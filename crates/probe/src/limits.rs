@@ -70,6 +70,7 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
     let found = match errno {
         Errno::MFILE => vec![Some(open_files()), queue_bytes()],
         Errno::NOSPC => vec![of_kind(root, call)],
+        Errno::ADDRINUSE | Errno::ADDRNOTAVAIL => vec![ports(root)],
         Errno::NFILE => {
             let pages = sysctl(root, "fs.pipe-user-pages-hard", None);
             let raise = "sysctl fs.pipe-user-pages-hard=0 (or run as root)".to_string();
@@ -170,6 +171,15 @@ fn queue_bytes() -> Option<Limit> {
     Some(Limit { name: "RLIMIT_MSGQUEUE", value, in_use: None, raise })
 }
 
+/// Ports that the kernel gives to sockets without one (ip(7)): each end of a connection has one.
+fn ports(root: &Path) -> Option<Limit> {
+    const FILE: &str = "proc/sys/net/ipv4/ip_local_port_range";
+    let (first, last) = (number_in(root, FILE, 0)?, number_in(root, FILE, 1)?);
+    let name = "net.ipv4.ip_local_port_range in ports";
+    let raise = "sysctl net.ipv4.ip_local_port_range='1024 65535' (root)".to_string();
+    Some(Limit { name, value: (last + 1).saturating_sub(first), in_use: None, raise })
+}
+
 /// How many objects of a kind of IPC there may be (mq_overview(7), proc_sys_kernel(5)).
 fn of_kind(root: &Path, call: &str) -> Option<Limit> {
     let limit = match call {
@@ -236,6 +246,18 @@ mod tests {
         assert!(of_fork.contains(&"kernel.pid_max"), "{of_fork:?}");
         // What the helper process of a FIFO and of a POSIX queue is made by.
         assert_eq!(behind("clone"), of_fork);
+    }
+
+    #[test]
+    fn connections_are_limited_by_the_ports_that_the_kernel_gives() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proc/sys/net/ipv4");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("ip_local_port_range"), "32768\t60999\n").unwrap();
+        let all = candidates(root.path(), "bind", Errno::ADDRINUSE);
+        let [limit] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(limit.value, 28_232);
+        assert!(limit.raise.contains("net.ipv4.ip_local_port_range='1024 65535'"));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! `switchcost links`, and rings that compare links.
+//! `switchcost ring --link help`, and rings that compare links.
 
 use std::process::Stdio;
 
 use crate::common::{Home, seed_of_order};
 use testing::{Need, lacks, skip};
 
-/// Of `switchcost links --json -`: the names of links, and whether they are here.
+/// Of `switchcost ring --link help --json -`: the names of links, and whether they are here.
 fn listed(home: &Home) -> Vec<(String, bool)> {
     let said = home.run(&["ring", "--link", "help", "--json", "-"]);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
@@ -45,7 +45,7 @@ fn ignored_deaths_of_children_are_none_of_its_business() {
         return;
     }
     let mut command = home.command("env");
-    command.args(["--ignore-signal=CHLD", crate::common::PROGRAM, "links", "--json", "-"]);
+    command.args(["--ignore-signal=CHLD", crate::common::PROGRAM, "ring", "--link", "help", "--json", "-"]);
     let said = crate::common::Said::of(&mut command);
     if said.err.contains("unrecognized option") {
         return skip(Need::Program("env --ignore-signal"), "this env(1) does not ignore signals");
@@ -143,7 +143,7 @@ fn an_alias_is_measured_once_and_stored_under_the_links_name() {
     let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).table();
     let printed: Vec<String> = shown.into_iter().map(|row| row[0].clone()).collect();
     assert_eq!(printed, ["socket-stream", "socket-stream", "pipe", "pipe"]);
-    let list = home.run(&["links"]).out;
+    let list = home.run(&["ring", "--link", "help"]).out;
     assert!(list.contains("(also: unix)") && list.contains("(also: tcp-loopback)"), "{list}");
 }
 

@@ -65,7 +65,7 @@ fn examples_are_what_is_printed_of_captured_runs() {
         fs::write(readme(), &wanted).expect("README.md");
         return;
     }
-    assert!(examples >= 2 && examples == page.matches(MARK).count(), "{examples}");
+    assert!(examples >= 1 && examples == page.matches(MARK).count(), "{examples}");
     for (number, (line, wanted)) in page.lines().zip(wanted.lines()).enumerate() {
         assert_eq!(line, wanted, "README.md, line {}: docs/site/examples", number + 1);
     }
@@ -82,4 +82,5 @@ fn every_answer_has_its_run() {
     assert_eq!(answers.len(), page.matches(MARK).count());
     assert!(answers.iter().all(|at| *at > before));
     assert!(page.lines().count() <= 100, "a README of more than 100 lines");
+    assert!(page.split_whitespace().count() <= 700, "a README of more than 700 words");
 }

@@ -362,7 +362,7 @@ pub(crate) enum Command {
              --link\n  switchcost help man | man -l -\n  switchcost help schema record\n  \
              switchcost help completions bash")]
     Help {
-        /// A command and one of its options, man, schema [NAME], or completions SHELL
+        /// A command and one of its options, man, schema NAME, or completions SHELL
         #[arg(allow_hyphen_values = true, value_name = "TOPIC")]
         topic: Vec<String>,
     },

@@ -102,7 +102,7 @@ fn with_options_of(ring: &Command, page: Command) -> Command {
     }
     let is_shared = |arg: &Arg| {
         let is_same = |of: &Arg| of.get_id() == arg.get_id() && is_alike(of, arg);
-        !arg.is_hide_set() && ring.get_arguments().any(|of| is_same(of))
+        !arg.is_hide_set() && ring.get_arguments().any(is_same)
     };
     let shared = page.get_arguments().filter(|arg| is_shared(arg));
     let names: Vec<String> =

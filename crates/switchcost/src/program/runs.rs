@@ -109,7 +109,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::List { tables, .. } => list(&Folder::of_user()?, tables),
         RunsCommand::Show { run, view, .. } if run.starts_with(PREFIX) => {
             let machine = run.strip_prefix(PREFIX).map(str::to_string);
-            let tables = Tables { wide: view.wide, ..Tables::default() };
+            let tables = Tables { wide: view.wide };
             history::run(&HistoryArgs { machine, json: None, svg: None, tables })
         }
         RunsCommand::Show { run, plot, view } => {

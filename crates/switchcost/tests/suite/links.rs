@@ -45,7 +45,15 @@ fn ignored_deaths_of_children_are_none_of_its_business() {
         return;
     }
     let mut command = home.command("env");
-    command.args(["--ignore-signal=CHLD", crate::common::PROGRAM, "ring", "--link", "help", "--json", "-"]);
+    command.args([
+        "--ignore-signal=CHLD",
+        crate::common::PROGRAM,
+        "ring",
+        "--link",
+        "help",
+        "--json",
+        "-",
+    ]);
     let said = crate::common::Said::of(&mut command);
     if said.err.contains("unrecognized option") {
         return skip(Need::Program("env --ignore-signal"), "this env(1) does not ignore signals");

@@ -320,7 +320,7 @@ fn named(names: &str) -> Result<Named> {
     for name in names.split(',') {
         let mut all = store::find_all(name)?;
         // Both halves of a session were given one name: one of them is meant, the newest.
-        let half = all.last().map(|newest| half_of(newest)).transpose()?.flatten();
+        let half = all.last().map(half_of).transpose()?.flatten();
         let mut halves = all.iter().map(half_of).collect::<Result<Vec<_>>>()?.into_iter();
         all.retain(|_| halves.next() == Some(half));
         for entry in all {

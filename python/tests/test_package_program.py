@@ -93,8 +93,8 @@ def test_whole_numbers_of_any_kind_are_taken(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_line_is_run_by_the_shell(capfd: pytest.CaptureFixture[str]) -> None:
-    used = switchcost.run("echo one | tr a-z A-Z", runs=2, estimate=False)
-    assert capfd.readouterr().out == "ONE\n" and used.exit_code == 0
+    used = switchcost.run("echo one | tr a-z A-Z", runs=2, estimate=False, extra=["--show-output"])
+    assert capfd.readouterr().out == 2 * "ONE\n" and used.exit_code == 0
     assert set(used.cases["quotable"]) == {True}
 
 
@@ -193,9 +193,10 @@ def test_an_interrupt_ends_the_program_too_and_keeps_what_was_measured(store: Pa
 
 
 def test_run_measures_a_command(capfd: pytest.CaptureFixture[str]) -> None:
-    used = switchcost.run(["sh", "-c", "echo seen; echo told >&2; exit 3 # <b>"], runs=3, estimate=False)
+    words = ["sh", "-c", "echo seen; echo told >&2; exit 3 # <b>"]
+    used = switchcost.run(words, runs=3, estimate=False, extra=["--show-output"])
     said = capfd.readouterr()
-    assert (said.out, said.err) == ("seen\n", "told\n")
+    assert (said.out, said.err) == (3 * "seen\n", 3 * "told\n")
     assert used.exit_code == 3
     assert used.samples["exit_code"] == [3, 3, 3]
     real = next(row for row in used.cases.rows() if row["quantity"] == "real_ns")

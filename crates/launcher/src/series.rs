@@ -35,11 +35,8 @@ pub struct Series {
     pub tree: bool,
     /// Whether process ids are reported at the start.
     pub announce: bool,
-    /// Whether the outputs of each command are discarded from its second run on, those beforehand
-    /// counted.
+    /// Whether both outputs of all commands are discarded, in all runs alike.
     pub discard: bool,
-    /// Whether those of its first run are, too.
-    pub discard_first: bool,
     /// Ends the rounds before all are done.
     pub enough: Option<Enough>,
     /// What runs around them; the words are in the same file.

@@ -109,7 +109,7 @@ struct Server<'a> {
     rehearsal: bool,
     /// Where each command's program was found; none before its first run.
     found: Vec<Option<usize>>,
-    /// /dev/null, where outputs are discarded from a command's second run on.
+    /// /dev/null, where outputs are discarded.
     null: Option<OwnedFd>,
     /// Processes that earlier commands have left behind, and whether there were any when this
     /// command began.
@@ -239,11 +239,7 @@ impl<'a> Server<'a> {
         }
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
-        // A rehearsal goes all the ways that a run may go.
-        let is_around = number >= self.request.measured;
-        let is_discarded =
-            rehearsal || is_around || found.is_some() || self.request.series.discard_first;
-        let null = self.null.as_ref().filter(|_| is_discarded).map(AsFd::as_fd);
+        let null = self.null.as_ref().map(AsFd::as_fd);
         let found = found.unwrap_or(0);
         let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);
         let Started { pid: child, handle, before_exec } =

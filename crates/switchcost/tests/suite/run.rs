@@ -510,30 +510,34 @@ fn counting(home: &Home) -> String {
 }
 
 #[test]
-fn outputs_are_discarded_from_the_second_run_on() {
+fn outputs_of_several_runs_are_discarded() {
     for (args, shown) in [
-        (&["-n", "3"][..], 1..=1),
-        (&["-n", "2", "--warmup", "1"], 1..=1),
-        (&["-n", "3", "--show-output"], 1..=3),
-        (&["-n", "1"], 1..=1),
+        (&["-n", "3"][..], 0),
+        (&["-n", "2", "--warmup", "1"], 0),
+        (&["--budget", "1ms"], 0),
+        (&["-n", "3", "--show-output"], 3),
+        (&["-n", "1"], 1),
+        (&[], 1),
     ] {
         let home = Home::new();
         let script = counting(&home);
         let run = ["run", "--quiet", "--no-estimate"];
         let said = home.run(&[&run, args, &["--", "sh", "-c", &script]].concat());
-        let lines = |what: &str| shown.clone().map(|n| format!("{what} {n}\n")).collect::<String>();
+        let lines = |what: &str| (1..=shown).map(|n| format!("{what} {n}\n")).collect::<String>();
         assert_eq!((said.out, said.err), (lines("out"), lines("err")), "{args:?}");
         let count = fs::read_to_string(home.path().join("count")).expect("a file");
-        assert!(count.lines().count() as u32 >= *shown.end(), "{args:?}");
+        assert!(count.lines().count() >= shown, "{args:?}");
     }
 }
 
 #[test]
-fn the_first_run_of_each_command_shows_its_output() {
+fn outputs_of_several_commands_are_discarded() {
     let home = Home::new();
-    let args = ["run", "--quiet", "--no-estimate", "-n", "4", "--vs", "echo b", "--", "echo", "a"];
-    let said = home.run(&args);
-    let mut lines: Vec<&str> = said.out.lines().collect();
+    let quiet = ["run", "--quiet", "--no-estimate", "-n", "1"];
+    let two = ["--vs", "echo b", "--", "echo", "a"];
+    assert_eq!(home.run(&[&quiet[..], &two].concat()).out, "");
+    let shown = home.run(&[&quiet[..], &["--show-output"], &two].concat());
+    let mut lines: Vec<&str> = shown.out.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["a", "b"]);
     // What was closed stays closed.
@@ -542,6 +546,26 @@ fn the_first_run_of_each_command_shows_its_output() {
          9' >&-"
     );
     assert_eq!(Said::of(home.command("sh").args(["-c", &script])).code, Some(0));
+}
+
+/// Whoever reads the figures from standard output finds nothing else there.
+#[test]
+fn figures_are_alone_on_standard_output() {
+    let home = Home::new();
+    let run = ["run", "--no-estimate"];
+    for command in [&["--", "echo", "a"][..], &["echo a", "echo b"]] {
+        let said = home.run(&[&run[..], &["--json", "-"], command].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_valid(&said.json());
+    }
+    let csv = home.run(&[&run[..], &["--csv", "-", "--", "echo", "a"]].concat());
+    assert!(csv.out.starts_with("experiment,"), "{}", csv.out);
+    for flag in ["--json", "--csv", "--markdown"] {
+        let said =
+            home.run(&[&run[..], &["--show-output", flag, "-", "echo a", "echo b"]].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+        assert!(said.error().contains(&format!("{flag} FILE")), "{}", said.err);
+    }
 }
 
 /// Measures sleeps, of which the first is the shortest, again while a busy machine does not let them

@@ -234,7 +234,6 @@ fn all_rounds(
             let series = Series {
                 announce: false,
                 discard: !args.show_output && !is_first,
-                discard_first: !args.show_output && !is_first,
                 ..Series::watched(&words)
             };
             let launcher = Launcher::start(series).map_err(of_launcher)?;

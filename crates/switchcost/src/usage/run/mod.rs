@@ -154,9 +154,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     markdown: Option<Destination>,
 
-    /// Show what the commands print in all runs
+    /// Show what the commands print, in all runs
     ///
-    /// Otherwise both outputs of a command are discarded (/dev/null) from its second run on.
+    /// Otherwise both outputs of all runs are discarded (/dev/null), so that all are measured
+    /// alike. Only one command that runs once is left its terminal, unless figures are written to
+    /// standard output (--json -).
     #[arg(long)]
     show_output: bool,
 
@@ -374,13 +376,41 @@ impl RunArgs {
         let setup = each_once(each("--setup", &Vec::from_iter(&self.setup))?);
         let prepare = each("--prepare", &Vec::from_iter(&self.prepare))?;
         let cleanup = each_once(each("--cleanup", &Vec::from_iter(&self.cleanup))?);
-        let Plan { runs, warmup, seed, tree, show_output, .. } = *plan;
-        let discard = !show_output && warmup.saturating_add(runs) > 1;
+        let Plan { runs, warmup, seed, tree, .. } = *plan;
+        let discard = self.discards_output(plan);
         let commands = commands.iter().map(|command| command.words.clone()).collect();
         let whole = Series { announce: false, ..Series::watched(&[]) };
         let order =
             Series { warmup, runs, seed, enough: *enough, setup, prepare, cleanup, ..whole };
         Ok(Series { commands, around, tree, discard, ..order })
+    }
+
+    /// The option whose figures go to standard output, if any does.
+    fn figures_on_stdout(&self) -> Option<&'static str> {
+        let Files { json, csv, .. } = &self.output.files;
+        let all = [("--json", json), ("--csv", csv), ("--markdown", &self.markdown)];
+        let is_stdout = |to: &Option<Destination>| *to == Some(Destination::Stdout);
+        all.into_iter().find(|(_, to)| is_stdout(to)).map(|(flag, _)| flag)
+    }
+
+    /// Whether what the commands print goes to /dev/null: in all runs alike, as a terminal or a
+    /// pipe takes longer.
+    fn discards_output(&self, plan: &Plan) -> bool {
+        let is_one = plan.commands.len() == 1 && plan.warmup.saturating_add(plan.runs) == 1;
+        !plan.show_output && (!is_one || self.figures_on_stdout().is_some())
+    }
+
+    /// Refuses to mix figures with what the commands print.
+    fn check_outputs(&self) -> Result<()> {
+        self.output.files.check()?;
+        self.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
+        match self.figures_on_stdout().filter(|_| self.show_output) {
+            Some(flag) => Err(usage(format!(
+                "{flag} -: with --show-output standard output is the commands' (accepted here: \
+                 {flag} FILE)"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Whether all that is to be run is there, before any of it is run; an error was told. What is
@@ -427,8 +457,7 @@ impl RunArgs {
 const NOT_FOUND: u8 = 127;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.output.files.check()?;
-    args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
+    args.check_outputs()?;
     // What is wrong with it is told before anything is run.
     let named = args.profile.as_deref().map(watch::named).transpose()?;
     let (mut plan, to_run) = args.plan()?;
@@ -443,7 +472,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let series = args.series(&plan, &to_run)?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut runs = Vec::new();
-    let mut progress = SoFar::new(&plan, args.output.files.quiet);
+    let is_hidden = args.output.files.quiet || !series.discard;
+    let mut progress = SoFar::new(&plan, is_hidden);
     let Over { failed, signal, stopped } = finish(Launcher::start(series)?, |run| {
         runs.push(run);
         progress.show(&runs, &plan);
@@ -514,17 +544,15 @@ const REDRAW: Duration = Duration::from_millis(200);
 
 impl SoFar {
     /// Nothing is drawn where the commands may print.
-    fn new(plan: &Plan, quiet: bool) -> Self {
+    fn new(plan: &Plan, is_hidden: bool) -> Self {
         // Without end where there is a budget.
         let all = (plan.runs < u32::MAX).then(|| u64::from(plan.runs) * plan.commands.len() as u64);
-        Self { bar: RunsProgress::new(all, quiet || plan.show_output), shown: Instant::now() }
+        Self { bar: RunsProgress::new(all, is_hidden), shown: Instant::now() }
     }
 
     fn show(&mut self, runs: &[Run], plan: &Plan) {
         let Some(last) = runs.last() else { return };
-        // By then each command's first run is over, whose outputs are the caller's.
-        let is_first_round = runs.len() < plan.commands.len();
-        if self.bar.is_hidden() || is_first_round || self.shown.elapsed() < REDRAW {
+        if self.bar.is_hidden() || self.shown.elapsed() < REDRAW {
             return;
         }
         self.shown = Instant::now();

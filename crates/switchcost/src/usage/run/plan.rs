@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) tree: bool,
     /// Confidence of every interval: 0.95 is 95 %.
     pub(crate) confidence: f64,
-    /// Whether what the commands print is shown in all runs, and not only in the first of each.
+    /// Whether what the commands print is shown in all runs, and not discarded.
     #[serde(default)]
     pub(crate) show_output: bool,
     /// What runs command lines; absent where no shell does.

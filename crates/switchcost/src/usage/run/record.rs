@@ -14,9 +14,9 @@ use super::plan::Plan;
 use crate::observe::watch::Source;
 use crate::observe::watch::command::left_behind;
 
-/// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of,
-/// and outputs are discarded from a command's second run on unless the plan says that they are
-/// shown.
+/// Version of [`Record`]. Since 2 there may be more than two commands, and a ratio says which it is
+/// of. Outputs were discarded from a command's second run on, and are now in all runs, unless the
+/// plan says that they are shown.
 pub(crate) const SCHEMA: u32 = 2;
 
 /// Fields of getrusage(2) that Linux leaves at zero: they are no counts.

@@ -70,11 +70,12 @@ fn lines(record: &Record) -> Vec<String> {
     lines
 }
 
-/// Where no run of several was a success: how they ended.
+/// Where no run of several was a success: how they ended, and how to see why.
 fn failed(record: &Record, summary: &Summary) -> Option<String> {
     let [(ending, _)] = summary.endings[..] else { return None };
     let is_told = summary.runs > 1 && ending != Ending::Exited { code: 0 };
-    is_told.then(|| format!("{}: {}", record.plan.label(summary.number), ends(summary)))
+    let how = if record.plan.show_output { "" } else { " (--show-output shows what they print)" };
+    is_told.then(|| format!("{}: {}{how}", record.plan.label(summary.number), ends(summary)))
 }
 
 /// `1 of 20 runs is an outlier: round 3 took 90.0 ms, 7.50x the median`

@@ -233,8 +233,8 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
     if share.high > 1.0 {
         let high = two_digits(100.0 * share.high);
         all.push(format!(
-            "the upper end is {LIMITED} 100 % (computed: {high} %), as the \
-             stored costs do not fit this program: only the direct cost is usable"
+            "the upper end is not known: by the stored costs it is {high} %, {LIMITED} 100 %, as \
+             they do not fit this program"
         ));
     }
     all

@@ -67,8 +67,11 @@ pub struct Price {
     pub total: Option<Range>,
 }
 
-/// `1.2 to 2.1 %`, two digits.
+/// `1.2 to 2.1 %`, two digits; `at least 15 %` where the upper end is the whole, which says nothing.
 pub fn percents(share: Range) -> String {
+    if share.low < 1.0 && share.high >= 1.0 {
+        return format!("at least {} %", two_digits(100.0 * share.low));
+    }
     match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
         [low, high] if low == high => format!("{high} %"),
         [low, high] => format!("{low} to {high} %"),
@@ -84,6 +87,15 @@ mod tests {
         let is_wide = |low, high| Range { low, high }.is_wide();
         assert!(!is_wide(0.02, 0.2) && !is_wide(1.0, 1.0));
         assert!(is_wide(0.02, 0.21) && is_wide(0.0, 0.1) && is_wide(-0.1, 0.1));
+    }
+
+    #[test]
+    fn an_upper_end_that_says_nothing_is_not_told() {
+        let words = |low, high| percents(Range { low, high });
+        assert_eq!(words(0.012, 0.021), "1.2 to 2.1 %");
+        assert_eq!(words(0.15, 1.0), "at least 15 %");
+        assert_eq!(words(0.15, 0.99), "15 to 99 %");
+        assert_eq!(words(1.0, 1.0), "100 %");
     }
 
     #[test]

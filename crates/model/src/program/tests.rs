@@ -153,7 +153,7 @@ fn shares_stay_within_the_cpu_time() {
     assert!(limited);
     let told = assumptions.join("; ");
     assert!(told.contains("limited to 0 %") && told.contains("limited to 100 %"), "{told}");
-    assert!(told.contains("(computed: 800 %)"), "{told}");
+    assert!(told.contains("by the stored costs it is 800 %"), "{told}");
     let ProgramCost::Estimated { limited, .. } = program_cost(&program(128, 128), &profile())
     else {
         panic!("an estimate")

@@ -419,6 +419,9 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 }
 
 pub(crate) fn percent_range(share: Range) -> String {
+    if share.low < 1.0 && share.high >= 1.0 {
+        return format!(">={}", percent_of(share.low));
+    }
     match (percent_of(share.low), percent_of(share.high)) {
         (low, high) if low == high => high,
         (low, high) => format!("{low}-{high}"),

@@ -9,6 +9,7 @@ mod limits;
 pub mod machine;
 pub mod placement;
 pub mod policy;
+pub mod processes;
 pub mod program;
 mod random;
 pub mod ring;

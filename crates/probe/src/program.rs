@@ -282,6 +282,7 @@ struct Seen {
 /// The switches of a program's threads, counted from the first look at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
+    is_from_start: bool,
     before: BTreeMap<Thread, Seen>,
     last: BTreeMap<Thread, Seen>,
     /// Threads at the last look.
@@ -291,8 +292,14 @@ pub struct Count {
 }
 
 impl Count {
+    /// Counts all that a process has done since it was started, and not only what it does from the
+    /// first look on.
+    pub fn from_start() -> Self {
+        Self { is_from_start: true, ..Self::default() }
+    }
+
     fn see(&mut self, now: BTreeMap<Thread, Seen>) {
-        if self.last.is_empty() {
+        if self.last.is_empty() && !self.is_from_start {
             self.before.clone_from(&now);
         }
         // `last` keeps those that have ended.
@@ -301,7 +308,7 @@ impl Count {
         self.last.extend(now);
     }
 
-    /// Since the first look. A thread that came later is counted from its start.
+    /// Switches since the first look. A thread that came later is counted from its start.
     pub fn switches(&self) -> Switches {
         let mut sum = Switches::default();
         for (thread, Seen { switches: now, .. }) in &self.last {

@@ -25,6 +25,7 @@ mod links;
 mod measure;
 mod outputs;
 mod policies;
+mod processes;
 mod profile;
 mod program;
 mod published;

@@ -413,7 +413,7 @@ fn what_a_terminal_would_obey_in_its_name_is_not_printed() {
     wait_for("its name", || fs::read_to_string(&comm).ok()?.contains("evil").then_some(()));
     let said = home.run(&["cost", "--pid", &named.pid(), "--seconds", "0.1"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.lines().any(|line| line.starts_with("[31mevil (process")), "{:?}", said.out);
+    assert!(said.out.lines().any(|line| line.starts_with("[31mevil (pid ")), "{:?}", said.out);
 }
 
 #[test]

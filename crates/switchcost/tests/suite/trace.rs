@@ -112,7 +112,7 @@ pub fn threads_come_and_go(mut looker: Command) -> Said {
 }
 
 /// Whether its programs are attached, and it waits for its time to be over.
-fn is_tracing(looker: &Child) -> bool {
+pub fn is_tracing(looker: &Child) -> bool {
     let pid = looker.id();
     let folder = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
     let mut texts = folder.filter_map(|entry| fs::read_to_string(entry.path()).ok());
@@ -214,7 +214,7 @@ fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
     let own =
         thread::spawn(|| rustix::thread::gettid().as_raw_nonzero()).join().unwrap().to_string();
     for (args, words) in [
-        (&["trace"][..], "--pid <PID>|--all|CMD"),
+        (&["trace"][..], "--pid <PID|NAME,...>|--cgroup <UNIT|PATH>|--all|CMD"),
         (&["trace", "--all", "--pid", "1"], "cannot be used with"),
         (&["trace", "--pid", "2147483647"], "no process has this id"),
         (&["trace", "--pid", &own], "no process has this id"),

@@ -38,7 +38,7 @@ const PERF: [(&[&str], i32, &str); 6] = [
     (&["stat", "--", "true"], 2, "switchcost run -- CMD"),
     (&["record", "-a"], 2, "switchcost trace -- CMD"),
     (&["bench", "sched", "pipe"], 2, "switchcost run -- CMD"),
-    (&["trace", "-p", "abc"], 2, "a process id is a whole number from 1 on"),
+    (&["trace", "-p", "abc"], 2, "no process is called 'abc' (ps -e lists"),
     (&["cost", "-p", "0"], 2, "a process id is a whole number from 1 on"),
     (&["trace", "-p", "4194304999"], 2, "a process id is a whole number from 1 on"),
 ];

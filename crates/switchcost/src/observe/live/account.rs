@@ -11,13 +11,27 @@ const MOST_ENDED: usize = 4_096;
 const MOST_PAIRS: usize = 16_384;
 
 /// Which processes are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
     #[default]
     All,
-    Process(u32),
-    /// A process and all that descends from it.
+    /// These, without their children.
+    Processes(Vec<u32>),
+    /// These, which run already, and all that descends from them.
+    Families(Vec<u32>),
+    /// A command that is started here, and all that descends from it.
     Tree(u32),
+}
+
+impl Scope {
+    /// The processes that were asked for.
+    fn roots(&self) -> &[u32] {
+        match self {
+            Self::All => &[],
+            Self::Processes(roots) | Self::Families(roots) => roots,
+            Self::Tree(root) => std::slice::from_ref(root),
+        }
+    }
 }
 
 /// What one thread did in some time, or several together.
@@ -141,11 +155,8 @@ impl Account {
 
     /// Looks from now on at what this process is the root of.
     pub(crate) fn set_scope(&mut self, scope: Scope) {
+        self.inside = scope.roots().iter().copied().collect();
         self.scope = scope;
-        self.inside = match scope {
-            Scope::All => HashSet::new(),
-            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
-        };
     }
 
     /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the
@@ -205,41 +216,101 @@ impl Account {
 
     /// Finds the descendants among processes that are new.
     fn grow(&mut self, threads: &[Thread]) {
-        if !matches!(self.scope, Scope::Tree(_)) {
-            return;
+        match self.scope {
+            Scope::All | Scope::Processes(_) => return,
+            Scope::Families(_) => {}
+            Scope::Tree(root) => self.note_starter(root, threads),
         }
-        let is_root = |tgid| self.scope == Scope::Tree(tgid);
-        let roots = threads.iter().filter(|of| of.name.tid == of.tgid && is_root(of.tgid));
-        // An id may have been given anew.
-        let root = roots.max_by_key(|root| root.name.born);
-        self.starter = self.starter.or(root.map(|root| (root.parent, root.name.born)));
-        let is_orphan = |of: &Thread| {
-            // Births wrap.
-            let is_later = |born: u32| of.name.born.wrapping_sub(born) < 1 << 31;
-            self.starter.is_some_and(|(pid, born)| of.parent == pid && is_later(born))
-        };
         let mut open: Vec<&Thread> =
             threads.iter().filter(|thread| !self.last.contains_key(&thread.name)).collect();
-        for thread in open.iter().filter(|of| of.name.tid == of.tgid && !is_root(of.tgid)) {
-            self.inside.remove(&thread.tgid);
+        // An id may have been given anew.
+        for thread in &open {
+            if thread.name.tid == thread.tgid && !self.is_root(thread.tgid) {
+                self.inside.remove(&thread.tgid);
+            }
         }
         loop {
             let before = self.inside.len();
-            open.retain(|thread| match self.inside.contains(&thread.parent) || is_orphan(thread) {
-                true => {
-                    self.inside.insert(thread.tgid);
-                    false
-                }
-                false => true,
-            });
+            let (inside, left): (Vec<_>, Vec<_>) =
+                open.into_iter().partition(|thread| self.belongs(thread));
+            self.inside.extend(inside.iter().map(|thread| thread.tgid));
+            open = left;
             if self.inside.len() == before {
                 return;
             }
         }
     }
 
+    /// Notes who started the command, once it is seen.
+    fn note_starter(&mut self, root: u32, threads: &[Thread]) {
+        let roots = threads.iter().filter(|of| of.name.tid == of.tgid && of.tgid == root);
+        let root = roots.max_by_key(|root| root.name.born);
+        self.starter = self.starter.or(root.map(|root| (root.parent, root.name.born)));
+    }
+
+    /// Whether a process that is new was asked for: those that run already are all seen in the
+    /// first look, and who has the id of one later is somebody else.
+    fn is_root(&self, tgid: u32) -> bool {
+        let may_be_new = matches!(self.scope, Scope::Tree(_)) || self.looked_ns.is_none();
+        may_be_new && self.scope.roots().contains(&tgid)
+    }
+
+    /// Whether a thread that is new is of a child of those that are looked at. This program is not,
+    /// whoever started it.
+    fn belongs(&self, thread: &Thread) -> bool {
+        let is_orphan = || {
+            // Births wrap.
+            let is_later = |born: u32| thread.name.born.wrapping_sub(born) < 1 << 31;
+            self.starter.is_some_and(|(pid, born)| thread.parent == pid && is_later(born))
+        };
+        let is_observer = self.observer != 0 && thread.tgid == self.observer;
+        !is_observer && (self.inside.contains(&thread.parent) || is_orphan())
+    }
+
     fn is_inside(&self, tgid: u32) -> bool {
         self.scope == Scope::All || self.inside.contains(&tgid)
+    }
+
+    /// Processes that belong to those that were asked for, beside them, those that have ended among
+    /// them.
+    pub(crate) fn children(&self) -> usize {
+        let roots = self.scope.roots();
+        self.inside.iter().filter(|tgid| !roots.contains(tgid)).count()
+    }
+
+    /// What the processes did that were asked for, without their children.
+    pub(crate) fn total_of_roots(&self) -> Use {
+        let roots = self.scope.roots();
+        let mut sum = Use::default();
+        let lives = self.lives.values().filter(|life| roots.contains(&life.tgid));
+        lives.for_each(|life| sum.add(&life.used));
+        sum
+    }
+
+    /// CPU time of one process of those that are looked at, in nanoseconds.
+    pub(crate) fn cpu_ns_of(&self, tgid: u32) -> u64 {
+        let lives = self.lives.values().filter(|life| life.inside && life.tgid == tgid);
+        lives.map(|life| life.used.cpu_ns).sum()
+    }
+
+    /// The living process of those that are looked at that used the most CPU time.
+    pub(crate) fn busiest(&self) -> Option<u32> {
+        let living = self.last.values().filter(|of| !of.ended && self.is_inside(of.tgid));
+        let living: HashSet<u32> = living.map(|thread| thread.tgid).collect();
+        living.into_iter().max_by_key(|tgid| (self.cpu_ns_of(*tgid), *tgid))
+    }
+
+    /// The children of the processes that were asked for, where they are left out: how many there
+    /// are, and what they did.
+    pub(crate) fn left_out(&self) -> Option<(usize, Use)> {
+        let Scope::Processes(roots) = &self.scope else { return None };
+        let mut family = Self::new(Scope::Families(roots.clone())).by_observer(self.observer);
+        family.grow(&Vec::from_iter(self.last.values().cloned()));
+        let is_child = |tgid: &u32| family.inside.contains(tgid) && !roots.contains(tgid);
+        let mut sum = Use::default();
+        let lives = self.lives.values().filter(|life| is_child(&life.tgid));
+        lives.for_each(|life| sum.add(&life.used));
+        Some((family.children(), sum)).filter(|(count, _)| *count > 0)
     }
 
     fn observes(&self, thread: &Thread) -> bool {

@@ -124,6 +124,49 @@ fn a_tree_grows_with_its_descendants_only() {
     assert!(!account.is_alive());
 }
 
+#[test]
+fn running_processes_have_the_children_that_there_are_and_those_that_come() {
+    let at = |tid, born_s, parent, switches| Thread {
+        parent,
+        ..thread(name(tid, born_s), tid, "x", switches)
+    };
+    // 40 is this program, started by one of those that it looks at; 41 its child.
+    let look = |more: u64| {
+        vec![
+            at(22, 3, 21, 100 + 2 * more),
+            at(21, 2, 20, 100),
+            at(20, 1, 1, 100),
+            at(30, 1, 1, 100 + 50 * more),
+            at(40, 4, 20, 100 + 10 * more),
+            at(41, 5, 40, 100 + 10 * more),
+        ]
+    };
+    let account = |scope: Scope| {
+        let mut account = Account::new(scope).by_observer(40);
+        account.see(100 * SECOND, look(0), &[]);
+        let mut now = look(1);
+        // A child of a child that was there, and one of somebody else.
+        now.extend([at(23, 101, 22, 6), at(31, 101, 30, 8)]);
+        account.see(102 * SECOND, now, &[]);
+        account
+    };
+    let family = account(Scope::Families(vec![20]));
+    assert_eq!((switches(&family), family.children()), (8, 3));
+    assert_eq!(family.total_of_roots().switches(), 0);
+    assert_eq!((family.cpu_ns_of(23), family.busiest()), (60_000, Some(23)));
+    assert_eq!(family.left_out(), None);
+    let alone = account(Scope::Processes(vec![20]));
+    assert_eq!((switches(&alone), alone.children()), (0, 0));
+    let (count, used) = alone.left_out().expect("its children");
+    assert_eq!((count, used.switches()), (3, 8));
+    let two = account(Scope::Families(vec![20, 30]));
+    assert_eq!((switches(&two), two.children()), (66, 4));
+    // The id of the first is given to somebody else, whose child is not of the family.
+    let mut family = family;
+    family.see(104 * SECOND, vec![at(20, 103, 1, 4), at(50, 103, 20, 4), at(23, 101, 22, 8)], &[]);
+    assert_eq!(switches(&family), 10);
+}
+
 /// A thousand threads a second, for as long as one likes: nothing is lost of the sums, and memory
 /// is bounded.
 #[test]

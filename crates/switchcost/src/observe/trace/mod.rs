@@ -25,19 +25,20 @@ use clap::{ArgGroup, Args};
 use launcher::look_up;
 use model::program::{Price, ProgramCost};
 use model::reading::Reading;
-use probe::program::{WatchError, Watched};
+use probe::program::Watched;
 
 use crate::base::failure::usage;
-use crate::base::values::{Destination, WITHOUT_END, bytes, duration, pid};
+use crate::base::values::{Destination, List, WITHOUT_END, bytes, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
 use crate::observe::live::account::{Account, Scope};
 use crate::observe::live::labels::Labels;
 use crate::observe::live::session::{LOOK, Session, cpus};
+use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::observe::watch::command::{Command, not_measured};
 use crate::observe::watch::findings::Report;
-use crate::observe::watch::{self, Chosen, WATCHED, Watcher, traced};
+use crate::observe::watch::{self, Chosen, WATCHED, Watcher, WholeProgram, traced};
 use crate::present;
 use crate::present::output::{
     Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
@@ -50,13 +51,26 @@ use report::{Costs, Target, Timeline};
 const DRAIN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("target").required(true).args(["pid", "all", "command"])))]
+#[command(group(ArgGroup::new("target").required(true).args(["pid", "cgroup", "all", "command"])))]
 pub(crate) struct TraceArgs {
-    /// Trace this running process, all its threads
+    /// Trace a running program with its children: process ids and names (812,nginx)
     ///
-    /// Its working set is read as `cost --pid` does.
-    #[arg(long, short, value_name = "PID", value_parser = pid)]
-    pid: Option<i32>,
+    /// All that descends from these processes is part of the program, what is there and what is
+    /// started meanwhile. A name is that of all processes that `pgrep -x` finds. The working set of
+    /// the process that uses most CPU time is read as `cost --pid` does.
+    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names)]
+    pid: Option<List<ProcessName>>,
+
+    /// Trace a service, by its control group: nginx.service
+    ///
+    /// The processes of the group and of those below it, and their children. Accepted are units of
+    /// systemd and paths below /sys/fs/cgroup.
+    #[arg(long, value_name = "UNIT|PATH")]
+    cgroup: Option<String>,
+
+    /// With --pid and --cgroup: only these processes, without their children
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["all", "command"])]
+    no_children: bool,
 
     /// Trace the whole machine
     #[arg(long, short)]
@@ -201,26 +215,31 @@ impl TraceArgs {
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     args.check()?;
     let named = args.profile.as_deref().map(watch::named).transpose()?;
-    match args.command.is_empty() {
-        true => attached(args, named.as_ref()),
-        false => started(args, named.as_ref()),
+    if !args.command.is_empty() {
+        return started(args, named.as_ref());
     }
+    let has_children = !args.no_children;
+    let processes = match (&args.pid, &args.cgroup) {
+        (Some(names), _) => Some(ProcessSet::by_name(names, has_children)?),
+        (None, Some(group)) => Some(ProcessSet::by_cgroup(group, has_children)?),
+        (None, None) => None,
+    };
+    attached(args, processes.as_ref(), named.as_ref())
 }
 
-/// A process or the machine.
-fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
+/// A program that runs, or the machine.
+fn attached(
+    args: &TraceArgs,
+    processes: Option<&ProcessSet>,
+    named: Option<&Chosen>,
+) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
-    let instead = match args.pid {
-        Some(pid) => format!("switchcost cost --pid {pid}"),
-        None => "switchcost cost --pid PID".to_string(),
-    };
-    let scope = args.pid.map_or(Scope::All, |pid| Scope::Process(pid.unsigned_abs()));
-    let mut watcher = args.pid.map(watcher).transpose()?.flatten();
+    let typed = processes.map_or("--pid PID", |processes| &processes.typed);
+    let instead = format!("switchcost cost {typed}");
+    let scope = processes.map_or(Scope::All, ProcessSet::scope);
+    let mut watcher = processes.and_then(|processes| memory_watcher(processes, &interrupt));
     let mut tracing = Tracing::begin(args, scope, &instead)?;
-    let name = match args.pid {
-        Some(pid) => process_name(&tracing.session, pid)?,
-        None => "machine".to_string(),
-    };
+    processes.map_or(Ok(()), |processes| check_seen(&tracing.session, processes))?;
     let end = Instant::now() + args.budget;
     tracing.follow(Ends::WithAll, |_, longest| {
         let watcher = watcher.as_mut();
@@ -235,11 +254,13 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         let seconds = session.elapsed().as_secs_f64();
         tracing.notices.push(format!("it ended after {seconds:.1} s"));
     }
-    let target = Target { name, pid: args.pid.map(i32::unsigned_abs), command: None };
-    let costs = match watcher.filter(|watcher| watcher.last_look.is_some()) {
-        Some(mut watcher) => {
+    let target = processes.map_or_else(Target::machine, |of| target(of, &tracing.session));
+    let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
+    let costs = match processes.zip(watcher) {
+        Some((processes, mut watcher)) => {
             let _ = watcher.see();
-            of_report(&watcher.report(Ok(traced(&tracing.session)), named))
+            let whole = WholeProgram::traced(processes, &tracing.session, watcher.pid());
+            of_report(&watcher.report(Ok(traced(&tracing.session)), &whole, named))
         }
         None => direct_only(named),
     };
@@ -247,6 +268,13 @@ fn attached(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         true => interrupt.exit_code().unwrap_or(0).into(),
         false => ExitCode::FAILURE,
     })
+}
+
+fn target(processes: &ProcessSet, session: &Session) -> Target {
+    let pids: Vec<u32> = processes.pids.iter().map(|pid| pid.unsigned_abs()).collect();
+    let pid = if let [pid] = pids[..] { Some(pid) } else { None };
+    let children = session.account.children();
+    Target { name: processes.name.clone(), pid, pids, children, command: None }
 }
 
 /// A command.
@@ -262,31 +290,43 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     tracing.notices.splice(0..0, ended.over_in_words());
     let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let name = ended.words.first().cloned().unwrap_or_default();
-    let target = Target { name, pid: Some(ended.pid), command: Some(ended.words.clone()) };
+    let target = Target {
+        name,
+        pid: Some(ended.pid),
+        pids: vec![ended.pid],
+        children: tracing.session.account.children(),
+        command: Some(ended.words.clone()),
+    };
     // The exit code is the command's.
     tracing.tell(target, costs);
     Ok(ended.exit_code())
 }
 
-/// A watcher of its memory; none for what has no memory of its own, such as a thread of the kernel.
-fn watcher(pid: i32) -> Result<Option<Watcher>> {
-    match Watched::find(Path::new("/"), pid) {
-        Ok(program) => Ok(Some(Watcher::new(program, None))),
-        Err(error @ (WatchError::Gone | WatchError::Ended(_))) => {
-            Err(usage(format!("--pid {pid}: {error}")))
-        }
-        Err(_) => Ok(None),
-    }
+/// A watcher of the memory of the process that uses the most CPU time; none where all have ended,
+/// or have no memory of their own, such as a thread of the kernel.
+fn memory_watcher(processes: &ProcessSet, interrupt: &Interrupt) -> Option<Watcher> {
+    let pid = processes.busiest(|moment| _ = interrupt.wait(moment))?;
+    let program = Watched::find(Path::new("/"), pid).ok()?;
+    Some(Watcher::new(program, None))
 }
 
-fn process_name(session: &Session, pid: i32) -> Result<String> {
-    let tid = pid.unsigned_abs();
-    match session.account.process_of(tid) {
-        Some((process, name)) if process == tid => Ok(name),
-        Some((process, _)) => {
-            Err(usage(format!("--pid {pid}: it is a thread of process {process}: trace that")))
+/// Refuses threads of other processes, and processes that have all ended before the tracer saw
+/// them.
+fn check_seen(session: &Session, processes: &ProcessSet) -> Result<()> {
+    for pid in &processes.pids {
+        let tid = pid.unsigned_abs();
+        match session.account.process_of(tid) {
+            Some((process, _)) if process != tid => {
+                return Err(usage(format!(
+                    "--pid {pid}: it is a thread of process {process}: trace that"
+                )));
+            }
+            _ => {}
         }
-        None => Err(usage(format!("--pid {pid}: it has ended"))),
+    }
+    match session.account.is_alive() {
+        true => Ok(()),
+        false => Err(usage(format!("{}: it has ended", processes.typed))),
     }
 }
 

@@ -88,10 +88,12 @@ fn tiles(trace: &Trace) -> Vec<Tile> {
 
 fn facts(trace: &Trace) -> Vec<(&'static str, String)> {
     let target = &trace.target;
-    let pid = target.pid.map(|pid| pid.to_string());
+    let pids = target.pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let children = target.children;
     let known = [
         ("what", Some(target.name.clone())),
-        ("process", pid),
+        ("process", (!pids.is_empty()).then_some(pids)),
+        ("children", (children > 0).then(|| children.to_string())),
         ("command", target.command.as_ref().map(|words| words.join(" "))),
         ("costs by", trace.profile.known().cloned()),
         ("costs", trace.profile.why().map(|why| format!("unknown: {why}"))),

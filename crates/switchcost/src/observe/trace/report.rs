@@ -13,6 +13,7 @@ use crate::observe::live::account::{Account, Use, Who};
 use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
+use crate::observe::processes::program_in_words;
 use crate::observe::watch::{Apart, OwnCost};
 
 /// Version of [`Trace`].
@@ -25,14 +26,47 @@ const MOST_LISTED: usize = 20;
 const MOST_ROWS: usize = 1_000;
 
 /// What was traced.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Target {
     /// Its name; `machine` for all.
     pub(crate) name: String,
-    /// The process; absent for all.
+    /// The process; absent for all, and where several were asked for.
     pub(crate) pid: Option<u32>,
+    /// The processes that were asked for; empty for all.
+    pub(crate) pids: Vec<u32>,
+    /// Processes that belong to it beside them, those that have ended among them.
+    pub(crate) children: usize,
     /// The command, where it was started here.
     pub(crate) command: Option<Vec<String>>,
+}
+
+impl Target {
+    /// The whole machine.
+    pub(crate) fn machine() -> Self {
+        Self { name: "machine".to_string(), ..Self::default() }
+    }
+
+    fn is_machine(&self) -> bool {
+        self.pids.is_empty()
+    }
+
+    /// `postgres (pid 2075 and 13 children)`. Of a command it goes without saying that what it
+    /// starts belongs to it.
+    fn in_words(&self) -> String {
+        let children = if self.command.is_some() { 0 } else { self.children };
+        program_in_words(&self.name, &self.pids, children)
+    }
+}
+
+/// Processes that did not switch, while others that belong to them did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sleepers {
+    /// Others that belong to them.
+    others: usize,
+    /// Switches of these a second.
+    per_s: f64,
+    /// Whether they are in the figures.
+    is_counted: bool,
 }
 
 /// What its switches cost it.
@@ -179,7 +213,8 @@ impl Trace {
         rows.truncate(MOST_ROWS);
         let mut pairs = all_pairs(account, seconds, price);
         pairs.truncate(MOST_LISTED);
-        let apart = costs.apart.filter(|_| target.pid.is_some());
+        let apart = costs.apart.filter(|_| !target.is_machine());
+        let sleepers = sleepers(account, &target, seconds);
         let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
         let mut trace = Self {
             schema: SCHEMA,
@@ -204,24 +239,25 @@ impl Trace {
             target,
             seconds,
         };
-        trace.in_words = trace.headline(priced.as_deref());
+        if used.switches() == 0 {
+            // No cost and no working set makes a cost of nothing.
+            trace.command_to_know = None;
+        }
+        trace.in_words = trace.headline(priced.as_deref(), sleepers);
         trace
     }
 
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
     /// CPU time, ...`.
-    fn headline(&self, by: Option<&str>) -> String {
+    fn headline(&self, by: Option<&str>, sleepers: Option<Sleepers>) -> String {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
-        let pid = target.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+        let asleep = sleepers.map_or(String::new(), |sleepers| asleep_in_words(target, sleepers));
         if per_s == 0.0 {
-            return format!(
-                "{}{pid} was not switched once in {} s.",
-                target.name,
-                plain(self.seconds)
-            );
+            let (what, seconds) = (target.in_words(), plain(self.seconds));
+            return format!("{what} was not switched once in {seconds} s{asleep}.");
         }
-        let whose = if target.pid.is_some() { "its" } else { "the" };
+        let whose = if target.is_machine() { "the" } else { "its" };
         let quoted = |share: &Reading<Range>| share.known().copied().filter(|of| !of.is_wide());
         let by = by.map_or(String::new(), |by| format!(", {by}"));
         let cost =
@@ -244,19 +280,47 @@ impl Trace {
                 _ => "their cost is unknown".to_string(),
             };
         let worst = self.neighbours.first().map(|worst| {
-            let kind = if target.pid.is_some() { "worst neighbour" } else { "most preemptions by" };
+            let kind = if target.is_machine() { "most preemptions by" } else { "worst neighbour" };
             let rate = grouped(worst.preemptions.per_s);
             format!("; {kind}: {} ({rate} a second)", worst.name)
         });
         format!(
-            "{}{pid}: {} switches a second, {:.0} % voluntary; {cost}{}.{}",
-            target.name,
+            "{}: {} switches a second, {:.0} % voluntary{asleep}; {cost}{}.{}",
+            target.in_words(),
             grouped(per_s),
             100.0 * total.voluntary_per_s / per_s,
             worst.unwrap_or_default(),
             self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
         )
     }
+}
+
+/// Whether the processes that were asked for did not switch while others that belong to them did.
+fn sleepers(account: &Account, target: &Target, seconds: f64) -> Option<Sleepers> {
+    if target.is_machine() || account.total_of_roots().switches() > 0 {
+        return None;
+    }
+    let counted = (account.children(), account.total());
+    let left_out = account.left_out();
+    let is_counted = left_out.is_none();
+    let (others, used) = left_out.unwrap_or(counted);
+    let per_s = used.switches() as f64 / seconds;
+    (per_s > 0.0).then_some(Sleepers { others, per_s, is_counted })
+}
+
+/// `; its 13 children, which --no-children leaves out, made 29,000 switches a second`
+fn asleep_in_words(target: &Target, sleepers: Sleepers) -> String {
+    let Sleepers { others, per_s, is_counted } = sleepers;
+    let (whose, itself) = match target.pids[..] {
+        [pid] => ("its", format!("pid {pid} itself")),
+        _ => ("their", "those that were asked for".to_string()),
+    };
+    let children = if others == 1 { "1 child".to_string() } else { format!("{others} children") };
+    if is_counted {
+        return format!(", all by {whose} {children} ({itself} slept)");
+    }
+    let rate = grouped(per_s);
+    format!("; {whose} {children}, which --no-children leaves out, made {rate} switches a second")
 }
 
 /// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is

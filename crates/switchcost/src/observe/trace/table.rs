@@ -19,7 +19,10 @@ pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
         "traced for {} s; counts are per second, times are upper ends",
         figure(trace.seconds)
     );
-    let mut parts = vec![trace.in_words.clone(), heading + "\n\n" + &rows(trace, is_verbose)];
+    let mut parts = vec![trace.in_words.clone()];
+    if !trace.rows.is_empty() {
+        parts.push(heading + "\n\n" + &rows(trace, is_verbose));
+    }
     let mut lines = lines(trace);
     if is_verbose {
         parts.extend([pairs(&trace.pairs), lengths(&trace.lengths)]);
@@ -49,6 +52,10 @@ fn rows(trace: &Trace, is_verbose: bool) -> String {
 /// What is missing, who preempts it, what is not known.
 fn lines(trace: &Trace) -> Vec<String> {
     let mut lines = trace.notices.clone();
+    if trace.total.switches_per_s() == 0.0 {
+        // There is nothing that could cost.
+        return lines;
+    }
     lines.extend(preempted_by(&trace.neighbours));
     let not_known = trace.refill_share.why().filter(|_| trace.direct_share.known().is_some());
     lines.extend(not_known.map(|why| format!("refill of caches: unknown: {why}")));

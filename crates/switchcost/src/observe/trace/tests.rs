@@ -55,10 +55,14 @@ fn costs(price: Price) -> Costs {
     Costs { price, own: None, apart: None, profile, refill_unknown, command_to_know }
 }
 
+fn process(name: &str, pid: u32) -> Target {
+    Target { name: name.into(), pid: Some(pid), pids: vec![pid], ..Target::default() }
+}
+
 fn trace(scope: Scope, price: Price) -> Trace {
     let target = match scope {
-        Scope::All => Target { name: "machine".into(), pid: None, command: None },
-        _ => Target { name: "postgres".into(), pid: Some(812), command: None },
+        Scope::All => Target::machine(),
+        _ => process("postgres", 812),
     };
     let own = Own {
         ns_per_switch: Reading::Known(165.0),
@@ -84,7 +88,7 @@ const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
 
 #[test]
 fn the_answer_comes_first() {
-    let trace = trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL });
+    let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
     let said = fitted(&table::text(&trace, false));
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
@@ -128,8 +132,8 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
             pair(observer, launcher, 0, of),
         ]
     };
-    for scope in [Scope::Process(812), Scope::All] {
-        let mut account = Account::new(scope).by_observer(99);
+    for scope in [Scope::Processes(vec![812]), Scope::All] {
+        let mut account = Account::new(scope.clone()).by_observer(99);
         account.see(2 * SECOND, look(1), &pairs(1));
         account.see(4 * SECOND, look(2), &pairs(2));
         assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
@@ -138,8 +142,8 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
         assert!(charts.contains("postgres (812) by kworker/1:2 (57)"), "{charts}");
         assert!(!charts.contains("switchcost"), "{charts}");
         let preemptions = Preemptions::of(21, &account.total(), 2.0);
-        let own = Own { preemptions, ..trace(scope, Price::default()).own };
-        let target = Target { name: "postgres".into(), pid: Some(812), command: None };
+        let own = Own { preemptions, ..trace(scope.clone(), Price::default()).own };
+        let target = process("postgres", 812);
         let by = (By::Process, &Labels::default());
         let costs = costs(Price::default());
         let found = Trace::of(&account, (target, 2.0), costs, by, own, Vec::new());
@@ -158,7 +162,7 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
 
 #[test]
 fn what_is_not_known_is_said_with_the_way_to_know_it() {
-    let direct_only = trace(Scope::Process(812), Price { direct: DIRECT, total: None });
+    let direct_only = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: None });
     assert!(
         direct_only.in_words.contains(
             "the switches themselves cost 2 to 3 % of its CPU time, by profile a-run, 2 hours old;"
@@ -168,7 +172,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     );
     // A range over tenfold is not quoted.
     let total = DIRECT.map(|of| Range { high: 11.0 * of.pipe.low, ..of.pipe });
-    let wide = trace(Scope::Process(812), Price { direct: DIRECT, total });
+    let wide = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total });
     assert!(
         wide.in_words.contains(
             "2 hours old (with the refill of caches the range is too wide to \
@@ -194,8 +198,10 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
 
 #[test]
 fn details_are_the_pairs_and_the_lengths() {
-    let said =
-        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), true);
+    let said = table::text(
+        &trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL }),
+        true,
+    );
     for line in [
         "from               to                sleeps  preempts    CPU %",
         "postgres:io (813)  postgres (812)    30,000    10,000  0.4-0.6",
@@ -215,7 +221,7 @@ fn drawn(account: &Account) -> Vec<Figure> {
 
 #[test]
 fn charts_have_who_preempts_whom_and_how_long_each_waits() {
-    let all = drawn(&account(Scope::Process(812)));
+    let all = drawn(&account(Scope::Processes(vec![812])));
     let ids: Vec<&str> = all.iter().map(|figure| &*figure.id).collect();
     assert_eq!(ids, ["preempts", "waits", "lengths"]);
     let [preempts, waits, _] = &all[..] else { panic!() };
@@ -278,8 +284,8 @@ fn a_distribution_is_drawn_where_it_is_known() {
 
 #[test]
 fn a_page_has_the_answer_the_charts_and_what_the_terminal_says() {
-    let trace = trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL });
-    let html = page::html(&trace, &drawn(&account(Scope::Process(812))));
+    let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
+    let html = page::html(&trace, &drawn(&account(Scope::Processes(vec![812]))));
     for words in [
         "<p class=\"lead\">postgres (pid 812): 41,200 switches a second",
         "<span class=\"figure\">41,200 <span class=\"unit\">/s</span></span><span class=\"range\">counted",
@@ -301,9 +307,9 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
         share: Reading::unknown("x"),
         preemptions: NOT_ONE,
     };
-    let target = Target { name: "x".into(), pid: Some(1), command: None };
+    let target = process("x", 1);
     let price = Price { direct: DIRECT, total: TOTAL };
-    let account = Account::new(Scope::Process(1));
+    let account = Account::new(Scope::Processes(vec![1]));
     let trace = Trace::of(
         &account,
         (target, 0.5),
@@ -340,7 +346,7 @@ fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let pinning = |hand_over_ns: Range, cpus| {
         let apart = Apart { hand_over_ns, run: "a-sweep".into() };
-        Pinning::of(&account(Scope::Process(812)), price, &apart, cpus)
+        Pinning::of(&account(Scope::Processes(vec![812])), price, &apart, cpus)
     };
     let hand_over_ns = Range { low: 400.0, high: 500.0 };
     let found = pinning(hand_over_ns, 2).unwrap();
@@ -367,13 +373,12 @@ fn the_saving_is_told_of_a_program_only() {
             share: Reading::Known(0.0),
             preemptions: NOT_ONE,
         };
-        let pid = (scope != Scope::All).then_some(812);
-        let target = Target { name: "x".into(), pid, command: None };
+        let target = if scope == Scope::All { Target::machine() } else { process("x", 812) };
         let costs = Costs { apart: Some((apart.clone(), 2)), ..costs(price) };
         let by = (By::Thread, &Labels::default());
         Trace::of(&account(scope), (target, 2.0), costs, by, own, Vec::new())
     };
-    let one = said(Scope::Process(812));
+    let one = said(Scope::Processes(vec![812]));
     assert!(
         one.in_words.ends_with(". Pinning its 2 workers apart would save up to 3.4 %."),
         "{one:?}"

@@ -6,7 +6,7 @@ use model::program::{
 };
 use model::reading::Reading;
 
-use super::seen::{NotRead, Remedy, Seen};
+use super::seen::{LeftOut, NotRead, Remedy, Seen};
 use crate::present::terminal::figure;
 
 /// The answer in a sentence: the share of both costs where the working set was read, its costs are
@@ -45,12 +45,26 @@ pub(super) fn headline(
             "Switching itself takes {share} of its CPU time: {switches}{by}; {refill}."
         );
     }
+    if program.switches_per_s() == Some(0.0) {
+        return "It was not switched once while it was watched.".to_string();
+    }
     let why = match (cost, not_read) {
         (ProgramCost::Inconclusive { missing, .. }, _) => missing.join("; "),
         (_, Some(not_read)) => format!("working set: {}", not_read.why),
         (_, None) => format!("the range is too wide to be useful; {narrower}"),
     };
     format!("What switching costs this program is unknown: {why}.")
+}
+
+/// What the program's children did that were left out of the figures: nothing where there are none.
+pub(super) fn left_out_in_words(left_out: Option<&LeftOut>) -> String {
+    let Some(LeftOut { children, switches_per_s }) = left_out else { return String::new() };
+    let (children, who) = match children {
+        1 => ("1 child".to_string(), "is"),
+        count => (format!("{count} children"), "are"),
+    };
+    let rate = count(switches_per_s.round());
+    format!(" Its {children} made {rate} switches a second, and {who} left out (--no-children).")
 }
 
 /// What would narrow the range of an estimate.
@@ -127,6 +141,11 @@ pub(super) fn command_to_know(
     seen: &Seen,
     profile: Option<&str>,
 ) -> Option<String> {
+    let switches = [&seen.voluntary, &seen.involuntary];
+    if switches.iter().all(|count| count.known() == Some(&0)) {
+        // Nothing makes a cost of no switches.
+        return None;
+    }
     let Some(profile) = profile else { return Some("switchcost cost".to_string()) };
     let to_measure = match cost {
         ProgramCost::Inconclusive { command, .. } => command.clone(),
@@ -140,7 +159,7 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
     match (remedy, &seen.command) {
         (Remedy::Privilege, command) => {
             let program = match command {
-                None => format!("--pid {}", seen.pid),
+                None => typed(seen),
                 Some(words) => format!("-- {}", shell_words::join(words)),
             };
             // Root has other runs.
@@ -149,10 +168,18 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
         }
         (Remedy::Longer, None) => {
             let seconds = longer_s(seen);
-            Some(format!("switchcost cost --pid {} --budget {seconds}s", seen.pid))
+            Some(format!("switchcost cost {} --budget {seconds}s", typed(seen)))
         }
         // It has ended.
         (Remedy::Longer, Some(_)) => None,
-        (Remedy::Child, _) => Some("switchcost cost --pid PID".to_string()),
+        (Remedy::Child(Some(pid)), None) => {
+            Some(format!("switchcost cost --pid {pid} --no-children"))
+        }
+        (Remedy::Child(_), _) => Some("switchcost cost --pid PID".to_string()),
     }
+}
+
+/// The options that ask for the program.
+fn typed(seen: &Seen) -> String {
+    seen.typed.clone().unwrap_or_else(|| format!("--pid {}", seen.pid))
 }

@@ -20,7 +20,7 @@ use super::choice::Chosen;
 use super::counts::told;
 use super::findings::{Report, SeenSet};
 use super::reading::Watcher;
-use super::seen::{NotRead, Remedy, Seen};
+use super::seen::{MOSTLY_OWN, NotRead, Remedy, Seen};
 use crate::base::failure::{Interrupted, say};
 use crate::base::secrets::shown;
 use crate::observe::live::account::Scope;
@@ -179,9 +179,6 @@ pub(crate) fn not_measured(error: Option<LauncherError>, signal: Option<u8>) -> 
 /// Exit code of a command that SIGTERM has ended.
 const BY_TERM: u8 = 128 + 15;
 
-/// Share of the CPU time from which on a command's working set is taken for that of all of it.
-const MOSTLY_OWN: f64 = 0.9;
-
 impl Ended {
     /// All that is known of it. Its counts are those of the tracer, or else what wait4(2) told: of
     /// all its threads and of the children that it waited for. Its time is the launcher's, from the
@@ -283,7 +280,7 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
         "{part} of the CPU time is its own; the memory of its children, who used the rest, was \
             not looked at"
     );
-    (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child))))
+    (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child(None)))))
 }
 
 #[cfg(test)]
@@ -326,7 +323,7 @@ mod tests {
             let (low, high, not_read) = range(own_cpu_ns);
             assert_eq!((low, high), (0, 5000));
             let not_read = not_read.unwrap();
-            assert_eq!(not_read.remedy, Some(Remedy::Child));
+            assert_eq!(not_read.remedy, Some(Remedy::Child(None)));
             assert!(not_read.why.contains(part), "{}", not_read.why);
         }
     }

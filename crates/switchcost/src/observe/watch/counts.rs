@@ -2,9 +2,10 @@
 //! these.
 
 use launcher::Used;
+use model::program::Program;
 use model::reading::Reading;
 
-use super::seen::{Seen, Source};
+use super::seen::{LeftOut, Seen, Source};
 use crate::base::values::nanoseconds;
 use crate::observe::live::session::Session;
 
@@ -14,6 +15,16 @@ pub(super) const NOT_IN_PROC: &str = "not counted without tracing";
 /// Why there are no exact counts.
 pub(super) fn untraced(why: &str) -> String {
     format!("exact counts, by tracing: {why}")
+}
+
+/// Rates until the tracer's last look; absent before the first.
+pub(super) fn traced_so_far(session: &Session) -> Option<Program> {
+    let used = session.account.total();
+    let ns = nanoseconds(session.elapsed());
+    let counts = [used.voluntary, used.involuntary, used.cpu_ns];
+    let counts = counts.map(|count| Reading::Known(count as f64));
+    let set = Reading::unknown("it is still watched");
+    (ns > 0).then(|| Program::over(ns as f64, counts, set))
 }
 
 /// By the tracer, until its last look.
@@ -36,10 +47,19 @@ pub(crate) fn traced(session: &Session) -> Seen {
         yields: Reading::Known(used.yields),
         migrations: Reading::Known(used.migrations),
         cpu_ns: Reading::Known(used.cpu_ns),
+        left_out: left_out(session),
         method: vec![method],
         notices: session.gaps(),
         ..Seen::default()
     }
+}
+
+/// The children that are not in the figures, where some are.
+fn left_out(session: &Session) -> Option<LeftOut> {
+    let (children, used) = session.account.left_out()?;
+    let seconds = session.elapsed().as_secs_f64();
+    let switches_per_s = used.switches() as f64 / seconds;
+    (seconds > 0.0 && used.switches() > 0).then_some(LeftOut { children, switches_per_s })
 }
 
 /// What wait4(2) told of a command; `why` it was not traced.

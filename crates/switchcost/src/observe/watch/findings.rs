@@ -101,8 +101,9 @@ impl Report {
         let by = chosen.as_ref().ok().map(|chosen| format!("by {}", chosen.profile.called()));
         let by = own.as_ref().map(OwnCost::in_words).or(by);
         let narrower = answer::narrower(&seen, &cached);
-        let in_words =
+        let answer =
             answer::headline(&cost, not_read.as_ref(), &cached, direct, (by.as_deref(), &narrower));
+        let in_words = answer + &answer::left_out_in_words(seen.left_out.as_ref());
         Self {
             schema: SCHEMA,
             seen,

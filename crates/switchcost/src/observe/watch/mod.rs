@@ -13,6 +13,7 @@ mod seen;
 mod table;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,11 +27,12 @@ use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};
-use crate::base::values::{Budget, Destination, WITHOUT, WITHOUT_END, pid};
+use crate::base::values::{Budget, Destination, List, WITHOUT, WITHOUT_END};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{self, Session};
+use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::present::output::{Output, print_text, put_json, say_text};
 use choice::Accepts;
 use command::Command;
@@ -38,9 +40,11 @@ use reading::LOOK;
 
 pub(crate) use choice::{Apart, Chosen, apart, named};
 pub(crate) use counts::traced;
+use counts::traced_so_far;
 pub(crate) use own::OwnCost;
 pub(crate) use reading::Watcher;
 pub(crate) use seen::Source;
+pub(crate) use whole::WholeProgram;
 
 /// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
 const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind \
@@ -52,18 +56,21 @@ pub(crate) const WATCHED: &str = "10s";
 /// The argument of a budget, which of a program is the time for which it is watched, and of a
 /// command has no end unless it is said.
 pub(crate) fn with_program(budget: Arg) -> Arg {
-    budget.default_value_if("pid", ArgPredicate::IsPresent, Some(WATCHED)).default_value_if(
-        "command",
-        ArgPredicate::IsPresent,
-        Some(WITHOUT_END),
-    )
+    budget
+        .default_value_if("pid", ArgPredicate::IsPresent, Some(WATCHED))
+        .default_value_if("cgroup", ArgPredicate::IsPresent, Some(WATCHED))
+        .default_value_if("command", ArgPredicate::IsPresent, Some(WITHOUT_END))
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A program's cost")]
 pub(crate) struct ProgramArgs {
-    /// What switching costs this running program: its switches, CPU time and working set, on this
-    /// machine's measured costs
+    /// What switching costs a running program with its children: process ids and names (812,nginx)
+    ///
+    /// Its switches, CPU time and working set are taken, on this machine's measured costs. All that
+    /// descends from these processes is part of the program, what is there and what is started
+    /// meanwhile. A name is that of all processes that `pgrep -x` finds. The working set is that of
+    /// the process that uses the most CPU time.
     ///
     /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up
     /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where these are too few, touched pages
@@ -75,8 +82,19 @@ pub(crate) struct ProgramArgs {
     ///
     /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes
     /// each switch of the machine some 0.2 us slower; else they are read from /proc.
-    #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
-    pub(crate) pid: Option<i32>,
+    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    pub(crate) pid: Option<List<ProcessName>>,
+
+    /// The same for a service, by its control group: nginx.service
+    ///
+    /// The processes of the group and of those below it, and their children. Accepted are units of
+    /// systemd and paths below /sys/fs/cgroup.
+    #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    pub(crate) cgroup: Option<String>,
+
+    /// With --pid and --cgroup: only these processes, without their children
+    #[arg(long, hide_short_help = true, conflicts_with = "command")]
+    pub(crate) no_children: bool,
 
     /// The stored run whose costs are used, instead of the best one of this machine
     ///
@@ -86,14 +104,25 @@ pub(crate) struct ProgramArgs {
 
     /// The same for a command, from its start to its end, or to that of --budget, when it gets
     /// SIGTERM; the figures go to standard error
-    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup"], conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) command: Vec<OsString>,
 }
 
 impl ProgramArgs {
     /// Whether anything of a program was typed.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.pid.is_some() || self.profile.is_some() || !self.command.is_empty()
+        let is_named = self.pid.is_some() || self.cgroup.is_some() || self.no_children;
+        is_named || self.profile.is_some() || !self.command.is_empty()
+    }
+
+    /// The running program that was asked for, if any was.
+    fn processes(&self) -> Result<Option<ProcessSet>> {
+        let has_children = !self.no_children;
+        Ok(match (&self.pid, &self.cgroup) {
+            (Some(names), _) => Some(ProcessSet::by_name(names, has_children)?),
+            (None, Some(group)) => Some(ProcessSet::by_cgroup(group, has_children)?),
+            (None, None) => None,
+        })
     }
 }
 
@@ -104,8 +133,11 @@ pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result
     if output.files.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
     }
-    if args.command.is_empty() && args.pid.is_none() {
-        return Err(usage("--profile: of a program's cost (accepted with --pid PID or -- CMD)"));
+    if args.command.is_empty() && args.pid.is_none() && args.cgroup.is_none() {
+        let flag = if args.no_children { "--no-children" } else { "--profile" };
+        return Err(usage(format!(
+            "{flag}: of a program's cost (accepted with --pid PID, --cgroup UNIT or -- CMD)"
+        )));
     }
     if extends {
         return Err(usage(format!(
@@ -114,8 +146,8 @@ pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result
     }
     // What is wrong with it is told before anything is watched.
     let named = args.profile.as_deref().map(choice::named).transpose()?;
-    match args.pid {
-        Some(pid) => watch(pid, time, named.as_ref(), output),
+    match args.processes()? {
+        Some(processes) => watch(&processes, time, named.as_ref(), output),
         None if matches!(output.files.json, Some(Destination::Stdout)) => {
             Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
         }
@@ -124,31 +156,37 @@ pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result
 }
 
 fn watch(
-    pid: i32,
+    processes: &ProcessSet,
     duration: Duration,
     named: Option<&Chosen>,
     output: &Output,
 ) -> Result<ExitCode> {
+    let typed = &processes.typed;
     let cannot = |error: WatchError| match error.is_end() {
-        true => usage(format!("--pid {pid}: {error}")),
-        false => Error::new(error).context(format!("--pid {pid}")),
+        true => usage(format!("{typed}: {error}")),
+        false => Error::new(error).context(typed.clone()),
     };
     let interrupt = Interrupt::watch()?;
-    let program = Watched::find(Path::new("/"), pid).map_err(cannot)?;
+    let first = find_first(&processes.pids).map_err(cannot)?;
+    let busiest = processes.busiest(|moment| _ = interrupt.wait(moment));
+    let program = Watched::find(Path::new("/"), busiest.unwrap_or(first)).map_err(cannot)?;
     let bar = Progress::whole(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = Watcher::new(program, Some(duration));
     // It may end while the tracer is opened.
     watcher.see().map_err(cannot)?;
-    let mut session = Session::begin(Scope::Process(pid.unsigned_abs()), None, None);
+    let mut session = Session::begin(processes.scope(), None, None);
     if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
         session = Err(anyhow!("the tracer has not seen it run"));
+    }
+    if session.is_err() {
+        watcher.follow(processes);
     }
     let end = Instant::now() + duration;
     loop {
         match watcher.look(|longest| interrupt.wait(longest)) {
-            Ok(false) => break,
-            Ok(true) => {}
+            Ok(false) if !is_alive(session.as_ref().ok(), &watcher) => break,
+            Ok(_) => {}
             // What was seen before is worth reporting.
             Err(error) if watcher.last_look.is_some() => {
                 watcher.notices.push(format!("no longer watched: {error}"));
@@ -158,6 +196,7 @@ fn watch(
         }
         session.iter_mut().for_each(Session::look_if_due);
         let (watched, program) = watcher.so_far();
+        let program = session.as_ref().ok().and_then(traced_so_far).unwrap_or(program);
         bar.tell(watched, &answer::so_far(&program, &points));
         if interrupt.wait_until(end, LOOK) {
             break;
@@ -168,14 +207,18 @@ fn watch(
     let _ = watcher.see();
     session.iter_mut().for_each(Session::look);
     if watcher.last_look.is_none() {
-        bail!("--pid {pid}: it ended before it could be watched");
+        bail!("{typed}: it ended before it could be watched");
     }
     if let Some(signal) = interrupt.signal() {
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
     let counts = session.as_ref().map(traced).map_err(Error::to_string);
-    let report = watcher.report(counts, named);
+    let whole = match &session {
+        Ok(session) => WholeProgram::traced(processes, session, watcher.pid()),
+        Err(_) => watcher.whole(processes),
+    };
+    let report = watcher.report(counts, &whole, named);
     if !output.files.quiet {
         let text = table::text(&report, output.view.verbose);
         match &output.files.json {
@@ -185,6 +228,25 @@ fn watch(
     }
     put_json(&report, output.files.json.as_ref())?;
     Ok(interrupt.exit_code().unwrap_or(0).into())
+}
+
+/// Finds the first of these processes that still runs; an error where one cannot be watched, or all
+/// have ended.
+fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
+    let mut first = Err(WatchError::Gone);
+    for pid in pids {
+        match Watched::find(Path::new("/"), *pid) {
+            Err(error) if error.is_end() && pids.len() > 1 => {}
+            Err(error) => return Err(error),
+            Ok(found) => first = first.or(Ok(found.pid())),
+        }
+    }
+    first
+}
+
+/// Whether a process of the program lives beside the one whose memory is watched.
+fn is_alive(session: Option<&Session>, watcher: &Watcher) -> bool {
+    session.map_or_else(|| watcher.has_living_companion(), |session| session.account.is_alive())
 }
 
 /// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the

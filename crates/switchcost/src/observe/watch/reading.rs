@@ -8,14 +8,16 @@ use model::reading::Reading;
 use model::trial::command::Executable;
 use probe::accesses::Sampler;
 use probe::executable;
-use probe::program::{Count, WatchError, Watched, huge_page_bytes};
+use probe::program::{Count, Switches, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
 use super::counts::{NOT_IN_PROC, untraced};
 use super::findings::{Report, SeenSet};
 use super::sampled;
 use super::seen::{NotRead, Remedy, Seen, Source};
+use super::whole::{Companions, WholeProgram};
 use crate::base::values::nanoseconds;
+use crate::observe::processes::ProcessSet;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
@@ -56,6 +58,8 @@ pub(crate) struct Watcher {
     /// Longest time for which a window held the memory map.
     held: Duration,
     ended: bool,
+    /// The other processes of the program, where nobody traces them.
+    companions: Option<Companions>,
     /// Samples of its accesses, or why there are none.
     sampler: Result<Sampler, String>,
     pub(crate) notices: Vec<String>,
@@ -81,7 +85,47 @@ impl Watcher {
             no_window: None,
             held: Duration::ZERO,
             ended: false,
+            companions: None,
             notices: Vec::new(),
+        }
+    }
+
+    /// Counts the other processes of the program, too: what no tracer does.
+    pub(super) fn follow(&mut self, processes: &ProcessSet) {
+        let mut companions = Companions::new(processes.clone(), self.program.pid());
+        companions.look();
+        self.companions = Some(companions);
+    }
+
+    /// The process whose memory is watched.
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.pid().unsigned_abs()
+    }
+
+    /// Whether another process of the program lives that is counted here.
+    pub(super) fn has_living_companion(&self) -> bool {
+        self.companions.as_ref().is_some_and(Companions::is_alive)
+    }
+
+    /// Returns what was read of all processes of the program.
+    pub(super) fn whole<'a>(&self, processes: &'a ProcessSet) -> WholeProgram<'a> {
+        let none = Companions::new(processes.clone(), self.program.pid());
+        let companions = self.companions.as_ref().unwrap_or(&none);
+        WholeProgram::read(processes, companions, self.pid(), self.own_cpu_ns())
+    }
+
+    /// CPU time of the watched process, in nanoseconds.
+    fn own_cpu_ns(&self) -> u64 {
+        self.cpu_ns.map_or(0, |(first, last)| last.saturating_sub(first))
+    }
+
+    /// Switches of all processes that are counted here.
+    fn switches(&self) -> Switches {
+        let own = self.count.switches();
+        let others = self.companions.as_ref().map(Companions::switches).unwrap_or_default();
+        Switches {
+            voluntary: own.voluntary + others.voluntary,
+            involuntary: own.involuntary + others.involuntary,
         }
     }
 
@@ -143,6 +187,11 @@ impl Watcher {
     pub(crate) fn see(&mut self) -> Result<(), WatchError> {
         if let Ok(sampler) = &mut self.sampler {
             sampler.look();
+        }
+        let is_alive = self.companions.as_mut().is_some_and(Companions::look);
+        if is_alive && self.last_look.is_some() {
+            // The program goes on, even where the process has ended whose memory is watched.
+            self.last_look = Some(self.started.elapsed());
         }
         self.program.look(&mut self.count)?;
         self.lost_threads = self.lost_threads.max(self.count.ended);
@@ -217,8 +266,9 @@ impl Watcher {
     /// For how long it was watched, and the rates until now.
     pub(crate) fn so_far(&self) -> (Duration, Program) {
         let watched = self.last_look.unwrap_or_default();
-        let switches = self.count.switches();
-        let cpu_ns = self.cpu_ns.map_or(0, |(first, last)| last.saturating_sub(first));
+        let switches = self.switches();
+        let others_ns = self.companions.as_ref().map_or(0, Companions::cpu_ns);
+        let cpu_ns = self.own_cpu_ns() + others_ns;
         let counts = [switches.voluntary, switches.involuntary, cpu_ns];
         let counts = counts.map(|count| Reading::Known(count as f64));
         let set = Reading::unknown("it is still watched");
@@ -228,11 +278,12 @@ impl Watcher {
     /// What was read from /proc; `why` it was not traced.
     fn counts(&self, why: &str) -> Seen {
         let mut notices = Vec::new();
-        if self.lost_threads > 0 {
+        let others = self.companions.as_ref().map_or(0, Companions::ended_threads);
+        let lost_threads = self.lost_threads + others;
+        if lost_threads > 0 {
             notices.push(format!(
-                "{} of its threads ended during the watch: their switches of up to the last {} \
-                    ms are not counted",
-                self.lost_threads,
+                "{lost_threads} of its threads ended during the watch: their switches of up to \
+                    the last {} ms are not counted",
                 LOOK.as_millis()
             ));
         }
@@ -254,7 +305,13 @@ impl Watcher {
             true => method += &format!("; {}", untraced(why)),
             false => notices.push(untraced(why)),
         }
-        let switches = self.count.switches();
+        let switches = self.switches();
+        let others_ns = self.companions.as_ref().map_or(0, Companions::cpu_ns);
+        let cpu_ns = cpu_ns.map(|own_ns| own_ns + others_ns);
+        let others = self.companions.as_ref().filter(|others| !others.is_empty());
+        if others.is_some_and(|others| others.processes_have_children()) {
+            method += "; of children those are counted that lived for a second";
+        }
         Seen {
             counted_by: Source::Proc,
             watched_ns: nanoseconds(self.last_look.unwrap_or_default()),
@@ -270,25 +327,47 @@ impl Watcher {
     }
 
     /// All that was seen, and what it means here, by the profile that was asked for or else the
-    /// best one. `traced` are the exact counts, or why there are none.
-    pub(crate) fn report(mut self, traced: Result<Seen, String>, named: Option<&Chosen>) -> Report {
+    /// best one. `traced` are the exact counts, or why there are none; `whole` is what is known of
+    /// the program's other processes.
+    pub(crate) fn report(
+        mut self,
+        traced: Result<Seen, String>,
+        whole: &WholeProgram,
+        named: Option<&Chosen>,
+    ) -> Report {
         let mut notices = std::mem::take(&mut self.notices);
+        let processes = whole.processes;
         if self.ended {
-            let watched = self.last_look.unwrap_or_default();
-            notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
+            let watched = self.last_look.unwrap_or_default().as_secs_f64();
+            let is_one = whole.children == 0 && processes.pids.len() == 1;
+            notices.push(match is_one {
+                true => format!("it ended after {watched:.1} s"),
+                false => format!(
+                    "pid {}, whose memory was looked at, ended after {watched:.1} s",
+                    self.pid()
+                ),
+            });
         }
         let counts = traced.unwrap_or_else(|why| self.counts(&why));
         notices.extend(counts.notices);
+        let pids: Vec<u32> = processes.pids.iter().map(|pid| pid.unsigned_abs()).collect();
+        // What was measured on one executable is not that of others.
+        let executable = self.executable.clone().filter(|_| !whole.has_other_memory());
         let mut seen = Seen {
-            pid: self.program.pid().unsigned_abs(),
-            name: self.program.name.clone(),
-            executable: self.executable.clone(),
+            pid: pids.first().copied().unwrap_or(self.pid()),
+            name: processes.name.clone(),
+            children: whole.children,
+            typed: Some(processes.arguments()),
+            pids,
+            executable,
             words: self.words.clone(),
             resident_bytes: self.resident_bytes.clone(),
             notices,
             ..counts
         };
-        let working_set = self.add_to(&mut seen);
+        let program = self.program.clone();
+        let own = self.add_to(&mut seen);
+        let working_set = whole.working_set(&program, own);
         Report::of(seen, working_set, named)
     }
 
@@ -302,7 +381,8 @@ impl Watcher {
                     range: {why}"
             )
         }));
-        seen.threads = Some(self.count.threads as u64);
+        let others = self.companions.as_ref().map_or(0, Companions::threads);
+        seen.threads = Some((self.count.threads + others) as u64);
         seen.windows = self.windows;
         working_set
     }

@@ -32,13 +32,34 @@ impl Source {
     }
 }
 
+/// Children of a program that are not in its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LeftOut {
+    /// How many there are.
+    pub(crate) children: usize,
+    /// Their switches a second.
+    pub(crate) switches_per_s: f64,
+}
+
 /// All that was read of a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Seen {
-    /// The process.
+    /// The process, or the first of several.
     pub(crate) pid: u32,
     /// Its name.
     pub(crate) name: String,
+    /// The processes that were asked for; empty for a command.
+    #[serde(default)]
+    pub(crate) pids: Vec<u32>,
+    /// Processes that belong to the program beside them, those that have ended among them.
+    #[serde(default)]
+    pub(crate) children: usize,
+    /// Children that are not in the figures, as `--no-children` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left_out: Option<LeftOut>,
+    /// The options that ask for them.
+    #[serde(skip)]
+    pub(crate) typed: Option<String>,
     /// The file that it runs, as far as that was found.
     #[serde(default)]
     pub(crate) executable: Option<Executable>,
@@ -49,7 +70,8 @@ pub(crate) struct Seen {
     pub(crate) command: Option<Vec<String>>,
     /// For how long it was watched, in nanoseconds.
     pub(crate) watched_ns: u64,
-    /// Its threads at the last look; absent where it ended before any.
+    /// Its threads at the last look, of a program that is traced those of the process whose memory
+    /// is watched; absent where it ended before any.
     pub(crate) threads: Option<u64>,
     /// Voluntary switches while it was watched.
     pub(crate) voluntary: Reading<u64>,
@@ -77,6 +99,9 @@ pub(crate) struct Seen {
     pub(crate) notices: Vec<String>,
 }
 
+/// Share of the CPU time from which on a process's working set is taken for that of all of a program.
+pub(super) const MOSTLY_OWN: f64 = 0.9;
+
 /// Why the working set was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NotRead {
@@ -97,6 +122,6 @@ pub(super) enum Remedy {
     Privilege,
     /// To be watched for longer.
     Longer,
-    /// To watch the child that does the work.
-    Child,
+    /// To watch the process that does the work, where it is known which that is.
+    Child(Option<u32>),
 }

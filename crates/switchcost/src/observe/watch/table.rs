@@ -5,7 +5,9 @@ use model::reading::Reading;
 use model::words::byte_range;
 
 use super::findings::Report;
+use super::seen::Seen;
 use crate::base::lines::command;
+use crate::observe::processes::program_in_words;
 use crate::present::terminal::{TO_FIND_OUT, counted, figure};
 
 /// Lines below the table that are printed by default.
@@ -14,15 +16,8 @@ const MOST_LINES: usize = 3;
 /// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
 pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
     let seen = &report.seen;
-    let threads = seen.threads.map_or(String::new(), |count| {
-        format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
-    });
-    let heading = format!(
-        "{} (process {}{threads}), watched for {} s",
-        seen.name,
-        seen.pid,
-        figure(seen.watched_ns as f64 / 1e9)
-    );
+    let heading =
+        format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
     let mut text = format!("{}\n\n{}\n\n{rows}", report.in_words, heading);
     let lines = lines(report, is_verbose);
@@ -30,6 +25,17 @@ pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
         text += &format!("\n{}\n", lines.join("\n"));
     }
     text
+}
+
+/// `postgres (process 2075, 1 thread)`, or `postgres (pid 2075 and 13 children)`.
+fn program(seen: &Seen) -> String {
+    if seen.children > 0 || seen.pids.len() > 1 {
+        return program_in_words(&seen.name, &seen.pids, seen.children);
+    }
+    let threads = seen.threads.map_or(String::new(), |count| {
+        format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
+    });
+    format!("{} (process {}{threads})", seen.name, seen.pid)
 }
 
 fn rows(report: &Report) -> Vec<(&'static str, String)> {

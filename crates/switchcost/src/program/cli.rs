@@ -162,14 +162,12 @@ pub(crate) enum Command {
     /// The direct cost (c1) is what a switch costs without work; the total cost (c2) is with a
     /// working set that each member walks in every hop. The indirect cost, c2 - c1, is what
     /// refilling the caches adds (Li, Ding and Shen 2007). Each is the time of a hop less that of
-    /// its members alone (solos, on the same memory in the same process), divided by the counted
-    /// switches. As the working set grows, c2 passes through regions: all fits; two do not
-    /// fit together; one alone does not fit. They are found from the data alone, and then compared
-    /// with this machine's caches.
+    /// its members alone, divided by the counted switches. As the working set grows, c2 passes through
+    /// regions: all fits; two do not fit together; one alone does not fit.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
-             --walk chase\n  switchcost cost --pid 1234\n  switchcost cost --pid 1234 --budget \
-             30s\n  switchcost cost -- make -j4"
+             --walk chase\n  switchcost cost --pid 1234 -t \
+             30\n  switchcost cost -- make -j4"
     )]
     #[command(mut_arg("budget", watch::with_program))]
     Cost(CostArgs),

@@ -55,16 +55,14 @@ const DRAIN: Duration = Duration::from_millis(20);
 pub(crate) struct TraceArgs {
     /// Trace a running program with its children: process ids and names (812,nginx)
     ///
-    /// All that descends from these processes is part of the program, what is there and what is
-    /// started meanwhile. A name is that of all processes that `pgrep -x` finds. The working set of
-    /// the process that uses most CPU time is read as `cost --pid` does.
+    /// All their descendants belong to it, also those to come. A name takes all that `pgrep -x`
+    /// finds. The working set is read as by `cost --pid`.
     #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names)]
     pid: Option<List<ProcessName>>,
 
     /// Trace a service, by its control group: nginx.service
     ///
-    /// The processes of the group and of those below it, and their children. Accepted are units of
-    /// systemd and paths below /sys/fs/cgroup.
+    /// With all groups below it. Accepted: a unit, or a path below /sys/fs/cgroup.
     #[arg(long, value_name = "UNIT|PATH")]
     cgroup: Option<String>,
 

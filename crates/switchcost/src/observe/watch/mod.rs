@@ -87,8 +87,7 @@ pub(crate) struct ProgramArgs {
 
     /// The same for a service, by its control group: nginx.service
     ///
-    /// The processes of the group and of those below it, and their children. Accepted are units of
-    /// systemd and paths below /sys/fs/cgroup.
+    /// With all groups below it. Accepted: a unit, or a path below /sys/fs/cgroup.
     #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) cgroup: Option<String>,
 

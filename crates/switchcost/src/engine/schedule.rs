@@ -42,9 +42,18 @@ pub(crate) struct State {
     pub(crate) figure: Option<Estimate>,
 }
 
-/// Numbers of the cases of a round, by its number, in their order. The last argument is the time
-/// that each case has taken so far.
-type Order<'a> = dyn FnMut(&[Sample], u32, &[Duration]) -> Vec<usize> + 'a;
+/// Where a run stands before a round.
+pub(crate) struct RoundStart<'s> {
+    samples: &'s [Sample],
+    pub(crate) round: u32,
+    /// The time that each case has taken so far.
+    spent: &'s [Duration],
+    /// Cases that failed so often that they are not tried again.
+    given_up: &'s BTreeSet<usize>,
+}
+
+/// Numbers of the cases of a round, in their order.
+type Order<'a> = dyn FnMut(&RoundStart) -> Vec<usize> + 'a;
 type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
 type Figure<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
 type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
@@ -74,9 +83,9 @@ impl<'a> Course<'a> {
     }
 
     fn of_experiment(plan: &'a Plan) -> Self {
-        let order = move |samples: &[Sample], round, _: &[Duration]| {
-            let mut order = plan.order(round);
-            if let Some(focus) = looks::focus(plan, samples, round) {
+        let order = move |start: &RoundStart| {
+            let mut order = plan.order(start.round);
+            if let Some(focus) = looks::focus(plan, start.samples, start.round) {
                 order.retain(|case| focus.contains(case));
             }
             order
@@ -100,14 +109,17 @@ impl<'a> Course<'a> {
 /// the same rounds at which the run may stop, and no experiment takes the time of the others.
 fn by_turns(plan: &Plan) -> Box<Order<'_>> {
     let mut paused: Option<BTreeSet<usize>> = None;
-    Box::new(move |samples, round, spent| {
+    Box::new(move |start| {
+        let round = start.round;
         // A run that goes on is looked at before its first round.
         if is_look(round) || (paused.is_none() && round > FEWEST_ROUNDS) {
-            paused = Some(looks::paused(plan, samples));
+            paused = Some(looks::paused(plan, start.samples));
         }
-        let spent_ns: Vec<u64> = spent.iter().copied().map(nanoseconds).collect();
-        let none = BTreeSet::new();
-        looks::cases_of_round(plan, round, paused.as_ref().unwrap_or(&none), &spent_ns)
+        let spent_ns: Vec<u64> = start.spent.iter().copied().map(nanoseconds).collect();
+        // A case that is not tried again holds no turn for the others of its kind.
+        let mut paused = paused.clone().unwrap_or_default();
+        paused.extend(start.given_up);
+        looks::cases_of_round(plan, round, &paused, &spent_ns)
     })
 }
 
@@ -239,8 +251,18 @@ impl Schedule<'_> {
             return Err(StopReason::BudgetSpent);
         }
         let mut tried = false;
-        for case in (self.course.order)(&self.samples, round, &self.took) {
+        let given_up = self.cases.iter().enumerate().filter(|(_, case)| case.is_given_up);
+        let given_up: BTreeSet<usize> = given_up.map(|(number, _)| number).collect();
+        let start =
+            RoundStart { samples: &self.samples, round, spent: &self.took, given_up: &given_up };
+        for case in (self.course.order)(&start) {
             tried |= self.case(case, round)?;
+        }
+        // A round for cases that were given up is one for all: time is left.
+        if !tried && self.only.is_none() {
+            for case in self.plan.order(round) {
+                tried |= self.case(case, round)?;
+            }
         }
         match self.cases.iter().all(|case| case.is_given_up) {
             true => Err(StopReason::Failed),
@@ -513,7 +535,7 @@ mod tests {
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> Outcome {
         let course = Course {
-            order: Box::new(|_, round, _| plan.order(round)),
+            order: Box::new(|start| plan.order(start.round)),
             precision: Box::new(|_, _| None),
             figure: Box::new(|_| None),
             lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
@@ -615,9 +637,9 @@ mod tests {
     #[test]
     fn a_round_may_be_for_some_cases_only() {
         let (plan, mut fake) = (plan(LONG, Some(2)), Fake::default());
-        let order = |_: &[Sample], round, _: &[Duration]| match round {
+        let order = |start: &RoundStart| match start.round {
             1 => vec![2, 4],
-            _ => plan.order(round),
+            round => plan.order(round),
         };
         let course = Course { order: Box::new(order), ..Course::of(&plan) };
         run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
@@ -625,6 +647,20 @@ mod tests {
             fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
         second.sort_unstable();
         assert_eq!((fake.asked.len(), second), (8, vec![2, 4]));
+    }
+
+    #[test]
+    fn a_round_for_cases_that_were_given_up_does_not_end_the_run() {
+        let plan = plan(LONG, Some(MOST_FAILURES + 2));
+        let fail = (0..MOST_FAILURES + 2).map(|round| (round, 4)).collect();
+        let mut fake = Fake { fail, ..Fake::default() };
+        let order = |start: &RoundStart| match start.round {
+            round @ 0..MOST_FAILURES => plan.order(round),
+            _ => vec![2],
+        };
+        let course = Course { order: Box::new(order), ..Course::of(&plan) };
+        let outcome = run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
     }
 
     /// Rings as one experiment, and working sets that each take a second as another.

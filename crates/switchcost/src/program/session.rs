@@ -51,7 +51,7 @@ pub(crate) fn measure(
         halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
     let empty = headers.clone().map(Run::new);
     let course = Course {
-        order: Box::new(|_, round, _| halves[0].plan.order_of_twins(round)),
+        order: Box::new(|start| halves[0].plan.order_of_twins(start.round)),
         precision: Box::new(|samples, failures| {
             let mut runs = empty.clone();
             let failures = failures.iter().cloned();

@@ -208,6 +208,15 @@ impl Change {
         self.new_failure.is_some() && (has_few || self.new_rounds.is_some_and(few))
     }
 
+    /// Why nothing can be told, and what would; absent where there is an answer. `names` are what
+    /// base and new are called.
+    pub fn why_undecided(&self, names: [&str; 2]) -> Option<String> {
+        match self.answer {
+            Answer::CannotTell { reason, more } => Some(why_undecided(reason, more, names)),
+            _ => None,
+        }
+    }
+
     pub(super) fn reason(&self) -> Option<Reason> {
         match self.answer {
             Answer::CannotTell { reason, .. } => Some(reason),
@@ -282,13 +291,18 @@ impl Answer {
             }
             Self::CannotTell { reason, more } => (reason, more),
         };
-        let why = match (reason, more) {
-            (Reason::TooWide, Some(more)) => more.in_words(),
-            (Reason::TooWide, None) => "more measurements would not decide it".to_string(),
-            (reason, Some(more)) => format!("{}; {}", reason.in_words(SIDES), more.in_words()),
-            (reason, None) => reason.in_words(SIDES),
-        };
+        let why = why_undecided(*reason, *more, SIDES);
         format!("inconclusive: {why}")
+    }
+}
+
+/// Why nothing can be told, and what would.
+fn why_undecided(reason: Reason, more: Option<More>, names: [&str; 2]) -> String {
+    match (reason, more) {
+        (Reason::TooWide, Some(more)) => more.in_words(),
+        (Reason::TooWide, None) => "more measurements would not decide it".to_string(),
+        (reason, Some(more)) => format!("{}; {}", reason.in_words(names), more.in_words()),
+        (reason, None) => reason.in_words(names),
     }
 }
 

@@ -139,8 +139,7 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
     match is_published(base) && is_published(new) {
         true => "published figures have no interval: no answer is possible".to_string(),
         false => format!(
-            "different machines. A published figure is taken without an interval: that of the ratio is \
-                {whose} alone, for the figure as printed"
+            "different machines; the published figure has no interval: the one shown is {whose}"
         ),
     }
 }

@@ -2,7 +2,6 @@
 
 use super::answer::{Answer, Change, percent};
 use super::costs::Reason;
-use crate::subject::Quantity;
 use crate::words::{three_digits, time};
 
 /// A ratio from which on it is told as a factor, and below whose inverse.
@@ -21,7 +20,10 @@ pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -
 /// The cases that were asked about: without the rings of one, of which the others are taken off,
 /// where there are others.
 fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
-    let is_solo = |change: &Change| change.of == Quantity::NsPerHop;
+    let is_solo = |change: &Change| {
+        let is_of_one = change.labels.get("members").is_some_and(|members| members == "1");
+        is_of_one && !change.is_worse_beyond_limit()
+    };
     let are_all = changes.iter().all(is_solo);
     changes.iter().filter(move |change| are_all || !is_solo(change))
 }

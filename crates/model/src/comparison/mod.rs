@@ -86,7 +86,7 @@ impl Comparison {
             conditions: Conditions::of(base, new, terms.across, paired),
             clocks: Clocks::of(base, new, &changes),
             confidence_each,
-            in_words: in_words(&changes, [&base.side.label, &new.side.label], terms.limit),
+            in_words: in_words(&changes, names(&base.side, &new.side), terms.limit),
             changes,
             unpaired,
             gate,
@@ -113,6 +113,11 @@ impl Comparison {
         let open = self.changes.iter().filter(|change| !has_failed(change));
         widest(open.map(|change| change.ratio.relative_half_width()))
     }
+}
+
+/// What the sides are called in words: by their labels, unless these are the same.
+fn names<'a>(base: &'a Side, new: &'a Side) -> [&'a str; 2] {
+    if base.label == new.label { ["base", "new"] } else { [&base.label, &new.label] }
 }
 
 /// The answer of all cases, of parts of a switch behind the one that changed most.

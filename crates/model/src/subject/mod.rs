@@ -246,6 +246,14 @@ pub enum Origin {
     },
 }
 
+/// Fields of a machine by which runs under one name are no launches of one plan, by their starts.
+const BEARING: [(&str, &str); 4] = [
+    ("cpu.models", "CPU"),
+    ("kernel.release", "kernel"),
+    ("kernel.command_line", "kernel command line"),
+    ("mitigations", "setting of mitigations"),
+];
+
 /// One side of a comparison, in its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
@@ -379,6 +387,7 @@ impl Subject {
         let mut all = launches.next()?;
         for other in launches {
             all.side.launches += 1;
+            all.warn_of_other_machine(&other);
             all.launch_scatter = all.launch_scatter.max(other.launch_scatter);
             for (own, other) in all.case_scatters.iter_mut().zip(&other.case_scatters) {
                 *own = own.zip(*other).map(|(own, other)| own.max(other));
@@ -421,6 +430,7 @@ impl Subject {
             let count = count.max(all.case_scatters.len());
             all.side.experiment += &format!(", {}", other.side.experiment);
             all.side.launches = all.side.launches.max(other.side.launches);
+            all.warn_of_other_machine(&other);
             all.warnings.extend(other.warnings);
             all.case_scatters.resize(count, None);
             all.case_scatters.extend(other.case_scatters);
@@ -428,6 +438,15 @@ impl Subject {
             all.cases.extend(cases.map(|case| Subcase { number: count + case.number, ..case }));
         }
         Some(all)
+    }
+
+    /// Warns where a run that is added was measured on another machine or kernel, or in another
+    /// setting that affects a switch.
+    fn warn_of_other_machine(&mut self, other: &Self) {
+        let all = self.machine.differences(&other.machine);
+        let bears = |field: &str| BEARING.iter().find(|(start, _)| field.starts_with(start));
+        let Some((_, kind)) = all.iter().find_map(|of| bears(&of.field)) else { return };
+        self.warnings.push(format!("{} has another {kind}: the mean is of both", other.side.name));
     }
 
     /// tau of a case.

@@ -183,7 +183,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     #[command(after_long_help = "Example:\n  switchcost classic pipeline 8 1000")]
     Classic(ClassicCommand),
-    /// What a kernel's response time is made of, as VENIX did in 1984
+    /// How late wake-ups, signals and interrupts are; what system calls cost
     ///
     /// System calls; signals, to oneself and between two processes, with the memorandum's
     /// formulas; two processes that pass a token by every link that the machine has; what

@@ -42,6 +42,7 @@ pub(super) fn in_groups(command: Command) -> Command {
         for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
+            let about = about.lines().next().unwrap_or_default();
             let line = format!("  {name:<width$}{about}", width = NAMES - 2);
             list += &textwrap::fill(&line, &options);
             list.push('\n');
@@ -58,7 +59,7 @@ pub(super) fn in_groups(command: Command) -> Command {
 /// The same with `--help` as `-h` prints it, of all options and with the examples.
 pub(super) fn complete(command: Command) -> Command {
     if command.is_disable_help_flag_set() {
-        return command;
+        return with_long_texts(command);
     }
     // The old programs' help is their own, short or long.
     if command.get_name() == "classic" {
@@ -70,15 +71,19 @@ pub(super) fn complete(command: Command) -> Command {
         let is_hidden = arg.is_hide_set();
         arg.hide_short_help(false).hide(is_hidden).long_help(Resettable::Reset)
     });
+    with_long_texts(command).mut_subcommands(complete)
+}
+
+/// The command with its long text and its examples in the short help.
+fn with_long_texts(command: Command) -> Command {
     let command = match command.get_after_long_help().cloned() {
         Some(examples) => command.after_help(examples),
         None => command,
     };
-    let command = match command.get_long_about().cloned() {
-        Some(about) if !command.is_multicall_set() => command.about(about),
-        _ => command,
-    };
-    command.mut_subcommands(complete)
+    match command.get_long_about().cloned() {
+        Some(about) => command.about(about),
+        None => command,
+    }
 }
 
 /// The command with a flag for its help of our own: the parser's own goes by how it was typed.
@@ -134,18 +139,25 @@ pub(super) fn run(topic: &[String], program: fn() -> Command) -> Result<ExitCode
     let words: Vec<&str> = topic.iter().map(String::as_str).collect();
     match &words[..] {
         ["man"] => manual(program()),
+        ["man", more, ..] => Err(usage(format!("help man takes nothing more: '{more}'"))),
+        ["completions"] => Err(usage(format!("help completions: for which shell? ({})", shells()))),
         ["schema"] => schema::run(None),
         ["schema", name] => schema::run(Some(name)),
         ["completions", shell] => match Shell::from_str(shell, true) {
             Ok(shell) => completions(shell, program()),
-            Err(_) => {
-                let all = Shell::value_variants().iter().map(ToString::to_string);
-                let all = all.collect::<Vec<_>>().join(", ");
-                Err(usage(format!("help completions '{shell}': no such shell (accepted: {all})")))
-            }
+            Err(_) => Err(usage(format!(
+                "help completions '{shell}': no such shell (accepted: {})",
+                shells()
+            ))),
         },
         words => print_command(words, program),
     }
+}
+
+/// The shells that have completions.
+fn shells() -> String {
+    let all = Shell::value_variants().iter().map(ToString::to_string);
+    all.collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the help of the command that these words lead to, or of its option.
@@ -161,7 +173,8 @@ fn print_command(words: &[&str], program: fn() -> Command) -> Result<ExitCode> {
             continue;
         }
         let name = word.trim_start_matches('-');
-        let option = parsed.get_arguments().find(|arg| has_name(arg, name));
+        let is_last = at + 1 == words.len();
+        let option = parsed.get_arguments().find(|arg| is_last && has_name(arg, name));
         let path = words[..at].join(" ");
         return match option {
             Some(option) => print_option(option),

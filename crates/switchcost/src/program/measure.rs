@@ -48,7 +48,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub(crate) anonymous: bool,
 
-    /// No progress and no summary: only errors and the files
+    /// Print nothing but errors; the files are written
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

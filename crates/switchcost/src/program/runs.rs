@@ -63,7 +63,7 @@ pub(crate) enum RunsCommand {
     },
     /// Write a run in another format
     #[command(after_long_help = "Examples:\n  switchcost runs export last --format csv -o \
-             samples.csv\n  switchcost runs export weekly --format summary-csv")]
+             samples.csv\n  switchcost runs export last --format summary-csv")]
     Export {
         /// Name, start of a name, `last`, `last~1`, or a file
         #[arg(required = true, value_name = "RUN", hide_possible_values = true)]
@@ -82,7 +82,7 @@ pub(crate) enum RunsCommand {
         run: String,
         #[command(flatten)]
         more: More,
-        /// No progress and no table
+        /// Print nothing but errors
         #[arg(long, short)]
         quiet: bool,
         #[command(flatten)]
@@ -139,13 +139,17 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
     }
 }
 
+/// Ids that an ambiguous name is told to stand for, the newest first.
+const MOST_NAMES: usize = 5;
+
 /// The only run that is meant: a file of this format has one.
 fn only(name: &str) -> Result<Entry> {
     let mut all = find_all(name)?;
     if all.len() > 1 {
-        let names: Vec<&str> = all.iter().map(|entry| &*entry.name).collect();
+        let newest = all.iter().rev().take(MOST_NAMES);
+        let names: Vec<&str> = newest.map(|entry| &*entry.name).collect();
         return Err(usage(format!(
-            "{} runs are called '{name}' ({}): a file has one (--format rows takes all)",
+            "{} runs are called '{name}', and a file has one: name one by its id ({})",
             all.len(),
             names.join(", ")
         )));
@@ -190,15 +194,26 @@ const MOST_LETTERS: usize = 22;
 fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let entries = folder.entries()?;
     let (names, now) = (short_names(&entries), SystemTime::now());
+    let briefs: Vec<Result<Brief>> = entries.iter().map(Entry::brief).collect();
+    let given: Vec<Option<&str>> = briefs
+        .iter()
+        .map(|brief| brief.as_ref().ok().and_then(|brief| brief.header.name.as_deref()))
+        .collect();
+    // Of several runs with one name each is addressed by its own.
+    let is_shared = |name: &str| given.iter().filter(|other| **other == Some(name)).count() > 1;
     // A run is a line, as far as that goes.
     let most = if tables.wide { usize::MAX } else { MOST_LETTERS.max(table_width() / 3) };
     let shown = |text: String| cut(&text, most);
-    let row = |(entry, short): (&Entry, String)| match entry.brief() {
+    let row = |((entry, brief), short): ((&Entry, &Result<Brief>), String)| match brief {
         Ok(brief) => [
             age(&brief.header.started, now),
-            brief.header.name.clone().unwrap_or(short),
-            shown(command(&brief)),
-            shown(state(entry, &brief)),
+            match brief.header.name.clone() {
+                Some(name) if is_shared(&name) => format!("{name} ({short})"),
+                Some(name) => name,
+                None => short,
+            },
+            shown(command(brief)),
+            shown(state(entry, brief)),
             brief.header.host.clone().unwrap_or("-".to_string()),
         ],
         // It is still there.
@@ -207,8 +222,10 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
             [age, entry.name.clone(), command, shown(format!("{error:#}")), host]
         }
     };
-    let table =
-        Table::of(["age", "name", "command", "result", "host"], entries.iter().zip(names).map(row));
+    let table = Table::of(
+        ["age", "name", "command", "result", "host"],
+        entries.iter().zip(&briefs).zip(names).map(row),
+    );
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),

@@ -72,7 +72,7 @@ fn the_record_follows_its_schema_and_says_what_the_table_says() {
     assert_eq!(found["changes"][1]["of"], "ns_per_switch_above_solo");
     let table = compared(&home, &[&base, &slow]);
     assert!(
-        table.out.contains("run-300 is slower than run-100 in both cases; most in ring of"),
+        table.out.contains("run-300 is slower than run-100 in all 3 cases; most in ring of"),
         "{}",
         table.out
     );
@@ -145,7 +145,7 @@ fn published_machines_are_listed_and_compared() {
     let base = run_at(&home, 100);
     let said = compared(&home, &["history:sun-4/280", &base]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("A published figure is taken without an interval"), "{}", said.out);
+    assert!(said.out.contains("the published figure has no interval"), "{}", said.out);
     let found = json(&compared(&home, &["history:sun-4/280", &base, "--json", "-"]));
     assert_eq!(answers(&found), ["changed"; 2]);
     assert_eq!(found["changes"][0]["base_rounds"], Value::Null);

@@ -136,7 +136,7 @@ fn the_difference_of_two_runs_stands_first_with_the_worst_case_on_top() {
     let first = page(&html).split("<figure id=\"").nth(1).expect("a chart");
     assert!(first.starts_with("difference\""), "{first}");
     assert!(
-        html.contains("<p class=\"lead\">slow is slower than base in both cases"),
+        html.contains("<p class=\"lead\">slow is slower than base in all 3 cases"),
         "the answer is the difference"
     );
     let compared = Said::of(home.command(crate::common::PROGRAM).args(["compare", &base, &slow]));

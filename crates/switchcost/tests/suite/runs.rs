@@ -195,7 +195,9 @@ fn a_run_is_found_by_the_name_that_it_was_given_and_by_its_place() {
     }
     assert_refused(&home, &["runs", "show", "last~3"], "there are 3 stored runs");
     assert_refused(&home, &["runs", "show", "ba"], "names: base, bare");
-    assert!(listed(&home)[1].contains(" base ring "), "{:?}", listed(&home));
+    // Two runs have that name, and each is told with its own.
+    assert!(listed(&home)[1].contains(" base (20"), "{:?}", listed(&home));
+    assert!(listed(&home)[3].contains(" bare ring "), "{:?}", listed(&home));
     // A file of the folder where the program is started must not stand for a run.
     let planted = home.path().join("last");
     fs::copy(first, &planted).expect("a copy");

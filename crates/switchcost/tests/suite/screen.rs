@@ -76,8 +76,16 @@ fn comparisons_and_lists_fit_eighty_columns() {
     assert_fits(&home.run_in_eighty_columns(&["compare", "base", "new"]), &["compare"]);
     assert_fits(&home.run_in_eighty_columns(&["runs", "list"]), &["runs", "list"]);
     let last = |said: &Said| said.out.lines().last().unwrap_or_default().to_string();
-    let verdict = last(&home.run_in_eighty_columns(&["compare", "base", "new", "--markdown"]));
+    let verdict = last(&home.run_in_eighty_columns(&[
+        "compare",
+        "base",
+        "new",
+        "--fail-above",
+        "3%",
+        "--markdown",
+    ]));
     assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
-    let verdict = last(&home.run_in_eighty_columns(&["compare", "base", "new"]));
+    let verdict =
+        last(&home.run_in_eighty_columns(&["compare", "base", "new", "--fail-above", "3%"]));
     assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
 }

@@ -163,14 +163,14 @@ pub(crate) fn find(wanted: &str) -> Result<Entry> {
     Folder::of_user()?.named(wanted)
 }
 
-/// All runs that are meant, oldest first: a name that was given stands for all that was stored under
-/// it, everything else for one run, as in [`find`].
+/// All runs that are meant, oldest first: the whole of a name that was given stands for all that was
+/// stored under it, everything else for one run, as in [`find`].
 pub(crate) fn find_all(wanted: &str) -> Result<Vec<Entry>> {
     let newest = find(wanted)?;
     let Ok(folder) = Folder::of_user() else { return Ok(vec![newest]) };
     let given = newest.given_name().filter(|given| {
         let is_stored = newest.path.parent() == Some(folder.path.as_path());
-        is_stored && begins(given, wanted) && !newest.name.starts_with(wanted)
+        is_stored && given == wanted && newest.name != wanted
     });
     let Some(given) = given else { return Ok(vec![newest]) };
     let mut all = folder.entries()?;

@@ -42,7 +42,7 @@ pub(crate) struct Files {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
-    /// No progress and no table: only errors, and what --json and --csv ask for
+    /// Print nothing but errors, and what --json and --csv ask for
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -69,8 +69,7 @@ pub(crate) struct Output {
 
     /// Name of the stored run, for `compare`, `report` and `runs`
     ///
-    /// Letters, digits, dot, dash, underscore and plus. Of several runs of one name the newest is
-    /// meant.
+    /// Letters, digits, dot, dash, underscore and plus. A name stands for all runs stored under it.
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     pub(crate) name: Option<String>,
 

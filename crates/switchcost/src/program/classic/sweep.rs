@@ -130,8 +130,8 @@ fn end(points: &[Point]) -> String {
     format!(
         "\n{drawn}\nprojected: CPU(2) x processes / 2\n\
          A switch is one that the kernel counted; hops are iterations x processes.\n\
-         One run of each, start and end of the processes included: how far it can be\n\
-         trusted is for `switchcost ring` to say.\n"
+         One run each, start and end of the processes included. For intervals:\n\
+         switchcost ring\n"
     )
 }
 

@@ -11,7 +11,7 @@ use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Want
 use model::run::Arm;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
-use crate::base::failure::{UNDECIDED, or_trouble, usage};
+use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
@@ -144,6 +144,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
     let (named, subjects) = find(&names)?;
+    check_apart(&names, &named, args)?;
     let drawn = || {
         let mut drawn: Vec<Drawn> = Vec::new();
         for named in &named {
@@ -283,6 +284,21 @@ impl Named {
                 }
                 Ok(drawn)
             }
+        }
+    }
+}
+
+/// That no run is on two sides: it would pull the answer towards no change.
+fn check_apart(names: &[&String], named: &[Named], args: &CompareArgs) -> Result<()> {
+    let [Named::Runs(base), Named::Runs(new), ..] = named else { return Ok(()) };
+    let Some(shared) = base.iter().find(|path| new.contains(path)) else { return Ok(()) };
+    let told = format!("{} is a run of both {} and {}", shared.display(), names[0], names[1]);
+    match (args.fail_above, base == new) {
+        (_, true) => Ok(()),
+        (Some(_), false) => Err(usage(format!("{told}: --fail-above needs two"))),
+        (None, false) => {
+            say(&format!("warning: {told}"));
+            Ok(())
         }
     }
 }

@@ -101,7 +101,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
         parts.push(table.first_to_go(&[names[1], names[0]]).to_string());
     }
     let mut lines = Vec::new();
-    lines.extend(untested(&found.changes));
+    lines.extend(untested(found));
     lines.extend(conditions(found));
     if is_verbose {
         lines.push(legend(found));
@@ -142,16 +142,17 @@ fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
 }
 
 /// Why cases have no answer, each reason once with the cases that have it.
-fn untested(changes: &[Change]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+fn untested(found: &Comparison) -> Vec<String> {
+    let (changes, names) = (&found.changes, column_names(found));
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for change in changes.iter().filter(|change| !change.is_tested()) {
-        let why = change.in_words.strip_prefix("inconclusive: ").unwrap_or(&change.in_words);
+        let Some(why) = change.why_undecided(names) else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, titles)) => titles.push(name(change, changes)),
             None => reasons.push((why, vec![name(change, changes)])),
         }
     }
-    let line = |(why, titles): (&str, Vec<String>)| match titles.len() {
+    let line = |(why, titles): (String, Vec<String>)| match titles.len() {
         many if many == changes.len() => format!("inconclusive: {why}"),
         many if many > MOST_TITLES => format!("inconclusive: {}: {why}", counted(many, "case")),
         _ => format!("inconclusive: {}: {why}", titles.join(", ")),
@@ -255,7 +256,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
     let side = |ns: f64, why: &Option<String>| {
         format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
     };
-    let mark = |change: &Change| if change.is_tested() { "" } else { "~" };
+    let mark = |change: &Change| if change.is_seen_only() { "~" } else { "" };
     Columns::<&Change>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
         .left("case", |change| match (name(change, &found.changes), change.of) {

@@ -185,6 +185,9 @@ fn difference(runs: &[Drawn], typed: &[(PathBuf, &String)]) -> Result<Option<Dif
 /// What a side is called: as it was typed, of a file its name alone.
 pub(crate) fn label(typed: &str) -> String {
     let bare = typed.strip_prefix(PREFIX).unwrap_or(typed);
+    if bare.contains(',') {
+        return bare.to_string();
+    }
     let name =
         Path::new(bare).file_name().filter(|_| bare == typed).map(|name| name.to_string_lossy());
     let name = name.map_or(bare.to_string(), |name| name.trim_end_matches(".jsonl").to_string());

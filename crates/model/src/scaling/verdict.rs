@@ -329,11 +329,11 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
         }
         Shape::Saturating => {
             let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
-            (rate, format!("to a plateau, half of the way by {half:.0} members"))
+            (rate, format!("and levels off, half of the way by {half:.0} members"))
         }
         Shape::Sigmoid => {
             let half = curve.turns.first().unwrap_or(&0.0);
-            (rate, format!("gradually to a plateau, half of the way by {half:.0} members"))
+            (rate, format!("and levels off, half of the way by {half:.0} members"))
         }
         Shape::Unfinished => (rate, "along a smooth curve without a knee".into()),
         Shape::Slowing => (curve.at(high) - curve.at(low), "ever more slowly".into()),

@@ -319,7 +319,7 @@ fn the_gate_fails_passes_or_cannot_tell() {
     assert_eq!(open.verdict, Verdict::Undecided);
     assert!(open.in_words.starts_with("UNDECIDED: three runs would only show"), "{open:?}");
     let few = gated(&twenty(1.0)[..5], 0.03);
-    assert_eq!(few.in_words, "UNDECIDED: 5 runs count, and 6 are needed");
+    assert_eq!(few.in_words, "UNDECIDED: 5 usable runs so far; a change shows from 6 on");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn none_and_one_run_say_so() {
     assert_eq!(none.in_words, "No stored run has a reliable figure of a switch");
     assert!(none.points.is_empty() && none.levels.is_empty());
     let one = trend(&twenty(1.0)[..1]);
-    let end = ": 1 run counts, and 6 are needed to see a change";
+    let end = ": 1 usable run so far; a change shows from 6 on";
     assert!(one.in_words.ends_with(end), "{}", one.in_words);
     assert_eq!((one.points.len(), one.levels.len(), one.detectable), (1, 1, None));
 }

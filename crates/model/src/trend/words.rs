@@ -28,7 +28,7 @@ pub(super) fn answer(of: &Trend) -> String {
         None => time(level.ns),
     };
     if of.runs < FEWEST_OF_ALL {
-        return format!("{what} costs {cost}: {}", too_few(of.runs, " to see a change"));
+        return format!("{what} costs {cost}: {}", too_few(of.runs));
     }
     match of.changes.last() {
         Some(change) => format!("{what} is {}", change.in_words),
@@ -194,13 +194,13 @@ pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> String {
                 "three runs would only show a change of {} %, not one of {beyond}",
                 plain((1000.0 * least).ceil() / 10.0)
             ),
-            None => too_few(of.runs, ""),
+            None => too_few(of.runs),
         },
     };
     format!("{}: {reason}", verdict.name())
 }
 
-fn too_few(runs: usize, what_for: &str) -> String {
-    let runs = if runs == 1 { "1 run counts".to_string() } else { format!("{runs} runs count") };
-    format!("{runs}, and {FEWEST_OF_ALL} are needed{what_for}")
+fn too_few(runs: usize) -> String {
+    let runs = if runs == 1 { "1 usable run".to_string() } else { format!("{runs} usable runs") };
+    format!("{runs} so far; a change shows from {FEWEST_OF_ALL} on")
 }

@@ -13,7 +13,7 @@ use model::words;
 use crate::base::values::each_once;
 
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
-/// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there:
+/// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Possible causes:
 /// L2 2 MiB.`
 pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> String {
     let series = main_series(record, cost);
@@ -200,13 +200,13 @@ impl Series {
     }
 }
 
-/// ` Candidates there: L1 48 KiB.`
+/// ` Possible causes: L1 48 KiB.`
 fn candidates(all: &[Candidate]) -> String {
     let names: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
     if names.is_empty() {
         String::new()
     } else {
-        format!(" Candidates there: {}.", names.join("; "))
+        format!(" Possible causes: {}.", names.join("; "))
     }
 }
 

@@ -78,7 +78,7 @@ fn the_answer_has_both_ends_the_jump_and_where_caches_overflow() {
     let jump = "with 2 MiB; it jumps from 3.01 us to 15.9 us between 256 KiB and 384 KiB, 5.27x (";
     assert!(words.contains(last) && words.contains(jump), "{words}");
     assert!(words.contains("; combined working sets exceed the cache from "), "{words}");
-    assert!(words.ends_with(" on. Candidates there: L2 512 KiB."), "{words}");
+    assert!(words.ends_with(" on. Possible causes: L2 512 KiB."), "{words}");
     // Without the direct cost.
     let words = text_of(cases[1..].to_vec(), View::default()).headline;
     assert!(words.contains(") with 16 KiB, 18") && !words.contains("without"), "{words}");
@@ -106,7 +106,7 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
         headline,
         "A switch costs 943.0 ns (940.0 to 947.0) without a working set, 181.7 us (181.2 to 182.4) \
          with 1 MiB; it jumps from 1.05 us to 182 us between 256 KiB and 1 MiB, 172x (172x to 173x); it \
-         peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. Candidates there: L2 512 \
+         peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. Possible causes: L2 512 \
          KiB."
     );
     assert!(table.starts_with("rmw of lines at random, 2 members\n"), "{table}");
@@ -132,7 +132,7 @@ fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
     let jump = "what the working set adds jumps from 98";
     assert!(words.contains(jump) && words.contains(" to 1.11 us at 5 members, 11.3x ("), "{words}");
     assert!(words.contains("(the whole switch: 750 ns to 1.77 us)"), "{words}");
-    let spaces = "Candidates there: the 6 address spaces that Linux keeps in a CPU's TLB";
+    let spaces = "Possible causes: the 6 address spaces that Linux keeps in a CPU's TLB";
     assert!(words.contains(spaces), "{words}");
     // One table of nine rows, and no word on courses of one size.
     let lines: Vec<&str> = text.table.lines().collect();

@@ -7,7 +7,7 @@ use model::regions::Axis;
 use model::run::unfinished;
 use model::summary::CaseSummary;
 
-/// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Candidates there: L1 48
+/// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Possible causes: L1 48
 /// KiB.`; nothing where no jump is resolved, or the run did not end. Of rings that differ in their
 /// size only.
 pub(super) fn sentence(record: &RingRecord) -> String {
@@ -31,7 +31,7 @@ pub(super) fn sentence(record: &RingRecord) -> String {
     let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();
     let beside = match names.is_empty() {
         true => String::new(),
-        false => format!(" Candidates there: {}.", names.join("; ")),
+        false => format!(" Possible causes: {}.", names.join("; ")),
     };
     format!(" It {}.{beside}", jump.in_words(&Axis::MEMBERS))
 }

@@ -30,7 +30,7 @@ const WIDE_LEGEND: &str = "real to projected: seconds for a million laps (a lap 
      members), mean of all samples; projected = CPU(2) x members / 2\n\
      clean: share of clean slices";
 
-const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
+const DISAGREE: &str = "! over 5 % more or fewer switches than hops: often wake-up preemption";
 
 pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let comparison = &Comparison::of(record);

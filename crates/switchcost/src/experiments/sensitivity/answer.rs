@@ -80,10 +80,12 @@ fn not_known(found: &Found, name: &str) -> String {
             "What a preemption costs {name} is unknown: other tasks ran on its CPU. {advice}."
         );
     }
-    let why = known.map(|of| cost(&of));
-    let why =
-        why.unwrap_or_else(|| "it was preempted too seldom, or no round is whole".to_string());
-    format!("What a preemption costs {name}: {why}.")
+    match known {
+        Some(known) => format!("What a preemption costs {name}: {}.", cost(&known)),
+        None => {
+            format!("Too few preemptions of {name} to tell what one costs: try a longer --budget.")
+        }
+    }
 }
 
 #[cfg(test)]

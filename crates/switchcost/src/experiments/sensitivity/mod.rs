@@ -75,7 +75,7 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with = "command", requires = "inject")]
     pub(crate) pid: Option<i32>,
 
-    /// Agree that the process of --pid is slowed by 1 to 2 %
+    /// Allow slowing the process of --pid by 1 to 2 %
     #[arg(long, requires = "pid")]
     pub(crate) inject: bool,
 

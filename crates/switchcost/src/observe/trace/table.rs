@@ -16,7 +16,7 @@ const ROWS: [usize; 2] = [10, 100];
 /// matter.
 pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     let heading = format!(
-        "traced for {} s; counts are per second, times are upper ends",
+        "traced for {} s; counts are per second; <66us is 33 to 66 us",
         figure(trace.seconds)
     );
     let mut parts = vec![trace.in_words.clone()];

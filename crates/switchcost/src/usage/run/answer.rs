@@ -156,27 +156,19 @@ fn counted_switches(count: f64) -> String {
     format!("{} {what}", whole(count as f64))
 }
 
-/// What share of the CPU time went to switches, where that is estimated, and by which profile.
-/// Where the whole is too wide a range, the share of the switches themselves.
+/// What share of the CPU time went to switches, where that is estimated. Where the whole is too wide
+/// a range, the share of the switches themselves.
 pub(super) fn switching(summary: &Summary) -> Option<String> {
     let switching = summary.switching.as_ref()?;
     let (share, direct) = (switching.cost.share(), switching.cost.direct_share());
     switches(summary).filter(|count| *count > 0.0)?;
-    let by = switching.profile.known().map(|profile| format!(", by {}", profile.called()));
-    let by = by.unwrap_or_default();
-    let whole = share.filter(|share| !share.is_wide());
-    if let Some(part) = whole.map(percents) {
-        return Some(format!("switching took an estimated {part} of the CPU time{by}"));
+    if let Some(whole) = share.filter(|share| !share.is_wide()) {
+        return Some(format!("switching took about {} of the CPU time", percents(whole)));
     }
-    let part = percents(direct.filter(|direct| !direct.is_wide())?);
-    let refill = match share {
-        Some(_) => {
-            "with the refill of caches the range is too wide to be useful (`switchcost cost -- \
-                CMD` reads the working set)"
-        }
-        None => "without the refill of caches",
-    };
-    Some(format!("switching itself took an estimated {part} of the CPU time{by}; {refill}"))
+    let direct = percents(direct.filter(|direct| !direct.is_wide())?);
+    Some(format!(
+        "switching itself took about {direct} of the CPU time, without the refill of caches"
+    ))
 }
 
 #[cfg(test)]

@@ -198,8 +198,7 @@ impl Switching {
         let largest = points.iter().map(|point| point.array_bytes).max().unwrap_or(resident);
         if largest < resident {
             notices.push(format!(
-                "assumed: between two switches it touches at most {}, the largest array \
-                    measured, of up to {} resident",
+                "assumes that it touches at most {} between switches (up to {} resident)",
                 bytes(largest),
                 bytes(resident)
             ));

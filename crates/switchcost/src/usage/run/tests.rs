@@ -394,8 +394,8 @@ fn the_headline_of_one_run_says_what_it_used() {
     record.commands[0].switching = Some(switching);
     assert_eq!(
         headline(&record),
-        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to \
-         2.1 % of the CPU time, by profile r"
+        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took about 1.2 to 2.1 % of \
+         the CPU time"
     );
     // A range over tenfold is not quoted: 91 us to 1 ms a switch.
     let wide = ProfilePoint { total: Cost { high_ns: 1e6, ..cost }, ..point(4 << 20) };
@@ -405,8 +405,8 @@ fn the_headline_of_one_run_says_what_it_used() {
     let switching = Switching::of(&record.commands[0], Reading::Known(profile), Vec::new());
     record.commands[0].switching = Some(switching);
     let said = headline(&record);
-    let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile \
-         r, 1 minute old; with the refill of caches the range is too wide to be useful";
+    let direct = "; switching itself took about 1.2 to 2.1 % of the CPU time, without the refill \
+         of caches";
     assert!(said.contains(direct), "{said}");
     let mut failed = run(0, 0, 5 * MS, MS / 2);
     failed.used.ending = Ending::Exited { code: 3 };

@@ -134,7 +134,8 @@ def run(
     Others to compare it with are in `vs`, a line each.
 
     `record` has all words of the commands, unless `anonymous`. The standard output of one run is Python's, its standard
-    error is written to `sys.stderr` at the end; of several runs both are discarded. A command that fails is no error: `exit_code` tells. `estimate=False` leaves out
+    error is written to `sys.stderr` at the end; of several runs both are discarded. A command that fails is no
+    error: `exit_code` tells. `estimate=False` leaves out
     what its switches cost. Raises ProgramError where nothing was measured.
     """
     if not command or (isinstance(command, str) and command.startswith("-")):

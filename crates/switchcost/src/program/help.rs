@@ -67,10 +67,7 @@ pub(super) fn complete(command: Command) -> Command {
             .mut_subcommands(|program| with_help_flag(program, ArgAction::Help));
     }
     let command = with_help_flag(command, ArgAction::HelpShort);
-    let command = command.mut_args(|arg| {
-        let is_hidden = arg.is_hide_set();
-        arg.hide_short_help(false).hide(is_hidden).long_help(Resettable::Reset)
-    });
+    let command = command.mut_args(|arg| arg.hide_short_help(false).long_help(Resettable::Reset));
     with_long_texts(command).mut_subcommands(complete)
 }
 
@@ -132,9 +129,8 @@ pub(super) fn is_complete_wanted(words: &[std::ffi::OsString]) -> bool {
     own.into_iter().any(|word| word == "--help")
 }
 
-/// Prints what is known of a topic: a command, a command and one of its options, `man`, `schema
-/// [NAME]`, `completions SHELL`.
-/// `program` makes all that may be typed.
+/// Prints what is known of a topic: a command, a command and one of its options, `man`, `schema`
+/// with or without a name, or `completions` with a shell. `program` makes all that may be typed.
 pub(super) fn run(topic: &[String], program: fn() -> Command) -> Result<ExitCode> {
     let words: Vec<&str> = topic.iter().map(String::as_str).collect();
     match &words[..] {

@@ -102,6 +102,22 @@ fn machines_that_differ_are_listed_first_and_warned_of() {
     assert!(place("change") < place("differs: cpu.models[0].name"), "the answer stands first");
 }
 
+/// Launches on one side were measured on one machine; where not, the mean is of both.
+#[test]
+fn a_side_with_launches_of_two_kernels_is_told() {
+    let home = Home::new();
+    let base = run_at(&home, 100);
+    let one = full_speed_run(&home, "one.jsonl", |_| {});
+    let other = full_speed_run(&home, "other.jsonl", |line| {
+        if let Some(release) = line.pointer_mut("/header/machine/kernel/release") {
+            *release = "2.4.20".into();
+        }
+    });
+    let said = compared(&home, &[&base, &format!("{one},{other}"), "--verbose"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("has another kernel: the mean is of both"), "{}", said.out);
+}
+
 #[test]
 fn what_is_in_one_run_only_is_listed_and_nothing_in_common_is_no_comparison() {
     let home = Home::new();

@@ -248,6 +248,33 @@ fn a_name_that_is_none_and_one_that_is_several() {
     assert_eq!(home.run(&["runs", "show", "20260101-a"]).code, Some(0));
 }
 
+/// The whole of a name stands for all runs that have it; its start, and `last`, for one.
+#[test]
+fn the_whole_of_a_name_stands_for_all_runs_of_it() {
+    let home = Home::new();
+    for _ in 0..4 {
+        home.measure(&[&SMALLEST[..], &["--name", "last-week"]].concat());
+    }
+    for (wanted, left) in [("last", 3), ("last-w", 2), ("last-week", 0)] {
+        let said = home.run(&["runs", "remove", wanted]);
+        assert_eq!((said.code, home.run_files().len()), (Some(0), left), "{wanted}: {said:?}");
+    }
+}
+
+#[test]
+fn a_run_on_both_sides_is_told_and_refused_by_a_gate() {
+    let home = Home::new();
+    for _ in 0..2 {
+        home.measure(&[&SMALLEST[..], &["--name", "weekly"]].concat());
+    }
+    let said = home.run(&["compare", "weekly", "last"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("is a run of both weekly and last"), "{}", said.err);
+    let gate = home.run(&["compare", "weekly", "last", "--fail-above", "3%"]);
+    assert_eq!((gate.code, &*gate.out), (Some(2), ""), "{gate:?}");
+    assert!(gate.error().contains("is a run of both weekly and last"), "{}", gate.err);
+}
+
 #[test]
 fn without_any_run() {
     let home = Home::new();

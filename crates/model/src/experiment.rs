@@ -55,7 +55,7 @@ pub enum Experiment {
     Ring,
     /// `cost`: direct and total cost of a switch by working set.
     Cost,
-    /// `cost --interference`: execution times in quiet and under disturbance.
+    /// `classic experiment interference`: execution times in quiet and under disturbance.
     Interference,
     /// `response`: what a kernel's response time is made of.
     Response,
@@ -63,11 +63,11 @@ pub enum Experiment {
     Explain,
     /// `clock overhead`: what it costs to read a clock.
     ClockOverhead,
-    /// `clock primes`: how precisely clocks time the same work.
+    /// `classic experiment primes`: how precisely clocks time the same work.
     ClockPrimes,
-    /// `clock malloc`: what malloc and free cost.
+    /// `classic experiment malloc`: what malloc and free cost.
     ClockMalloc,
-    /// `clock sampling`: what accounting by timer ticks makes of a sleeper.
+    /// `classic experiment sampling`: what accounting by timer ticks makes of a sleeper.
     ClockSampling,
     /// `sensitivity`: what a preemption costs a command.
     Sensitivity,

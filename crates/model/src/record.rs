@@ -44,7 +44,7 @@ pub struct RingFindings {
     pub speed: Vec<CpuSpeed>,
 }
 
-/// What `clock` and `cost --interference` are about.
+/// What `clock` and `classic experiment interference` are about.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrialFindings {
     /// What the experiment is about; absent where its measures say it all.
@@ -92,7 +92,7 @@ pub struct Record<Case, Found> {
 
 /// Of `ring` and `cost`.
 pub type RingRecord = Record<CaseSummary, RingFindings>;
-/// Of `clock` and `cost --interference`.
+/// Of `clock` and `classic experiment interference`.
 pub type TrialRecord = Record<findings::Summary, TrialFindings>;
 /// Of `response`.
 pub type ResponseRecord = Record<response::Summary, response::Found>;

@@ -1,4 +1,5 @@
-//! `cost --interference`: does a disturbance reach the execution time of a ring of two? Tables 1
+//! `classic experiment interference`: does a disturbance reach the execution time of a ring of two?
+//! Tables 1
 //! and 2 of Li, Ding and Shen (2007, section 3.3).
 //!
 //! The two-process program runs a handful of times in each of four conditions, augmented or plain

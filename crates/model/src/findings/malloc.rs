@@ -1,4 +1,5 @@
-//! `clock malloc`: what allocating and freeing a block costs (Hines, Wyatt and Chang 2000, section
+//! `classic experiment malloc`: what allocating and freeing a block costs (Hines,
+//! Wyatt and Chang 2000, section
 //! 4, their `malloc_stats`).
 
 use std::collections::BTreeMap;

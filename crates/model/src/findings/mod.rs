@@ -66,13 +66,13 @@ pub struct Summary {
 pub enum Findings {
     /// `clock overhead`.
     Overhead(overhead::Found),
-    /// `clock primes`.
+    /// `classic experiment primes`.
     Primes(primes::Found),
-    /// `clock malloc`.
+    /// `classic experiment malloc`.
     Malloc(malloc::Found),
-    /// `clock sampling`.
+    /// `classic experiment sampling`.
     Sampling(Vec<sampling::Point>),
-    /// `cost --interference`.
+    /// `classic experiment interference`.
     Interference(Box<interference::Found>),
     /// `sensitivity`.
     Sensitivity(Box<sensitivity::Found>),

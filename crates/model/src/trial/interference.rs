@@ -1,4 +1,4 @@
-//! `cost --interference`: runs of the two-process program.
+//! `classic experiment interference`: runs of the two-process program.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! `clock malloc`.
+//! `classic experiment malloc`.
 
 use super::{Measure, Sample, Tally, Unit};
 

@@ -1,4 +1,4 @@
-//! `clock primes`.
+//! `classic experiment primes`.
 
 use super::{Measure, Sample, Unit};
 

@@ -1,4 +1,4 @@
-//! `clock sampling`.
+//! `classic experiment sampling`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

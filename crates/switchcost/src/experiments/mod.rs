@@ -58,7 +58,7 @@ fn switch_in_words(cost: &str, case: &Case) -> String {
 pub(crate) enum Record {
     /// Of `ring` and `cost`.
     Rings(Box<record::RingRecord>),
-    /// Of `clock` and `cost --interference`.
+    /// Of `clock` and `classic experiment interference`.
     Trials(Box<record::TrialRecord>),
     /// Of `response`.
     Response(Box<record::ResponseRecord>),

@@ -11,13 +11,14 @@ use charts::is_obeyed;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::hints::{self, say_renamed};
 use super::short_help::with_short_help;
-use super::{first_answer, help, hints, measured};
-use crate::base::failure::say;
+use super::{first_answer, help, measured};
 use crate::base::lines;
-use crate::experiments::clock::ClockCommand;
+use crate::experiments::clock::{self, ClockCommand};
 use crate::experiments::cost::CostArgs;
 use crate::experiments::explain::ExplainArgs;
+use crate::experiments::interference;
 use crate::experiments::links::{self, LinksArgs};
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
@@ -80,7 +81,10 @@ impl Cli {
 fn built() -> clap::Command {
     // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
     // they would have to be declared twice.
-    let command = Cli::command().mut_subcommand("compare", compare::with_session);
+    let command = Cli::command()
+        .mut_subcommand("compare", compare::with_session)
+        .mut_subcommand("cost", interference::hide_old)
+        .mut_subcommand("clock", clock::hide_old);
     with_examples(signed(command))
 }
 
@@ -173,11 +177,9 @@ pub(crate) enum Command {
     Cost(CostArgs),
     /// Clocks: what reading them costs, how far they can be trusted
     #[command(subcommand)]
-    #[command(
-        after_long_help = "Examples:\n  switchcost clock overhead\n  switchcost clock sampling"
-    )]
+    #[command(after_long_help = "Example:\n  switchcost clock overhead")]
     Clock(ClockCommand),
-    /// The papers' own programs: pipeline, getrusage, times, twosig
+    /// The papers' own programs and experiments: pipeline, getrusage, times, twosig, primes
     ///
     /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
     #[command(subcommand)]
@@ -395,7 +397,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         }
         Command::Ring(args) => measured::ring(&args),
         Command::Cost(args) => measured::cost(&args),
-        Command::Clock(command) => measured::clock(&command),
+        Command::Clock(command) => {
+            if let Some(name) = command.paper_name() {
+                say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
+            }
+            measured::clock(&command)
+        }
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => measured::response(&args),
         Command::Sensitivity(args) => measured::sensitivity(&args),
@@ -416,31 +423,25 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 
 /// Does what was asked by a name of before, and says the new one.
 fn run_old(command: Command) -> Result<ExitCode> {
-    let told = |old: &str, new: &str| {
-        say(&format!(
-            "note: `switchcost {old}` is `switchcost {new}` now; the old name goes with \
-                      the next version"
-        ));
-    };
     match command {
         Command::History(args) => {
-            told("history", "runs list --history");
+            say_renamed("history", "runs list --history");
             history::run(&args)
         }
         Command::Links(args) => {
-            told("links", "ring --link help");
+            say_renamed("links", "ring --link help");
             links::run(&args)
         }
         Command::Completions { shell } => {
-            told("completions", "help completions");
+            say_renamed("completions", "help completions");
             help::completions(shell, built())
         }
         Command::Man => {
-            told("man", "help man");
+            say_renamed("man", "help man");
             help::manual(built())
         }
         Command::Schema { name } => {
-            told("schema", "help schema");
+            say_renamed("schema", "help schema");
             schema::run(name.as_deref())
         }
         _ => unreachable!("every other command has its own line in `run`"),

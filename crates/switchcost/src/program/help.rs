@@ -56,6 +56,9 @@ pub(super) fn in_groups(command: Command) -> Command {
     ))
 }
 
+/// The command of `classic` that is none of the old programs.
+pub(super) const EXPERIMENT: &str = "experiment";
+
 /// The same with `--help` as `-h` prints it, of all options and with the examples.
 pub(super) fn complete(command: Command) -> Command {
     if command.is_disable_help_flag_set() {
@@ -63,8 +66,12 @@ pub(super) fn complete(command: Command) -> Command {
     }
     // The old programs' help is their own, short or long.
     if command.get_name() == "classic" {
-        return with_help_flag(command, ArgAction::Help)
-            .mut_subcommands(|program| with_help_flag(program, ArgAction::Help));
+        return with_help_flag(command, ArgAction::Help).mut_subcommands(|below| {
+            match below.get_name() == EXPERIMENT {
+                true => complete(below),
+                false => with_help_flag(below, ArgAction::Help),
+            }
+        });
     }
     let command = with_help_flag(command, ArgAction::HelpShort);
     let command = command.mut_args(|arg| arg.hide_short_help(false).long_help(Resettable::Reset));
@@ -298,7 +305,10 @@ fn with_subcommands(command: Command) -> Vec<Command> {
     };
     // The old programs have no options: a line of each is on their common page.
     let is_of_old_programs = name.ends_with("-classic");
-    let below = command.get_subcommands().filter(|below| visible(below) && !is_of_old_programs);
+    let has_page = |below: &&Command| {
+        visible(below) && (!is_of_old_programs || below.get_name() == EXPERIMENT)
+    };
+    let below = command.get_subcommands().filter(has_page);
     let below: Vec<_> = below.map(named).collect();
     std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
 }

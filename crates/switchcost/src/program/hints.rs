@@ -4,6 +4,8 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::base::failure::say;
+
 /// What an option that is another's here is called, and what does here what it does there.
 type Instead = (&'static [&'static str], &'static str);
 
@@ -71,6 +73,13 @@ const COMMANDS: [Instead; 5] = [
         "stored runs: switchcost runs list, show, rm, export",
     ),
 ];
+
+/// Prints a note that a command has a new name.
+pub(crate) fn say_renamed(old: &str, new: &str) {
+    say(&format!(
+        "note: `switchcost {old}` is `switchcost {new}` now; the old name goes with the next version"
+    ));
+}
 
 /// A usage error with what to type instead, where that is known better than from the spelling.
 /// `program` is all that may be typed.

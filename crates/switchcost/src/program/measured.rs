@@ -9,12 +9,14 @@ use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::ClockCommand;
 use crate::experiments::cost::CostArgs;
 use crate::experiments::explain::ExplainArgs;
+use crate::experiments::interference::InterferenceCommand;
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
 use crate::experiments::sensitivity::SensitivityArgs;
 use crate::experiments::{Record, clock, cost, explain, interference, response, ring, sensitivity};
 use crate::observe::watch;
 use crate::present::output::Output;
+use crate::program::hints::say_renamed;
 
 pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
     match args.launches {
@@ -24,14 +26,24 @@ pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
-    let (of, output) = (&args.interference, &args.output);
+    let output = &args.output;
     if args.program.is_asked_for() {
         output.files.check()?;
         return watch::run(&args.program, args.effort.budget, output);
     }
-    measured(output, |here| match of.interference {
-        true => interference::plan::plan(of, args.laps, &args.effort, here),
-        false => cost::plan::plan(args, here),
+    if args.interference.interference {
+        say_renamed("cost --interference", "classic experiment interference");
+        let chosen = &args.interference.chosen;
+        return measured(output, |here| {
+            interference::plan::plan(chosen, args.laps, &args.effort, here)
+        });
+    }
+    measured(output, |here| cost::plan::plan(args, here))
+}
+
+pub(crate) fn interference(args: &InterferenceCommand) -> Result<ExitCode> {
+    measured(&args.output, |here| {
+        interference::plan::plan(&args.chosen, args.laps, &args.effort(), here)
     })
 }
 

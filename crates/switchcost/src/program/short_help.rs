@@ -2,6 +2,8 @@
 
 use clap::{Arg, Command};
 
+use super::help;
+
 /// Of every command.
 const COMMON: [&str; 9] =
     ["anonymous", "csv", "history", "laps", "plot", "rounds", "seed", "store_command", "wide"];
@@ -74,7 +76,9 @@ pub(super) fn with_short_help(command: Command) -> Command {
         let name = of.get_name().to_string();
         // As the old programs' own.
         if name == "classic" {
-            return of;
+            let experiment = "switchcost classic experiment";
+            return of
+                .mut_subcommand(help::EXPERIMENT, |of| shortened(of, rare("clock"), experiment));
         }
         shortened(of, rare(&name), &format!("switchcost {name}"))
     });

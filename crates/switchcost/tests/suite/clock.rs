@@ -8,9 +8,17 @@ use testing::{Need, skip, wait_for};
 /// Rounds and trials that make a short run of known size.
 const ROUNDS: u64 = 2;
 
+/// The command under which an experiment stands.
+fn command_of(experiment: &str) -> &'static [&'static str] {
+    match experiment {
+        "overhead" => &["clock"],
+        _ => &["classic", "experiment"],
+    }
+}
+
 fn clock(home: &Home, args: &[&str]) -> Said {
     let bounds = ["--rounds", "2", "--budget", "60s", "--verbose"];
-    let said = home.run(&[&["clock"], args, &bounds].concat());
+    let said = home.run(&[command_of(args[0]), args, &bounds].concat());
     assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}: {}", said.err);
     said
 }
@@ -34,7 +42,8 @@ fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Valu
     assert_eq!(samples.count(), cases * ROUNDS as usize);
     lines.iter().for_each(|line| schema.assert_holds(line));
     assert_eq!(home.run(&["runs", "show", "last", "--verbose"]).out, said.out);
-    let command = experiment.replacen('-', " ", 1);
+    let name = experiment.replacen("clock-", "", 1);
+    let command = [command_of(&name), &[&*name]].concat().join(" ");
     assert!(home.run(&["runs", "list"]).out.contains(&command));
     record
 }
@@ -177,13 +186,15 @@ fn another_allocator_is_a_case_of_its_own_or_an_error() {
     // Whoever measures the C library's does not measure what the shell had preloaded.
     let mut inherited = home.command("env");
     inherited.args(["LD_PRELOAD=libnowhere.so.7", crate::common::PROGRAM]);
-    inherited.args(["clock", "malloc", "--sizes", "64", "--trials", "4", "--rounds", "1"]);
+    inherited.args(["classic", "experiment", "malloc"]);
+    inherited.args(["--sizes", "64", "--trials", "4", "--rounds", "1"]);
     let said = Said::of(&mut inherited);
     assert_eq!(said.code, Some(0), "{}", said.err);
     // The dynamic linker complains of it to the program itself, and not to its worker.
     assert_eq!(said.err.matches("libnowhere.so.7").count(), 1, "{}", said.err);
 
-    let absent = home.run(&[&["clock"], &preload[..], &["libnowhere.so.7"]].concat());
+    let absent =
+        home.run(&[&["classic", "experiment"], &preload[..], &["libnowhere.so.7"]].concat());
     assert_eq!((absent.code, &*absent.out), (Some(2), ""));
     assert!(absent.error().contains("libnowhere.so.7"), "{}", absent.err);
     assert_eq!(home.run_files().len(), 2, "nothing was measured");
@@ -280,7 +291,7 @@ fn what_cannot_be_is_refused_by_name() {
         (&["sampling", "--duration", "1ms"], "100ms"),
         (&["sampling", "--json", "-", "--csv", "-"], "only one"),
     ] {
-        let said = home.run(&[&["clock"], args].concat());
+        let said = home.run(&[command_of(args[0]), args].concat());
         assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
         assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
     }
@@ -290,7 +301,7 @@ fn what_cannot_be_is_refused_by_name() {
 #[test]
 fn killed_it_leaves_no_process() {
     let home = Home::new();
-    let mut child = home.start(&["clock", "sampling", "--duration", "30s"]);
+    let mut child = home.start(&["classic", "experiment", "sampling", "--duration", "30s"]);
     wait_for("worker and both processes", || (home.processes().len() >= 4).then_some(()));
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");

@@ -273,7 +273,11 @@ fn runs_of_every_instrument_are_compared() {
             "ns_per_switch_above_solo",
         ),
         (&["clock", "overhead", "--calls", "monotonic,times", "--trials", "50"], 5, "trial_ns"),
-        (&["clock", "primes", "--primes", "100,300", "--trials", "7"], 5, "trial_ns"),
+        (
+            &["classic", "experiment", "primes", "--primes", "100,300", "--trials", "7"],
+            5,
+            "trial_ns",
+        ),
     ] {
         let home = Home::new();
         let each = rounds.to_string();

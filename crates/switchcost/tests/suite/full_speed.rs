@@ -93,7 +93,7 @@ fn so_it_is_of_every_experiment() {
         &["response", "--rounds", "1", "--only", "system-calls"][..],
         &["cost", "--rounds", "1", "--array", "4K", "--walk", "whole", "--laps", "10"],
         &["clock", "overhead", "--rounds", "1", "--trials", "20"],
-        &["clock", "malloc", "--rounds", "1", "--sizes", "64", "--trials", "4"],
+        &["classic", "experiment", "malloc", "--rounds", "1", "--sizes", "64", "--trials", "4"],
     ] {
         let home = Home::new();
         home.know(&cpu, Known::Never);

@@ -1,4 +1,4 @@
-//! `switchcost cost --interference`: counts that are laws, and a verdict of what was measured.
+//! `switchcost classic experiment interference`: counts that are laws, and a verdict of what was measured.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,10 @@ const SIZES: u64 = 2;
 const RUNS: u64 = 2;
 const CONDITIONS: u64 = 4;
 
+const INTERFERENCE: [&str; 3] = ["classic", "experiment", "interference"];
+
 fn interference(home: &Home, args: &[&str]) -> Said {
-    let said = home.run(&[&["cost", "--interference", "--verbose", "--history"], args].concat());
+    let said = home.run(&[&INTERFERENCE[..], &["--verbose", "--history"], args].concat());
     assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}: {}", said.err);
     said
 }
@@ -176,26 +178,25 @@ fn a_spent_budget_leaves_what_was_measured_and_it_can_be_resumed() {
 fn what_cannot_be_is_refused_by_name() {
     let home = Home::new();
     for (args, words) in [
-        (&["--interference", "--runs", "1"][..], "one run has no scatter"),
-        (&["--interference", "--laps", "0"], "from 1 on"),
-        (&["--interference", "--sizes", "12"], "--sizes 12"),
-        (&["--interference", "--sizes", "0"], "--sizes 0"),
-        (&["--interference", "--sizes", "much"], "much"),
-        (&["--interference", "--sizes", "100T"], "MiB are free"),
-        (&["--interference", "--noise", "loud"], "'loud'"),
-        (&["--runs", "6"], "--interference"),
-        (&["--interference", "--array", "64K"], "--array"),
-        (&["--interference", "--op", "read"], "--op"),
-        (&["--interference", "--placement", "0"], "--placement"),
-        (&["--interference", "--policy", "rr"], "--policy"),
-        (&["--interference", "--rounds", "3"], "--rounds"),
-        (&["--interference", "--precision", "3%"], "--precision"),
-        (&["--interference", "--pid", "1"], "--pid"),
-        (&["--interference", "--", "true"], "CMD"),
-        (&["--interference", "--json", "-", "--csv", "-"], "only one"),
-        (&["--interference", "--json", "/nonesuch/cost.json"], "/nonesuch"),
+        (&["--runs", "1"][..], "one run has no scatter"),
+        (&["--laps", "0"], "from 1 on"),
+        (&["--sizes", "12"], "--sizes 12"),
+        (&["--sizes", "0"], "--sizes 0"),
+        (&["--sizes", "much"], "much"),
+        (&["--sizes", "100T"], "MiB are free"),
+        (&["--noise", "loud"], "'loud'"),
+        (&["--array", "64K"], "--array"),
+        (&["--op", "read"], "--op"),
+        (&["--placement", "0"], "--placement"),
+        (&["--policy", "rr"], "--policy"),
+        (&["--rounds", "3"], "--rounds"),
+        (&["--precision", "3%"], "--precision"),
+        (&["--pid", "1"], "--pid"),
+        (&["--json", "-", "--csv", "-"], "only one"),
+        (&["--json", "/nonesuch/cost.json"], "/nonesuch"),
+        (&["--", "true"], "'true'"),
     ] {
-        let said = home.run(&[&["cost"], args].concat());
+        let said = home.run(&[&INTERFERENCE[..], args].concat());
         assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
         assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
     }
@@ -228,7 +229,17 @@ fn the_noise_is_where_its_setting_has_it() {
     }
     let home = Home::new();
     // Long runs, so that each is seen, and more of them than are needed.
-    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "120s", "--noise", "cpu"];
+    let args = [
+        "classic",
+        "experiment",
+        "interference",
+        "--sizes",
+        "64K",
+        "--budget",
+        "120s",
+        "--noise",
+        "cpu",
+    ];
     let mut child = home.start(&[&args[..], &["--runs", "60"]].concat());
     let mut settings: BTreeMap<bool, [Place; 3]> = BTreeMap::new();
     wait_for("a disturbed run in both settings", || {
@@ -269,7 +280,17 @@ fn devices() -> Vec<String> {
 fn packets_have_a_network_of_their_own_that_ends_with_them() {
     let home = Home::new();
     let before = devices();
-    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "60s", "--noise", "net"];
+    let args = [
+        "classic",
+        "experiment",
+        "interference",
+        "--sizes",
+        "64K",
+        "--budget",
+        "60s",
+        "--noise",
+        "net",
+    ];
     let mut child = home.start(&args);
     let header =
         wait_for("a run file", || Some(lines_of(home.run_files().first()?)[0]["header"].clone()));
@@ -301,7 +322,8 @@ fn packets_without_a_network_of_their_own_say_so() {
         return skip(Need::Namespaces, "no user namespace without networks can be made");
     }
     let bounds = "--sizes 4K --runs 2 --laps 50 --budget 5m --noise net --verbose";
-    let script = format!("{no_networks} && exec {} cost --interference {bounds}", PROGRAM);
+    let script =
+        format!("{no_networks} && exec {} classic experiment interference {bounds}", PROGRAM);
     let said = Said::of(home.command("unshare").args(["-Ur", "sh", "-c", &script]));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("noise (net by loopback)"), "{}", said.out);
@@ -322,7 +344,17 @@ fn a_noise_that_is_killed_is_named() {
 /// What is said if a noise is killed; none if it was not seen in time.
 fn said_without_a_noise(budget: &str) -> Option<Said> {
     let home = Home::new();
-    let args = ["cost", "--interference", "--sizes", "64K", "--runs", "2", "--noise", "timer"];
+    let args = [
+        "classic",
+        "experiment",
+        "interference",
+        "--sizes",
+        "64K",
+        "--runs",
+        "2",
+        "--noise",
+        "timer",
+    ];
     let mut child = home.start(&[&args[..], &["--quiet", "--budget", budget]].concat());
     let mut was_killed = false;
     // Until the end: the member that was forked after it is there for a moment only.
@@ -348,7 +380,17 @@ fn noise_beside_a_ring(home: &Home) -> Option<Process> {
 #[test]
 fn killed_it_leaves_no_process() {
     let home = Home::new();
-    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "10m", "--noise", "net"];
+    let args = [
+        "classic",
+        "experiment",
+        "interference",
+        "--sizes",
+        "64K",
+        "--budget",
+        "10m",
+        "--noise",
+        "net",
+    ];
     let mut child = home.start(&args);
     // Program, worker, member and what sends packets: in the midst of a disturbed run.
     wait_for("a disturbed run", || (home.processes().len() >= 4).then_some(()));

@@ -72,7 +72,17 @@ fn measure(home: &Home) -> Vec<String> {
         ],
         &["response", "--rounds", "2"],
         &["clock", "overhead", "--rounds", "5", "--trials", "50"],
-        &["clock", "primes", "--rounds", "5", "--trials", "7", "--primes", "100,300,1000"],
+        &[
+            "classic",
+            "experiment",
+            "primes",
+            "--rounds",
+            "5",
+            "--trials",
+            "7",
+            "--primes",
+            "100,300,1000",
+        ],
     ];
     for args in small {
         let said = home.run(&[args, &["--quiet", "--budget", "600s"]].concat());

@@ -390,7 +390,7 @@ fn processes_of_ours_have_names_that_tell_what_they_are() {
     let found: BTreeSet<String> = set(&["switchcost", "getrusage", "pipeline"]);
     assert_eq!(names(&sweep, "pipeline"), found);
     // A trial has no members.
-    let trial = ["clock", "sampling", "--duration", "2s"];
+    let trial = ["classic", "experiment", "sampling", "--duration", "2s"];
     let found: BTreeSet<String> = set(&["switchcost", "switchcost-work"]);
     assert_eq!(names(&trial, "switchcost-work"), found);
 }

@@ -48,12 +48,12 @@ fn clocks_fit_eighty_columns() {
     // As wide as by default, as both ends of the default are there.
     let ends = "100,1000,5000";
     for args in [
-        &["overhead", "--trials", "20"][..],
-        &["primes", "--primes", ends, "--trials", "5"],
-        &["malloc", "--sizes", ends, "--trials", "20"],
-        &["sampling", "--duration", "100ms"],
+        &["clock", "overhead", "--trials", "20"][..],
+        &["classic", "experiment", "primes", "--primes", ends, "--trials", "5"],
+        &["classic", "experiment", "malloc", "--sizes", ends, "--trials", "20"],
+        &["classic", "experiment", "sampling", "--duration", "100ms"],
     ] {
-        let args = [&["clock"], args, &["--rounds", "1", "--budget", "60s"]].concat();
+        let args = [args, &["--rounds", "1", "--budget", "60s"]].concat();
         assert_fits(&home.run_in_eighty_columns(&args), &args);
     }
 }

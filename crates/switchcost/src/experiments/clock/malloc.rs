@@ -1,4 +1,4 @@
-//! `clock malloc`: what malloc and free cost, by size of the block.
+//! `classic experiment malloc`: what malloc and free cost, by size of the block.
 
 use std::collections::BTreeMap;
 use std::process::Command;

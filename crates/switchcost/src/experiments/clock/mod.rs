@@ -10,7 +10,7 @@ mod tests;
 
 use anyhow::{Context, Result};
 use charts::{Figure, Role, Series};
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::Findings;
@@ -39,23 +39,30 @@ pub(crate) enum ClockCommand {
     #[command(after_long_help = "Example:\n  switchcost clock overhead --calls \
              threadclock-now,getrusage")]
     Overhead(overhead::OverheadArgs),
+    #[command(flatten)]
+    Paper(PaperCommand),
+}
+
+/// The experiments that only the paper asks for: typed as `classic experiment NAME`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PaperCommand {
     /// How precise and accurate getrusage and threadclock are, timing the same work
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
     #[command(
         mut_arg("budget", |arg| arg.default_value("60s+")),
-        after_long_help = "Example:\n  switchcost clock primes --primes 100,1000"
+        after_long_help = "Example:\n  switchcost classic experiment primes --primes 100,1000"
     )]
     Primes(primes::PrimesArgs),
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
-    #[command(after_long_help = "Example:\n  switchcost clock malloc --budget 10s")]
+    #[command(after_long_help = "Example:\n  switchcost classic experiment malloc --budget 10s")]
     Malloc(malloc::MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
     // It has a duration of its own.
     #[command(
         mut_arg("budget", |arg| arg.alias(None).alias("seconds")),
-        after_long_help = "Example:\n  switchcost clock sampling"
+        after_long_help = "Example:\n  switchcost classic experiment sampling"
     )]
     Sampling(sampling::SamplingArgs),
 }
@@ -64,11 +71,30 @@ impl ClockCommand {
     pub(crate) fn common(&self) -> &Common {
         match self {
             Self::Overhead(args) => &args.common,
-            Self::Primes(args) => &args.common,
-            Self::Malloc(args) => &args.common,
-            Self::Sampling(args) => &args.common,
+            Self::Paper(PaperCommand::Primes(args)) => &args.common,
+            Self::Paper(PaperCommand::Malloc(args)) => &args.common,
+            Self::Paper(PaperCommand::Sampling(args)) => &args.common,
         }
     }
+
+    /// Returns the name by which an experiment of the paper is called below `classic experiment`.
+    pub(crate) fn paper_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Overhead(_) => None,
+            Self::Paper(PaperCommand::Primes(_)) => Some("primes"),
+            Self::Paper(PaperCommand::Malloc(_)) => Some("malloc"),
+            Self::Paper(PaperCommand::Sampling(_)) => Some("sampling"),
+        }
+    }
+}
+
+/// `clock` with the experiments of the paper out of its help.
+pub(crate) fn hide_old(command: Command) -> Command {
+    PaperCommand::augment_subcommands(Command::new("paper"))
+        .get_subcommands()
+        .fold(command, |command, paper| {
+            command.mut_subcommand(paper.get_name(), |old| old.hide(true))
+        })
 }
 
 /// What experiments on one CPU take; `BUDGET` as that of [`Effort`].
@@ -93,9 +119,9 @@ pub(crate) const FIRST: [&str; 4] =
 pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
     match command {
         ClockCommand::Overhead(args) => overhead::plan(args, here),
-        ClockCommand::Primes(args) => primes::plan(args, here),
-        ClockCommand::Malloc(args) => malloc::plan(args, here),
-        ClockCommand::Sampling(args) => sampling::plan(args, here),
+        ClockCommand::Paper(PaperCommand::Primes(args)) => primes::plan(args, here),
+        ClockCommand::Paper(PaperCommand::Malloc(args)) => malloc::plan(args, here),
+        ClockCommand::Paper(PaperCommand::Sampling(args)) => sampling::plan(args, here),
     }
 }
 

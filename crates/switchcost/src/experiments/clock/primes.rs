@@ -1,4 +1,4 @@
-//! `clock primes`: how precise and accurate clocks are.
+//! `classic experiment primes`: how precise and accurate clocks are.
 
 use std::iter::once;
 

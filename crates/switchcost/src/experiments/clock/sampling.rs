@@ -1,4 +1,4 @@
-//! `clock sampling`: what accounting by the timer tick makes of a sleeper.
+//! `classic experiment sampling`: what accounting by the timer tick makes of a sleeper.
 
 use std::time::Duration;
 

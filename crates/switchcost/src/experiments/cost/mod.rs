@@ -14,7 +14,7 @@ use model::ring::{Kind, Op, Policy, Walk};
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::setting::PlacementArg;
-use crate::experiments::interference::{CostEffort, InterferenceArgs};
+use crate::experiments::interference::{CostEffort, OldInterferenceArgs};
 use crate::observe::watch::ProgramArgs;
 use crate::present::output::Output;
 
@@ -125,14 +125,12 @@ pub(crate) struct CostArgs {
     /// Laps (each takes the token once round the ring) of the sample in which switches are counted,
     /// instead of as many as last 4 ms
     ///
-    /// The rings and solos of the costs themselves keep their own number of laps. With
-    /// --interference:
-    /// laps of every run, instead of as many as last its share of the budget.
+    /// The rings and solos of the costs themselves keep their own number of laps.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) interference: InterferenceArgs,
+    pub(crate) interference: OldInterferenceArgs,
 
     #[command(flatten)]
     pub(crate) program: ProgramArgs,

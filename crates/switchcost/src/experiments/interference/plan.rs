@@ -1,4 +1,4 @@
-//! `switchcost cost --interference`, from what was typed to a plan.
+//! `switchcost classic experiment interference`, from what was typed to a plan.
 
 use anyhow::{Context, Result, bail};
 use model::case::rings;

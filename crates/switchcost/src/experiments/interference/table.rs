@@ -1,4 +1,4 @@
-//! `cost --interference` on the terminal, and as a chart.
+//! `classic experiment interference` on the terminal, and as a chart.
 
 use charts::{Axis, Figure, Point, Role, Series};
 use model::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict, judge};

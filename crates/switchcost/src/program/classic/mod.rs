@@ -14,11 +14,15 @@ use clap::{Args, Subcommand};
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, counts};
+use crate::experiments::clock::{ClockCommand, PaperCommand};
+use crate::experiments::interference::InterferenceCommand;
 use crate::present::output::{file, print_text};
+use crate::program::measured;
 
 pub(crate) fn run(command: ClassicCommand) -> Result<ExitCode> {
     use ClassicCommand::*;
     let (name, words) = match command {
+        Experiment(command) => return experiment(command),
         Sweep(args) => return sweep::run(&args),
         Install(args) => return install(&args),
         Getrusage(args) => return Ok(by_name("getrusage", args.words.words, args.parent)),
@@ -74,6 +78,12 @@ pub(crate) enum ClassicCommand {
     /// Without arguments as in the paper: 100 to 5000 bytes by 100, 1000 blocks of each.
     #[command(name = "malloc_stats")]
     MallocStats(Words),
+    /// Experiments that only the papers ask for: interference, primes, malloc, sampling
+    ///
+    /// Measured with this program's own means: intervals, stored runs, reports.
+    #[command(subcommand)]
+    #[command(after_long_help = "Example:\n  switchcost classic experiment sampling")]
+    Experiment(ExperimentCommand),
     /// Sloan's whole procedure: `getrusage pipeline` for each number of processes, table and graph
     Sweep(SweepArgs),
     /// Make links by which this program is called by the originals' names
@@ -81,6 +91,26 @@ pub(crate) enum ClassicCommand {
     /// Called through a link named pipeline, getrusage, times, ... it acts as that program. The
     /// links are symbolic.
     Install(InstallArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExperimentCommand {
+    /// Does a disturbance reach the measurement? (Li, Ding and Shen 2007, tables 1 and 2)
+    ///
+    /// Execution times, quiet and disturbed, of a ring of two in the augmented setting (alone on its
+    /// CPU, real-time policy) and in the plain one (everything on one CPU, SCHED_OTHER).
+    #[command(after_long_help = "Example:\n  switchcost classic experiment interference --noise \
+             cpu --runs 4")]
+    Interference(InterferenceCommand),
+    #[command(flatten)]
+    Clock(PaperCommand),
+}
+
+fn experiment(command: ExperimentCommand) -> Result<ExitCode> {
+    match command {
+        ExperimentCommand::Interference(args) => measured::interference(&args),
+        ExperimentCommand::Clock(command) => measured::clock(&ClockCommand::Paper(command)),
+    }
 }
 
 /// All that stands behind the program's name.

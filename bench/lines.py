@@ -21,7 +21,7 @@ TEST_FOLDERS = {"tests", "benches", "examples", "fuzz"}
 CAPS = {
     "charts": (2470, "a figure as SVG, PNG, HTML and text; all that a page of it says when it is zoomed or published figures are shown"),
     "classic": (700, "nine programs of the documents"),
-    "launcher": (1045, "a command started and accounted, and what runs around it; a launcher that stands is told"),
+    "launcher": (1100, "a command started and accounted, and what runs around it; a launcher that stands is told"),
     "model": (17500, "the nouns and all arithmetic, that of programs and commands too; what a preemption costs one; machines of today"),
     "preload": (1100, "what `profile` puts into a command"),
     "probe": (10500, "all that touches the kernel: rings by 25 links, their burdens, trials, machine; a program beside a neighbour"),

@@ -109,6 +109,7 @@ impl Launcher {
             socket: theirs.as_raw_fd(),
             words: words.as_raw_fd(),
             measured: series.commands.len(),
+            has_environment: !series.environment.is_empty(),
             series,
             blocked: blocked.before(),
             inherited: Inherited::own(),

@@ -48,6 +48,10 @@ pub struct Series {
     pub prepare: Vec<usize>,
     /// Which of them run once after the last round; not where a signal has asked to stop.
     pub cleanup: Vec<usize>,
+    /// `NAME=VALUE` of variables that all of them find in their environment beside the caller's, or
+    /// instead of it; they are in the same file.
+    #[serde(skip)]
+    pub environment: Vec<OsString>,
 }
 
 /// When rounds need not go on: so many are done, and one more would take longer than this in all.
@@ -137,20 +141,29 @@ impl Series {
         self.commands.iter().chain(&self.around)
     }
 
-    /// Writes all of them to a file in memory; programs are looked for by the PATH of this
-    /// process. EINVAL where a word has a byte of zero.
+    /// Writes all of them to a file in memory, and the environment behind them, if there is one;
+    /// programs are looked for by the PATH of this process. EINVAL where a word has a byte of zero.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
         let texts = |words: &Vec<OsString>| -> Result<Texts, Errno> {
             let paths = in_path(words.first().ok_or(Errno::INVAL)?).into_iter();
-            let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-            if words.iter().any(|word| word.contains(&0)) {
-                return Err(Errno::INVAL);
-            }
             let candidates = paths.map(|path| path.into_os_string().into_vec()).collect();
-            Ok(Texts { candidates, words })
+            Ok(Texts { candidates, words: bytes_of(words)? })
         };
-        write_words(&self.all().map(texts).collect::<Result<Vec<_>, _>>()?)
+        let mut all = self.all().map(texts).collect::<Result<Vec<_>, _>>()?;
+        if !self.environment.is_empty() {
+            all.push(Texts { candidates: Vec::new(), words: bytes_of(&self.environment)? });
+        }
+        write_words(&all)
     }
+}
+
+/// The bytes of words; EINVAL where one has a byte of zero.
+fn bytes_of(words: &[OsString]) -> Result<Vec<Vec<u8>>, Errno> {
+    let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    if words.iter().any(|word| word.contains(&0)) {
+        return Err(Errno::INVAL);
+    }
+    Ok(words)
 }
 
 /// The paths that execvp(3) tries for a name, in their order.
@@ -215,6 +228,8 @@ pub(crate) struct Request {
     pub(crate) words: i32,
     /// How many of the words' commands are measured.
     pub(crate) measured: usize,
+    /// Whether the last of the words are variables of the environment.
+    pub(crate) has_environment: bool,
     pub(crate) series: Series,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,

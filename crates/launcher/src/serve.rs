@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use model::reading::Reading;
 use probe::command::{
     FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
-    monotonic_raw_ns, note_forwarded, send_signal, stop_signal, unblock_stop_signals, wait_for,
+    monotonic_raw_ns, note_forwarded, send_signal, set_variable, stop_signal, unblock_stop_signals,
+    wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -55,6 +56,11 @@ fn serve(request: Option<OsString>) -> io::Result<()> {
     }
     let socket = UnixStream::from(inherited(request.socket)?);
     let words = Words::map(inherited(request.words)?)?;
+    if request.has_environment {
+        for variable in words.texts(words.commands().saturating_sub(1))? {
+            set_variable(variable)?;
+        }
+    }
     let mut answers = Answers { socket, unsent: Vec::new(), sent: Instant::now() };
     let end = match Server::new(&request, &words, &mut answers) {
         Ok(mut server) => {

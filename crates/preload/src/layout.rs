@@ -10,10 +10,14 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use crate::bins::{BUCKETS, CLASSES};
 
 /// The first word of the header.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"swcalls1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"swcalls2");
 
-/// The environment variable with the path of the shared memory.
+/// The environment variable with the token of the shared memory, [`TOKEN_DIGITS`] hexadecimal
+/// digits, a colon and its path.
 pub const VARIABLE: &str = "SWITCHCOST_PROFILE_DATA";
+
+/// Digits of a token.
+pub const TOKEN_DIGITS: usize = 16;
 
 /// Threads that are counted at the same time.
 pub const SLOTS: usize = 1024;
@@ -79,6 +83,8 @@ pub const KNOWN_CALLS: u64 = 16;
 pub struct Header {
     /// [`MAGIC`].
     pub magic: AtomicU64,
+    /// A number that nobody can foresee: memory with another is not that of this run.
+    pub token: AtomicU64,
     /// Threads that found no slot, memory or clock.
     pub missed_threads: AtomicU64,
     /// The tiers by which threads read the time: bit `Tier as usize`.

@@ -1,10 +1,15 @@
 //! The shared memory: found once a process, a slot for each thread.
+//!
+//! A process may outlive the program that profiles it. The path then leads nowhere, or to what
+//! somebody else has put there: memory is used only if it belongs to this process's user, has the
+//! size and the token of the run, and is the file that was found first.
 
 use core::ffi::{CStr, c_char, c_int};
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 
-use crate::layout::{self, Header, SLOT_BYTES, SLOTS};
+use crate::layout::{self, Header, SLOT_BYTES, SLOTS, TOKEN_DIGITS};
 
 /// The mapped header; null in a program that is not profiled, and before [`attach`].
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
@@ -14,15 +19,16 @@ pub(super) fn header() -> Option<&'static Header> {
     unsafe { HEADER.load(Acquire).as_ref() }
 }
 
+/// Device and inode of the memory that was found; 0 before [`attach`].
+static DEVICE: AtomicU64 = AtomicU64::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
+
 /// Finds the memory of the process that profiles this one, if there is one.
 pub(super) fn attach() -> Option<&'static Header> {
     // SAFETY: maps a part of a file, whose owner keeps its length.
-    let header = unsafe { map(path()?, 0, size_of::<Header>()) }.cast::<Header>();
+    let header = unsafe { map(0, size_of::<Header>()) }.cast::<Header>();
     // SAFETY: mapped, and as large as a header.
     let found = unsafe { header.as_ref() }?;
-    if found.magic.load(Relaxed) != layout::MAGIC {
-        return None;
-    }
     // What this process was before exec(2) has left its slots.
     // SAFETY: no memory is touched.
     let own = unsafe { libc::getpid() };
@@ -33,38 +39,81 @@ pub(super) fn attach() -> Option<&'static Header> {
     Some(found)
 }
 
-fn path() -> Option<&'static CStr> {
+/// The token of the run and the path of its memory, as the environment has them.
+fn token_and_path() -> Option<(u64, &'static CStr)> {
     const NAME: &CStr = c"SWITCHCOST_PROFILE_DATA";
     const { assert!(matches!(layout::VARIABLE.as_bytes(), b"SWITCHCOST_PROFILE_DATA")) };
     // SAFETY: the name is a C string; no other thread runs when this is asked for the first time.
     let value: *const c_char = unsafe { libc::getenv(NAME.as_ptr()) };
-    // SAFETY: null or a C string of the environment.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: a C string of the environment.
+    let value = unsafe { CStr::from_ptr(value) }.to_bytes_with_nul();
+    let (digits, rest) = value.split_at_checked(TOKEN_DIGITS)?;
+    let mut token = 0;
+    for digit in digits {
+        token = token << 4 | u64::from((*digit as char).to_digit(16)?);
+    }
+    let path = CStr::from_bytes_with_nul(rest.strip_prefix(b":")?).ok()?;
+    Some((token, path))
 }
 
-/// Maps a part of the shared memory; null where that fails. Opened anew each time: a program may
-/// close descriptors that it does not know.
+/// Maps a part of the shared memory; null where that fails, or where it is not that of the run.
+/// Opened anew each time: a program may close descriptors that it does not know.
 ///
 /// # Safety
 /// The part lies within the file.
-unsafe fn map(path: &CStr, offset: usize, bytes: usize) -> *mut u8 {
+unsafe fn map(offset: usize, bytes: usize) -> *mut u8 {
+    let Some((token, path)) = token_and_path() else { return null_mut() };
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: a C string; the mapping is new memory, and the descriptor is this function's own.
     unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        let file = libc::open(path.as_ptr(), flags);
         if file < 0 {
             return null_mut();
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let offset = offset as libc::off_t;
-        // The program may be gone, and its process id another's: then this is some other file.
-        if libc::lseek(file, 0, libc::SEEK_END) != layout::BYTES as libc::off_t {
-            libc::close(file);
-            return null_mut();
+        let mut mapped = libc::MAP_FAILED;
+        if is_of_run(file, token) {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let offset = offset as libc::off_t;
+            mapped = libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, file, offset);
         }
-        let mapped = libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, file, offset);
         libc::close(file);
         if mapped == libc::MAP_FAILED { null_mut() } else { mapped.cast() }
     }
+}
+
+/// Whether an open file is the memory of the run: a file of this process's user, of that size, with
+/// the token, and none but the first that was found. It is noted then.
+fn is_of_run(file: c_int, token: u64) -> bool {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: room for what the kernel writes.
+    if unsafe { libc::fstat(file, found.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: the kernel has filled it.
+    let found = unsafe { found.assume_init() };
+    let is_file = found.st_mode & libc::S_IFMT == libc::S_IFREG;
+    // SAFETY: no memory is touched.
+    let is_own = found.st_uid == unsafe { libc::geteuid() };
+    if !is_file || !is_own || found.st_size != layout::BYTES as libc::off_t {
+        return false;
+    }
+    const { assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, token) == 8) };
+    let mut words = [0_u64; 2];
+    // SAFETY: room for two words.
+    let read = unsafe { libc::pread(file, words.as_mut_ptr().cast(), size_of_val(&words), 0) };
+    if read != size_of_val(&words) as isize || words != [layout::MAGIC, token] {
+        return false;
+    }
+    let (device, inode) = (DEVICE.load(Relaxed), INODE.load(Relaxed));
+    if (device, inode) == (0, 0) {
+        DEVICE.store(found.st_dev, Relaxed);
+        INODE.store(found.st_ino, Relaxed);
+        return true;
+    }
+    (device, inode) == (found.st_dev, found.st_ino)
 }
 
 /// A thread's slot.
@@ -90,7 +139,7 @@ impl Slot {
         let number = (0..SLOTS).find(is_free).or_else(|| (0..SLOTS).find(is_left))?;
         let offset = size_of::<Header>() + number * SLOT_BYTES;
         // SAFETY: within the file, which has all slots.
-        let cells = path().map_or(null_mut(), |path| unsafe { map(path, offset, SLOT_BYTES) });
+        let cells = unsafe { map(offset, SLOT_BYTES) };
         if cells.is_null() {
             header.owners[number].store(0, Release);
             return None;

@@ -1,7 +1,7 @@
 //! Becoming another program: a command in a process of its own, this program again, this process.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -156,6 +156,23 @@ pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pi
             unsafe { libc::execv(own.as_ptr(), table.as_ptr()) };
             super::exit_now(127)
         }
+    }
+}
+
+/// Sets a variable (`NAME=VALUE`) in the environment of this process, and so of all that it starts.
+/// EBUSY beside other threads, which may be reading it; EINVAL without a `=`.
+pub fn set_variable(variable: CString) -> Result<(), Errno> {
+    if !variable.as_bytes().contains(&b'=') {
+        return Err(Errno::INVAL);
+    }
+    if !super::process::has_one_thread() {
+        return Err(Errno::BUSY);
+    }
+    // SAFETY: no other thread reads the environment. The text becomes a part of it, and is never
+    // freed.
+    match unsafe { libc::putenv(variable.into_raw()) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
     }
 }
 

@@ -49,7 +49,7 @@ pub fn fork() -> Result<Forked, Errno> {
 }
 
 /// A thread that was joined is there for a moment longer.
-fn has_one_thread() -> bool {
+pub(super) fn has_one_thread() -> bool {
     let is_alone = |attempt: u32| {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1));

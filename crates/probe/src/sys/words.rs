@@ -5,7 +5,7 @@
 //! each ended by a zero.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -126,6 +126,13 @@ impl Words {
         self.commands.len()
     }
 
+    /// The words of a command by themselves, EINVAL beyond the last.
+    pub fn texts(&self, which: usize) -> Result<Vec<CString>, Errno> {
+        let Place { text, candidates, words } = *self.commands.get(which).ok_or(Errno::INVAL)?;
+        let texts = self.bytes()[text..].split(|byte| *byte == 0).skip(candidates).take(words);
+        texts.map(|text| CString::new(text).map_err(|_| Errno::INVAL)).collect()
+    }
+
     /// A command, EINVAL beyond the last. Its tables are a mapping too, for as long as it lives.
     pub fn command(&self, which: usize) -> Result<Command<'_>, Errno> {
         let Place { text, candidates, words } = *self.commands.get(which).ok_or(Errno::INVAL)?;
@@ -244,6 +251,8 @@ mod tests {
         assert_eq!(own(&first), ["x", "", "long one"]);
         assert_eq!(own(&words.command(1).unwrap()), ["y"]);
         assert!(words.command(2).is_err());
+        assert_eq!(words.texts(0).unwrap(), [c"x", c"", c"long one"].map(CStr::to_owned));
+        assert!(words.texts(2).is_err());
     }
 
     fn refused(bytes: &[u8]) -> bool {

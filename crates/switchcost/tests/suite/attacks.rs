@@ -180,11 +180,12 @@ fn a_command_is_run_without_proc() {
 fn a_profiled_command_that_writes_to_the_table_keeps_its_exit_code() {
     let home = Home::new();
     let profile = |script: &str| home.run(&["profile", "--malloc", "--", "sh", "-c", script]);
-    let said = profile("(: > $SWITCHCOST_PROFILE_DATA); (: > ${LD_PRELOAD%%:*}); exit 0");
+    let said = profile("(: > ${SWITCHCOST_PROFILE_DATA#*:}); exit 0");
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("ns/call"), "what is sealed cannot be taken away: {said:?}");
-    let zero = "dd if=/dev/zero of=$SWITCHCOST_PROFILE_DATA bs=8 count=1 conv=notrunc 2> /dev/null";
-    let odd = "tr '\\0' '\\376' < /dev/zero | dd of=$SWITCHCOST_PROFILE_DATA bs=4096 seek=2 count=300 \
+    let zero =
+        "dd if=/dev/zero of=${SWITCHCOST_PROFILE_DATA#*:} bs=8 count=1 conv=notrunc 2> /dev/null";
+    let odd = "tr '\\0' '\\376' < /dev/zero | dd of=${SWITCHCOST_PROFILE_DATA#*:} bs=4096 seek=2 count=300 \
                iflag=fullblock conv=notrunc 2> /dev/null";
     for script in [zero, odd] {
         for code in [0, 3] {

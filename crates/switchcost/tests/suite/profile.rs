@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -417,5 +418,116 @@ fn an_interrupted_profile_keeps_what_was_counted() {
     let profile = read(&file);
     assert_eq!(profile["launches"].as_array().unwrap().len(), 1);
     assert!(calls(&profile, "malloc", None) > 0);
+    home.wait_until_alone();
+}
+
+/// The environment of a profiled command, a variable a line.
+fn environment(home: &Home) -> Vec<String> {
+    let (said, _) = profiled(home, &["--malloc", "--show-output"], &["env"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    said.out.lines().map(str::to_string).collect()
+}
+
+fn value<'a>(environment: &'a [String], name: &str) -> &'a str {
+    let found = environment.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    found.unwrap_or_else(|| panic!("no {name} in {environment:?}"))
+}
+
+/// What a command leaves behind has its environment for days: a path below /proc/PID would be
+/// somebody else's by then.
+#[test]
+fn what_a_command_inherits_is_in_a_folder_of_its_user_that_goes_with_the_program() {
+    let home = Home::new();
+    let seen = environment(&home);
+    assert!(seen.iter().all(|line| !line.contains("/proc/")), "{seen:?}");
+    let (library, data) = (value(&seen, "LD_PRELOAD"), value(&seen, "SWITCHCOST_PROFILE_DATA"));
+    let (token, counts) = data.split_once(':').expect("a token and a path");
+    assert!(token.len() == 16 && token.bytes().all(|byte| byte.is_ascii_hexdigit()), "{data}");
+    let folder = Path::new(library).parent().unwrap();
+    assert_eq!(Path::new(counts).parent(), Some(folder));
+    assert!(folder.starts_with(home.path()) && !folder.exists(), "{}", folder.display());
+
+    let script = "stat -c %a:%u \"${LD_PRELOAD%/*}\"";
+    let (said, _) = profiled(&home, &["--malloc", "--show-output"], &["sh", "-c", script]);
+    assert_eq!(said.out.trim(), format!("700:{}", rustix::process::geteuid().as_raw()));
+}
+
+#[test]
+fn a_process_that_the_command_leaves_behind_is_told() {
+    let home = Home::new();
+    let (said, _) = profiled(&home, &["--malloc"], &["sh", "-c", "sleep 60 >/dev/null 2>&1 &"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("still ran after its end"), "{}", said.err);
+    for process in home.processes() {
+        process.kill();
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn memory_with_another_token_is_not_counted_in() {
+    let home = Home::new();
+    let other = "SWITCHCOST_PROFILE_DATA=0123456789abcdef:${SWITCHCOST_PROFILE_DATA#*:}";
+    for (script, processes) in
+        [("ls / >/dev/null; :".to_string(), 2), (format!("{other} ls / >/dev/null; :"), 1)]
+    {
+        let (said, profile) = profiled(&home, &["--malloc"], &["sh", "-c", &script]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(profile["launches"][0]["processes"], processes, "{script}");
+    }
+}
+
+#[test]
+fn a_folder_that_somebody_could_put_another_in_place_of_is_refused() {
+    let home = Home::new();
+    let cache = home.path().join("open/cache");
+    fs::create_dir_all(&cache).unwrap();
+    let open = cache.parent().unwrap();
+    let run = || {
+        let mut command = home.command(crate::common::PROGRAM);
+        command.args(["profile", "--malloc", "--", "true"]).env("XDG_CACHE_HOME", &cache);
+        Said::of(command.env_remove("XDG_RUNTIME_DIR"))
+    };
+    fs::set_permissions(open, fs::Permissions::from_mode(0o777)).unwrap();
+    let said = run();
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains(&format!("others may write to {}", open.display())), "{}", said.err);
+    fs::set_permissions(open, fs::Permissions::from_mode(0o1777)).unwrap();
+    let said = run();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+#[test]
+fn a_command_may_have_the_name_of_an_assignment() {
+    let home = Home::new();
+    let folder = home.path().join("eq");
+    fs::create_dir(&folder).unwrap();
+    let command = folder.join("x=ls");
+    fs::copy("/bin/sh", &command).unwrap();
+    let words = [command.to_str().unwrap(), "-c", "echo $0 $1; exit 7", "name", "word"];
+    let (said, profile) = profiled(&home, &["--malloc", "--show-output"], &words);
+    assert_eq!((said.code, said.out.trim()), (Some(7), "name word"), "{}", said.err);
+    assert_eq!(profile["launches"][0]["processes"], 1);
+}
+
+#[test]
+fn what_a_killed_profile_leaves_goes_with_the_next() {
+    let home = Home::new();
+    let mark = home.path().join("mark");
+    let script = "dirname \"$LD_PRELOAD\" >\"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 60";
+    let mut command = home.command(crate::common::PROGRAM);
+    command.args(["profile", "--malloc", "--", "sh", "-c", script, mark.to_str().unwrap()]);
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let folder = wait_for("the command", || fs::read_to_string(&mark).ok());
+    let folder = Path::new(folder.trim());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(folder.exists());
+    let (said, _) = profiled(&home, &["--malloc"], &["true"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(!folder.exists());
+    for process in home.processes() {
+        process.kill();
+    }
     home.wait_until_alone();
 }

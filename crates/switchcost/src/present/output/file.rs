@@ -39,6 +39,27 @@ pub(crate) fn refuse_others(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a folder that is not this user's own, or that somebody else could put another in place
+/// of: one above it belongs to another user, or others may write to it. A folder like /tmp, in which
+/// only owners may rename (mode 1777), is accepted.
+pub(crate) fn refuse_replaceable(folder: &Path) -> Result<()> {
+    let own = geteuid().as_raw();
+    let real = folder.canonicalize().map_err(|error| anyhow!("{}: {error}", folder.display()))?;
+    for (above, path) in real.ancestors().enumerate() {
+        let found = fs::metadata(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        let is_owned = found.uid() == own || (above > 0 && found.uid() == 0);
+        if !is_owned {
+            bail!("{} belongs to another user (id {})", path.display(), found.uid());
+        }
+        let is_sticky = above > 0 && found.mode() & 0o1000 != 0;
+        if found.mode() & 0o022 != 0 && !is_sticky {
+            let (path, mode) = (path.display(), found.mode() & 0o7777);
+            bail!("others may write to {path} (mode {mode:04o}): `chmod go-w {path}`");
+        }
+    }
+    Ok(())
+}
+
 /// The folder that a file is to lie in.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -1,21 +1,37 @@
-//! The preloaded library and the memory that it counts in: both are files in memory, which end with
-//! this program.
+//! The preloaded library and the memory that it counts in.
+//!
+//! The command finds both by their paths in a folder of this run that only its user may enter
+//! (mode 0700), and that goes with this program. What the command leaves behind still has these
+//! paths in its environment, and may have more rights than others: so no path leads to what
+//! somebody else could put in its place, as one below /proc/PID would once the process id is
+//! another's. The counts are a file in memory behind a link; the library takes no other file for
+//! it (crates/preload/src/interpose/shared.rs).
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use directories::ProjectDirs;
 use preload::bins::{BUCKETS, edges};
-use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, SLOTS, VARIABLE, kind};
+use preload::layout::{
+    BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, SLOTS, TOKEN_DIGITS, VARIABLE, kind,
+};
 use preload::symbols;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{
+    FlockOperation, MemfdFlags, SealFlags, StatVfsMountFlags, fcntl_add_seals, flock, memfd_create,
+    statvfs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::present::output::file::{make_private, refuse_replaceable};
 
 /// Processes that were left behind are counted until the memory is read.
 const SLACK_NS: u128 = 1_000_000_000;
@@ -23,10 +39,75 @@ const SLACK_NS: u128 = 1_000_000_000;
 /// The library as it was built (build.rs).
 static LIBRARY: &[u8] = include_bytes!(env!("SWITCHCOST_PRELOAD"));
 
-/// A file in memory.
-fn in_memory(name: &str) -> Result<File> {
-    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
-    Ok(file.context("memfd_create(2) (see sysctl vm.memfd_noexec)")?.into())
+/// Beginning of the names of the folders of runs.
+const FOLDER: &str = "profile-";
+
+/// The folder of one run of `profile`, which is removed with this value. It is locked meanwhile: one
+/// that is not was left by a program that was killed.
+struct RunFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl RunFolder {
+    /// Makes one in `$XDG_RUNTIME_DIR/switchcost`, or where that cannot be used in
+    /// `$XDG_CACHE_HOME/switchcost`, by default `~/.cache/switchcost`.
+    fn new() -> Result<Self> {
+        let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
+            anyhow!("no folder for the preloaded library: set HOME or XDG_CACHE_HOME")
+        })?;
+        if let Some(runtime) = dirs.runtime_dir()
+            && runtime.parent().is_some_and(Path::is_dir)
+            && let Ok(folder) = Self::below(runtime)
+        {
+            return Ok(folder);
+        }
+        let cache = dirs.cache_dir();
+        Self::below(cache).with_context(|| {
+            format!(
+                "the preloaded library cannot lie in {} (XDG_CACHE_HOME chooses another folder)",
+                cache.display()
+            )
+        })
+    }
+
+    fn below(above: &Path) -> Result<Self> {
+        // The dynamic linker splits LD_PRELOAD at blanks and colons, and replaces what follows a $.
+        let is_taken = |byte: &u8| !matches!(byte, b' ' | b':' | b'$');
+        ensure!(
+            above.as_os_str().as_bytes().iter().all(is_taken),
+            "LD_PRELOAD takes no path with a blank, a colon or a $"
+        );
+        make_private(above)?;
+        refuse_replaceable(above)?;
+        let mount = statvfs(above)?.f_flag;
+        ensure!(!mount.contains(StatVfsMountFlags::NOEXEC), "its file system is mounted noexec");
+        remove_left(above);
+        let path = above.join(format!("{FOLDER}{:016x}", probe::unforeseen()?));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = File::open(&path)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, _lock: lock })
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes the folders of programs that were killed.
+fn remove_left(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        if !entry.file_name().as_bytes().starts_with(FOLDER.as_bytes()) {
+            continue;
+        }
+        let Ok(folder) = File::open(entry.path()) else { continue };
+        if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The command finds these files too, and may be anything: what it has no business with is refused
@@ -35,14 +116,11 @@ fn seal(file: &File, seals: SealFlags) -> Result<()> {
     fcntl_add_seals(file, seals | SealFlags::SEAL).context("fcntl(2), F_ADD_SEALS")
 }
 
-/// Where others find it while this program runs. No descriptor is handed on: programs close those
-/// that they do not know.
-fn path(file: &File) -> String {
-    format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd())
-}
-
 /// The library, with the names of the functions whose place it takes.
-pub(super) struct Library(File);
+pub(super) struct Library {
+    folder: RunFolder,
+    path: PathBuf,
+}
 
 impl Library {
     pub(super) fn new(calls: &[String], malloc: bool) -> Result<Self> {
@@ -50,29 +128,30 @@ impl Library {
         let names: Vec<&str> = calls.iter().map(String::as_str).collect();
         symbols::name(&mut bytes, &names, malloc)
             .map_err(|symbols::Damaged(why)| anyhow!("the library in this program: {why}"))?;
-        let mut file = in_memory("libswitchcost-profile.so")?;
-        file.write_all(&bytes).context("cannot write the library to memory")?;
-        seal(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
-        Ok(Self(file))
+        let folder = RunFolder::new()?;
+        let path = folder.path.join("libswitchcost-profile.so");
+        let cannot = || format!("cannot write {}", path.display());
+        let mut how = OpenOptions::new();
+        let mut file =
+            how.write(true).create_new(true).mode(0o700).open(&path).with_context(cannot)?;
+        file.write_all(&bytes).with_context(cannot)?;
+        Ok(Self { folder, path })
     }
 
-    /// The words that start a command with it, before an allocator and before what the caller
-    /// preloads.
-    pub(super) fn words(
-        &self,
-        shared: &Shared,
-        allocator: Option<&str>,
-        command: &[OsString],
-    ) -> Vec<OsString> {
-        let mut preload = OsString::from(format!("LD_PRELOAD={}", path(&self.0)));
+    /// The variables by which a command is started with it, before an allocator and before what the
+    /// caller preloads.
+    pub(super) fn environment(&self, shared: &Shared, allocator: Option<&str>) -> [OsString; 2] {
+        let mut preload = OsString::from("LD_PRELOAD=");
+        preload.push(&self.path);
         let callers = std::env::var_os("LD_PRELOAD").filter(|of| !of.is_empty());
         for next in allocator.map(OsString::from).into_iter().chain(callers) {
             preload.push(":");
             preload.push(next);
         }
-        let data = OsString::from(format!("{VARIABLE}={}", path(&shared.0)));
-        let env = [OsString::from("env"), preload, data];
-        env.into_iter().chain(command.iter().cloned()).collect()
+        let digits = TOKEN_DIGITS;
+        let mut data = OsString::from(format!("{VARIABLE}={:0digits$x}:", shared.token));
+        data.push(&shared.link);
+        [preload, data]
     }
 }
 
@@ -171,18 +250,38 @@ impl Counts {
     }
 }
 
-/// The memory that one run counts in.
-pub(super) struct Shared(File);
+/// The memory that one run of the command counts in.
+pub(super) struct Shared {
+    file: File,
+    token: u64,
+    /// Leads to the file, from the folder of the run.
+    link: PathBuf,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.link);
+    }
+}
 
 impl Shared {
-    pub(super) fn new() -> Result<Self> {
-        let file = in_memory("switchcost-profile")?;
+    pub(super) fn new(library: &Library) -> Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("switchcost-profile", flags).context("memfd_create(2)")?;
+        let file = File::from(file);
         // Pages that nobody writes to take no memory.
         file.set_len(BYTES as u64).context("cannot size the memory for counts (ulimit -f)")?;
         let magic = offset_of!(Header, magic) as u64;
         file.write_all_at(&MAGIC.to_ne_bytes(), magic).context("cannot write to memory")?;
+        let token = probe::unforeseen()?;
+        let place = offset_of!(Header, token) as u64;
+        file.write_all_at(&token.to_ne_bytes(), place).context("cannot write to memory")?;
         seal(&file, SealFlags::SHRINK | SealFlags::GROW)?;
-        Ok(Self(file))
+        // No descriptor is handed on: programs close those that they do not know.
+        let link = library.folder.path.join(format!("counts-{token:016x}"));
+        let target = format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd());
+        symlink(target, &link).with_context(|| format!("cannot make {}", link.display()))?;
+        Ok(Self { file, token, link })
     }
 
     /// What was counted in a run of so long. Processes that still run go on counting. An error where
@@ -197,13 +296,13 @@ impl Shared {
 
     fn read(&self) -> Result<Counts> {
         let mut header = vec![0; size_of::<Header>()];
-        self.0.read_exact_at(&mut header, 0)?;
+        self.file.read_exact_at(&mut header, 0)?;
         ensure!(word(&header, offset_of!(Header, magic)) == MAGIC, "its first word is another");
         let mut cells: Vec<Calls> = vec![Calls::default(); CELLS];
         let mut at = header.len() as u64;
         let mut page = vec![0; PAGE_BYTES];
         while let Some(next) = self.next_page(at)? {
-            self.0.read_exact_at(&mut page, next)?;
+            self.file.read_exact_at(&mut page, next)?;
             let cell = (next as usize - header.len()) / PAGE_BYTES % CELLS;
             let calls = read_cell(&page);
             if calls.count() > 0 {
@@ -226,7 +325,7 @@ impl Shared {
         if at >= BYTES as u64 {
             return Ok(None);
         }
-        match rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Data(at)) {
+        match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
             Ok(next) => Ok(Some(next / PAGE_BYTES as u64 * PAGE_BYTES as u64)),
             Err(rustix::io::Errno::NXIO) => Ok(None),
             Err(errno) => Err(errno.into()),

@@ -26,7 +26,7 @@ use crate::base::secrets::stored;
 use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
-use crate::observe::watch::command::{Over, finish, not_measured, words};
+use crate::observe::watch::command::{Over, finish, left_behind, not_measured, words};
 use crate::present::output::{Unstored, all_written, put, put_json, say_text};
 use launches::{Launch, Plan};
 use memory::{Library, Shared};
@@ -170,8 +170,11 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         .map_err(|error| not_measured(Some(error), None))?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let library = Library::new(&plan.calls, plan.malloc)?;
-    let mut launches = Vec::new();
-    let ended = all_rounds(args, &plan, &library, &mut launches);
+    let (mut launches, mut left) = (Vec::new(), Vec::new());
+    let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);
+    if let Some(told) = left_behind(left.iter(), None::<&str>) {
+        say(&format!("note: {told}; the profiler stays in its memory"));
+    }
     let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
     let (code, is_counted) = match ended {
         Ok(()) => (of_runs.unwrap_or(0), true),
@@ -216,6 +219,7 @@ fn all_rounds(
     plan: &Plan,
     library: &Library,
     launches: &mut Vec<Launch>,
+    left: &mut Vec<u32>,
 ) -> Result<(), End> {
     let told = |error: anyhow::Error| say(&format!("error: {error:#}"));
     let of_launcher = |error: LauncherError| {
@@ -224,23 +228,25 @@ fn all_rounds(
     };
     for round in 0..plan.runs {
         for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
-            let shared = Shared::new().map_err(|error| {
+            let shared = Shared::new(library).map_err(|error| {
                 told(error);
                 End::Other(1)
             })?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
-            let words = library.words(&shared, name, &args.command);
+            let environment = library.environment(&shared, name).into();
             let is_first = launches.is_empty();
             let series = Series {
                 announce: false,
                 discard: !args.show_output && !is_first,
-                ..Series::watched(&words)
+                environment,
+                ..Series::watched(&args.command)
             };
             let launcher = Launcher::start(series).map_err(of_launcher)?;
             let mut ran = None;
             let Over { failed, signal, stopped } = finish(launcher, |run| ran = Some(run));
             let has_run = ran.is_some();
             if let Some(run) = ran {
+                left.extend(run.used.orphans.left_behind.known().into_iter().flatten());
                 let counts = shared.counts(run.used.real_ns).map_err(|error| {
                     told(error);
                     End::Uncounted(run.used.ending.shell_code())

@@ -669,17 +669,37 @@ fn what_is_no_file_in_the_folder_is_passed_over() {
     assert!(home.command("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     std::os::unix::fs::symlink("/dev/zero", folder.join("20990101-zero.jsonl")).expect("a link");
     std::os::unix::fs::symlink("nowhere", folder.join("20990101-none.jsonl")).expect("a link");
+    std::os::unix::fs::symlink(&file, folder.join("20990101-run.jsonl")).expect("a link");
     let path = file.display().to_string();
     let args = [&["ring", "--quiet", "--budget", "600s"], &SMALLEST[..]].concat();
     for args in [&["runs", "list"][..], &["runs", "show", "last", "--verbose"], &args] {
         let said = home.run(args);
         assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
         assert!(args[0] == "ring" || args[1] == "list" || said.out.contains(&path), "{}", said.out);
-        for name in ["fifo", "zero", "none"] {
+        for name in ["fifo", "zero", "none", "run"] {
             let told = format!("20990101-{name}.jsonl is not a file and is ignored");
             assert!(said.err.contains(&told), "{args:?}: no {told} in {}", said.err);
         }
     }
+}
+
+#[test]
+fn a_file_that_is_larger_than_any_run_is_not_read() {
+    let (home, file) = stored();
+    let hole = home.runs_folder().join("20990101-hole.jsonl");
+    fs::File::create(&hole).and_then(|hole| hole.set_len(1 << 40)).expect("a file of holes");
+    let said = home.run(&["runs", "list"]);
+    assert!(said.out.contains("a run has at most 256"), "{said:?}");
+    assert!(said.out.contains("ring of"), "the other is listed: {said:?}");
+    for args in [&["runs", "show", "20990101"][..], &["report", "20990101", "-o", "-"]] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
+        assert!(said.err.contains("it has 1048576 MiB"), "{args:?}: {}", said.err);
+    }
+    let said = home.run(&["runs", "remove", "20990101-hole"]);
+    assert!(said.code == Some(0) || said.err.contains("1048576 MiB"), "{said:?}");
+    let path = file.display().to_string();
+    assert_eq!(home.run(&["runs", "show", &path]).code, Some(0));
 }
 
 /// Values of secrets are stored nowhere and shown nowhere, also of files that older programs have

@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
 use model::case::Sample;
 use model::run::{Header, Reader, Run, RunError, StopReason, header_of};
 use model::subject::PREFIX;
-use rustix::fs::{Access, FlockOperation, access, flock};
+use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 
 use crate::base::failure::{say, usage};
@@ -70,8 +70,9 @@ impl Folder {
         };
         let paths = files.flatten().map(|file| file.path());
         let runs = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        // A FIFO would be waited for, and a device may have no end.
-        let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(|path| path.is_file());
+        // A FIFO would be waited for, a device may have no end, and a link may lead to either.
+        let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
+        let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(is_file);
         for other in others {
             say(&format!("warning: {} is not a file and is ignored", other.display()));
         }
@@ -229,9 +230,30 @@ impl Entry {
 
     /// Whether another process is writing it.
     pub(crate) fn is_running(&self) -> bool {
-        File::open(&self.path)
+        open(&self.path)
             .is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockShared).is_err())
     }
+}
+
+/// Most bytes of a run file that is read, and of its header.
+const MOST_BYTES: u64 = 256 << 20;
+const MOST_HEADER_BYTES: u64 = 16 << 20;
+
+/// Opens a run file to read it. Refuses whatever is no file, without waiting for it, and a file of
+/// more than [`MOST_BYTES`].
+fn open(path: &Path) -> Result<File> {
+    let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, how, Mode::empty())?);
+    let found = file.metadata()?;
+    ensure!(found.is_file(), "it is not a file");
+    let bytes = found.len();
+    ensure!(
+        bytes <= MOST_BYTES,
+        "it has {} MiB, and a run has at most {}",
+        bytes >> 20,
+        MOST_BYTES >> 20
+    );
+    Ok(file)
 }
 
 /// What a list of runs has of one.
@@ -278,17 +300,18 @@ const END_BYTES: u64 = 4096;
 fn last_lines(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    let mut file = File::open(path).with_context(cannot)?;
+    let mut file = open(path).with_context(cannot)?;
     let length = file.metadata().with_context(cannot)?.len();
     let start = SeekFrom::Start(length.saturating_sub(END_BYTES));
-    file.seek(start).and_then(|_| file.read_to_end(&mut bytes)).with_context(cannot)?;
+    file.seek(start).with_context(cannot)?;
+    file.take(END_BYTES).read_to_end(&mut bytes).with_context(cannot)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn first_line(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let mut first = Vec::new();
-    let mut file = BufReader::new(File::open(path).with_context(cannot)?);
+    let mut file = BufReader::new(open(path).with_context(cannot)?.take(MOST_HEADER_BYTES));
     while first.trim_ascii().is_empty()
         && file.read_until(b'\n', &mut first).with_context(cannot)? > 0
     {}
@@ -309,7 +332,8 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
 pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
     let cannot = || format!("cannot read {}", path.display());
     let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
-    let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).with_context(cannot)?);
+    let file = open(path).with_context(cannot)?.take(MOST_BYTES);
+    let mut file = BufReader::with_capacity(READ_BYTES, file);
     let (mut reader, mut line) = (Reader::default(), Vec::new());
     while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
         // A line cut off within a character is one line that cannot be read, not a file.

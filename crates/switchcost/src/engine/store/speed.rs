@@ -1,8 +1,9 @@
 //! What launches have found of this machine's CPUs, and what a run is told of it and adds to it.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use directories::ProjectDirs;
 use model::experiment::Experiment;
 use model::machine::Machine;
@@ -102,11 +103,13 @@ fn path() -> Result<PathBuf> {
     Ok(state.join("full-speed.json"))
 }
 
+
 fn read(path: &Path) -> Result<SpeedFile> {
-    // A FIFO would be waited for.
-    ensure!(path.is_file(), "{} is not a file", path.display());
     [path.parent(), Some(path)].into_iter().flatten().try_for_each(refuse_others)?;
-    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    let cannot = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    super::open(path)?.read_to_end(&mut bytes).with_context(cannot)?;
+    Ok(serde_json::from_slice(&bytes)?)
 }
 
 /// Two runs that end at once leave one of the two, whole.

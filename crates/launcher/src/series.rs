@@ -386,6 +386,7 @@ mod tests {
                 left_behind: Reading::Known(vec![7, 8]),
             },
             at_exec: AtExec { resident_bytes: 1, minor_faults: 2, cpu_ns: 3 },
+            asked_to_be_traced: true,
         };
         let exited = Used { ending: Ending::Exited { code: 255 }, ..used.clone() };
         let run = |used, signal: Option<u8>| {

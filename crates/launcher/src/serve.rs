@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use model::reading::Reading;
 use probe::command::{
     FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
-    monotonic_raw_ns, note_forwarded, send_signal, set_variable, stop_signal, unblock_stop_signals,
-    wait_for,
+    let_go_of_traced, monotonic_raw_ns, note_forwarded, send_signal, set_variable, stop_signal,
+    unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
-    Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
 use crate::accounting::{self, ThreadSamples};
@@ -123,6 +123,8 @@ struct Server<'a> {
     strangers: bool,
     /// Of this command.
     orphans: Orphans,
+    /// Whether this command or a child of it asked this process to trace it.
+    traced: bool,
     /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root
     /// may open it afterwards, when that disturbs nothing.
     io_before_end: bool,
@@ -164,6 +166,7 @@ impl<'a> Server<'a> {
             old: Vec::new(),
             strangers: false,
             orphans: Orphans::default(),
+            traced: false,
             io_before_end: false,
         })
     }
@@ -239,6 +242,7 @@ impl<'a> Server<'a> {
         let command = self.words.command(number).map_err(failed(number, EXEC))?;
         let usage = self.request.series.tree.then(Usage::default);
         self.orphans = Orphans { usage, ..Orphans::default() };
+        self.traced = false;
         self.strangers = !self.old.is_empty();
         if let Some(high_water) = &self.high_water {
             high_water.reset();
@@ -299,6 +303,7 @@ impl<'a> Server<'a> {
             migrations: own.migrations,
             io: own.io,
             orphans: std::mem::take(&mut self.orphans),
+            asked_to_be_traced: self.traced,
             at_exec: before_exec.usage.map_or_else(AtExec::default, |used| AtExec {
                 resident_bytes: used.max_resident_bytes(),
                 minor_faults: used.minor_faults(),
@@ -323,6 +328,7 @@ impl<'a> Server<'a> {
             match poll(&mut both, Some(&timeout)) {
                 Ok(0) => {
                     samples.look(|| has_ended(handle));
+                    self.traced |= let_go_of_traced();
                     // Zombies would gather while a command runs for days.
                     self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();
@@ -336,7 +342,11 @@ impl<'a> Server<'a> {
                 return Ok(());
             }
             match self.answers.forwarded().map(note_forwarded) {
-                Some(signal) => signal.into_iter().for_each(|signal| send_signal(pid, signal)),
+                // One that stands (SIGSTOP) would not end by it.
+                Some(signal) => signal.into_iter().for_each(|signal| {
+                    send_signal(pid, signal);
+                    send_signal(pid, Signal::CONT.as_raw());
+                }),
                 // The program is gone, and this process goes with it.
                 None => connected = false,
             }

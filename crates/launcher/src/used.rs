@@ -223,6 +223,9 @@ pub struct Used {
     pub orphans: Orphans,
     /// What it had when its own program began.
     pub at_exec: AtExec,
+    /// Whether it asked to be traced by whoever started it (PTRACE_TRACEME), and was let go.
+    #[serde(default)]
+    pub asked_to_be_traced: bool,
 }
 
 impl Used {

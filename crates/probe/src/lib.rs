@@ -47,8 +47,8 @@ pub mod command {
     pub use crate::sys::{
         BeforeExec, BlockedStopSignals, ChildEnd, CpuClock, FORWARDED_BYTES, HighWater, Inherited,
         KeptActions, Started, Starter, StopHandlers, Texts, Words, cpu_clock_ns, ended_child,
-        inherited, is_ignored, monotonic_raw_ns, note_forwarded, send_signal, set_variable,
-        start_again, stop_signal, unblock_stop_signals, wait_for, write_words,
+        inherited, is_ignored, let_go_of_traced, monotonic_raw_ns, note_forwarded, send_signal,
+        set_variable, start_again, stop_signal, unblock_stop_signals, wait_for, write_words,
     };
 }
 

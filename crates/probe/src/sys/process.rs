@@ -243,6 +243,33 @@ pub fn ended_child() -> Result<Option<i32>, Errno> {
     Ok(Some(pid).filter(|pid| *pid > 0))
 }
 
+/// Lets children go on that asked to be traced by this process (PTRACE_TRACEME) and stand since a
+/// signal or an exec, and are traced no longer. Each gets its signal, but for those by which a child
+/// waits for its tracer. Returns whether there was one.
+pub fn let_go_of_traced() -> bool {
+    let mut was_traced = false;
+    loop {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let how = libc::WSTOPPED | libc::WNOHANG;
+        // SAFETY: the address is valid for what the kernel writes there; zeroes are a valid
+        // siginfo, of no process, which it leaves where no child stands.
+        let (result, info) =
+            unsafe { (libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), how), info.assume_init()) };
+        // SAFETY: what waitid fills has a process id and a status.
+        let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+        let child = check(result).ok().and_then(|_| Pid::from_raw(pid));
+        let Some(child) = child else { return was_traced };
+        if info.si_code != libc::CLD_TRAPPED {
+            continue;
+        }
+        was_traced = true;
+        let waits = matches!(status & 0x7f, libc::SIGSTOP | libc::SIGTRAP);
+        let signal = if waits { 0 } else { (status & 0x7f) as usize };
+        // One that was killed meanwhile is gone.
+        let _ = request(libc::PTRACE_DETACH, child, signal);
+    }
+}
+
 /// A descriptor that this process was started with, under another number; exec closes both. EBADF
 /// where none is open, and for standard streams.
 pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {

@@ -242,3 +242,39 @@ fn a_name_forges_no_line() {
         assert!(!said.out.contains('\t'), "{said:?}");
     }
 }
+
+/// A program that asks its parent to trace it, and waits for that.
+fn traced_by_nobody(home: &Home) -> String {
+    let (code, program) = (home.path().join("traced.c"), home.path().join("traced"));
+    let source = "#include <signal.h>\n#include <sys/ptrace.h>\n\
+                  int main(void) { ptrace(PTRACE_TRACEME, 0, 0, 0); raise(SIGSTOP); return 7; }\n";
+    fs::write(&code, source).expect("a source");
+    let made = home.command("cc").arg("-o").arg(&program).arg(&code).status();
+    assert!(made.expect("cc").success());
+    program.display().to_string()
+}
+
+#[test]
+fn a_command_that_waits_for_a_tracer_goes_on() {
+    let home = Home::new();
+    let command = traced_by_nobody(&home);
+    for args in [&["run", "--no-estimate", "-n", "2"][..], &["cost", "--budget", "600s"]] {
+        let said = home.run(&[args, &["--", &command]].concat());
+        assert_eq!(said.code, Some(7), "{args:?}: {said:?}");
+        assert!(said.err.contains("asked to be traced"), "{args:?}: {}", said.err);
+    }
+    let said = home.run(&["profile", "--malloc", "--", &command]);
+    assert_eq!(said.code, Some(7), "{said:?}");
+}
+
+#[test]
+fn a_watched_command_that_stands_or_ignores_its_end_is_ended() {
+    let home = Home::new();
+    let stands = "kill -STOP $$; exit 5";
+    let ignores = "trap '' TERM; while :; do sleep 0.1; done";
+    for (script, words) in [(stands, "stopped by SIGTERM"), (ignores, "was killed")] {
+        let said = home.run(&["cost", "--budget", "1s", "--", "sh", "-c", script]);
+        assert!(said.err.contains(words), "{script}: {said:?}");
+    }
+    home.wait_until_alone();
+}

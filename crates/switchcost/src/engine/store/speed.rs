@@ -103,7 +103,6 @@ fn path() -> Result<PathBuf> {
     Ok(state.join("full-speed.json"))
 }
 
-
 fn read(path: &Path) -> Result<SpeedFile> {
     [path.parent(), Some(path)].into_iter().flatten().try_for_each(refuse_others)?;
     let cannot = || format!("cannot read {}", path.display());

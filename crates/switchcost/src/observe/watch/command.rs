@@ -41,6 +41,13 @@ pub(crate) struct Command {
     rarely: Option<Duration>,
 }
 
+/// A command that has not ended so long after SIGTERM is killed.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// That a command asked whoever started it to trace it.
+pub(crate) const TRACED: &str =
+    "it asked to be traced (PTRACE_TRACEME), and went on without: what it waits for is not done";
+
 /// One that has ended, and what was seen of it.
 pub(crate) struct Ended {
     pub(crate) words: Vec<String>,
@@ -91,18 +98,30 @@ impl Command {
         is_over(until_look.into_iter().chain(longest).min().unwrap_or(Duration::MAX))
     }
 
-    /// What it used, once it has ended. Where its time is over before, it is asked to end.
+    /// What it used, once it has ended. Where its time is over before, it is asked to end, and
+    /// killed where it does not.
     pub(crate) fn end(self) -> Result<Ended> {
         let Self { launcher, words, pid, time, watcher, handle, .. } = self;
         let over = (!launcher.wait_for_answer(Some(Duration::ZERO))).then_some(time);
         if over.is_some() {
             // It may have ended meanwhile. Without such a descriptor the launcher, which has not
             // reaped it, still holds its number.
-            let _ = match (handle, Pid::from_raw(pid as i32)) {
-                (Some(handle), _) => pidfd_send_signal(handle, Signal::TERM),
-                (None, Some(pid)) => kill_process(pid, Signal::TERM),
-                (None, None) => Ok(()),
+            let send = |signal: Signal| {
+                let _ = match (&handle, Pid::from_raw(pid as i32)) {
+                    (Some(handle), _) => pidfd_send_signal(handle, signal),
+                    (None, Some(pid)) => kill_process(pid, signal),
+                    (None, None) => Ok(()),
+                };
             };
+            // One that stands would not end by the first alone.
+            send(Signal::TERM);
+            send(Signal::CONT);
+            let end = Instant::now() + PATIENCE;
+            let left = || end.saturating_duration_since(Instant::now());
+            while !left().is_zero() && !launcher.wait_for_answer(Some(left())) {}
+            if !launcher.wait_for_answer(Some(Duration::ZERO)) {
+                send(Signal::KILL);
+            }
         }
         let mut used = None;
         let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
@@ -178,6 +197,8 @@ pub(crate) fn not_measured(error: Option<LauncherError>, signal: Option<u8>) -> 
 
 /// Exit code of a command that SIGTERM has ended.
 const BY_TERM: u8 = 128 + 15;
+/// The same of SIGKILL.
+const BY_KILL: u8 = 128 + 9;
 
 impl Ended {
     /// All that is known of it. Its counts are those of the tracer, or else what wait4(2) told: of
@@ -225,13 +246,19 @@ impl Ended {
 
     /// That it did not come to an end of its own, and who did not end with it.
     pub(crate) fn over_in_words(&self) -> Vec<String> {
+        let traced = self.used.asked_to_be_traced.then(|| TRACED.to_string()).into_iter();
         /// What ends by the signal ends sooner.
         const SOON: Duration = Duration::from_millis(100);
-        let Some(time) = self.over else { return Vec::new() };
+        let Some(time) = self.over else { return traced.collect() };
         let late = Duration::from_nanos(self.used.real_ns).saturating_sub(time);
         let time = humantime::format_duration(time);
         let how = match self.used.ending.shell_code() {
             BY_TERM if late < SOON => format!("stopped by SIGTERM after {time}, as --budget says"),
+            BY_KILL if late >= PATIENCE => format!(
+                "got SIGTERM after {time}, as --budget says, did not end within {} s, and was \
+                 killed",
+                PATIENCE.as_secs()
+            ),
             _ => format!(
                 "got SIGTERM after {time}, as --budget says, and ended {:.1} s later with {}",
                 late.as_secs_f64(),
@@ -240,7 +267,7 @@ impl Ended {
         };
         let left = &self.used.orphans.left_behind;
         let left = left_behind(left.known().into_iter().flatten(), left.why());
-        [how].into_iter().chain(left).collect()
+        [how].into_iter().chain(left).chain(traced).collect()
     }
 
     /// The exit code: the command's, or that of a signal that it did not get, which is said. It is
@@ -307,6 +334,7 @@ mod tests {
                 of_unknown_origin: 0,
             },
             at_exec: AtExec { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
+            asked_to_be_traced: false,
         }
     }
 

@@ -12,7 +12,7 @@ use super::findings::{Ratio, Summary, ratio};
 use super::gate::Gate;
 use super::plan::Plan;
 use crate::observe::watch::Source;
-use crate::observe::watch::command::left_behind;
+use crate::observe::watch::command::{TRACED, left_behind};
 
 /// Version of [`Record`]. Since 2 there may be more than two commands, and a ratio says which it is
 /// of. Outputs were discarded from a command's second run on, and are now in all runs, unless the
@@ -182,6 +182,9 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
                 plan.runs
             ),
         });
+    }
+    if runs.iter().any(|run| run.used.asked_to_be_traced) {
+        notices.push(TRACED.to_string());
     }
     let orphans = runs.iter().map(|run| &run.used.orphans);
     let ended: u32 = orphans.clone().map(|orphans| orphans.ended).sum();

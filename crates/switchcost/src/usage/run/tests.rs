@@ -34,6 +34,7 @@ fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
         threads: Reading::Known(Threads { peak_seen: 1, looks: 1 }),
         orphans: Orphans { left_behind: Reading::Known(Vec::new()), ..Orphans::default() },
         at_exec: AtExec::default(),
+        asked_to_be_traced: false,
     };
     Run { command, round, interrupted: false, signal: None, used }
 }

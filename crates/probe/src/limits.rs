@@ -93,6 +93,30 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
     found.into_iter().flatten().collect()
 }
 
+/// What the kernel has for a process at least: its stack, page tables and descriptors.
+const TASK_BYTES: u64 = 32 << 10;
+
+/// Checks that there may be so many processes or threads more, and that others still have room for
+/// some; or returns the limit that forbids it, in words.
+pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
+    if let Some(free) = machine.memory.available_bytes.known()
+        && count.saturating_mul(TASK_BYTES) > free / 10 * 9
+    {
+        let (needed, free) = (count.saturating_mul(TASK_BYTES) >> 20, free >> 20);
+        return Err(format!("they need {needed} MiB at least, and {free} MiB are free"));
+    }
+    // Root is not held by its own limit (fork(2)).
+    let is_root = rustix::process::geteuid().is_root();
+    let limits = tasks(Path::new("/"), machine).into_iter().flatten();
+    for limit in limits.filter(|limit| !is_root || limit.name != "RLIMIT_NPROC") {
+        let room = limit.value.saturating_sub(limit.in_use.unwrap_or(0));
+        if count > room.saturating_sub(limit.value / 50) {
+            return Err(limit.to_string());
+        }
+    }
+    Ok(())
+}
+
 fn tasks(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
     let all = machine.load.tasks.known().copied();
     let group = machine.cgroup.pids_max.known().and_then(Option::as_ref);
@@ -213,6 +237,8 @@ fn number_in(root: &Path, file: &str, field: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use model::reading::Reading;
+
     use super::*;
 
     #[test]
@@ -246,6 +272,20 @@ mod tests {
         assert!(of_fork.contains(&"kernel.pid_max"), "{of_fork:?}");
         // What the helper process of a FIFO and of a POSIX queue is made by.
         assert_eq!(behind("clone"), of_fork);
+    }
+
+    #[test]
+    fn tasks_that_cannot_be_had_are_known_beforehand() {
+        let machine = machine::read(Path::new("/"));
+        assert_eq!(check_tasks(&machine, 2), Ok(()));
+        let machine = Machine { memory: Default::default(), ..machine };
+        let why = check_tasks(&machine, 1 << 23).unwrap_err();
+        assert!(why.contains(" in use); to raise it: "), "{why}");
+        let available_bytes = Reading::Known(10 << 20);
+        let memory = model::machine::Memory { available_bytes, ..machine.memory.clone() };
+        let machine = Machine { memory, ..machine };
+        let why = check_tasks(&machine, 1000).unwrap_err();
+        assert_eq!(why, "they need 31 MiB at least, and 10 MiB are free");
     }
 
     #[test]

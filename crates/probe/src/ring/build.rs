@@ -15,7 +15,7 @@ use rustix::thread::gettid;
 
 use super::link::{CallError, End, Link, LinkError, Place, RingError};
 use super::member::{Member, NoWork, Seat, Work, follow};
-use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
+use super::others::{Other, Others, STATUS_LOST, STATUS_MEMORY, STATUS_ORPHAN, STATUS_PLACE};
 use crate::placement;
 use crate::stack::room_for_thread;
 use crate::sys::{
@@ -40,11 +40,11 @@ pub struct Ring {
 /// ring.
 pub trait Make: 'static {
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has
+    /// the member's own; it may not get any. Where `alone`, each member also gets a channel of its own, if the link has
     /// channels and waits for them asleep.
     fn make<W: Work>(
         case: &Case,
-        work: impl Fn() -> W + Copy + Send + Sync + 'static,
+        work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         alone: bool,
     ) -> Result<Ring, RingError>;
 }
@@ -52,11 +52,11 @@ pub trait Make: 'static {
 impl<L: Link> Make for L {
     fn make<W: Work>(
         case: &Case,
-        work: impl Fn() -> W + Copy + Send + Sync + 'static,
+        work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         alone: bool,
     ) -> Result<Ring, RingError> {
-        let seater = move |(sender, receiver): Ends<L>, own| -> Box<dyn Member> {
-            Box::new(Seat { sender, receiver, work: work(), own })
+        let seater = move |(sender, receiver): Ends<L>, own| -> Result<Box<dyn Member>, Errno> {
+            Ok(Box::new(Seat { sender, receiver, work: work()?, own }))
         };
         build::<L>(case, alone && !L::End::POLLS, Box::new(seater))
     }
@@ -66,7 +66,7 @@ impl<L: Link> Make for L {
 /// decides where the members' memory lies.
 pub fn make<M: Make>(case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
     match (case.work, case.state) {
-        (None, None) => M::make(case, || NoWork, alone),
+        (None, None) => M::make(case, || Ok(NoWork), alone),
         (Some(work), None) => {
             Array::check(&work).map_err(|limit| {
                 RingError::Memory(format!(
@@ -97,7 +97,7 @@ impl<M: Make> WithRegisters for WithState<'_, M> {
     type Output = Result<Ring, RingError>;
 
     fn with<K: RegisterKind>(self, registers: K) -> Self::Output {
-        M::make(self.case, move || registers, self.alone)
+        M::make(self.case, move || Ok(registers), self.alone)
     }
 }
 
@@ -122,7 +122,8 @@ pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, Rin
 
 /// Makes a member of its two ends of the ring and of its own channel: called where the member
 /// lives.
-type Seater<L> = Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Box<dyn Member> + Send + Sync>;
+type Seater<L> =
+    Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Result<Box<dyn Member>, Errno> + Send + Sync>;
 
 type Ends<L> = (<L as Link>::End, <L as Link>::End);
 
@@ -150,7 +151,7 @@ fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, R
     let mut others = PageOfStack(Others::default());
     let made = plan.ends(&mut others.0).and_then(|ends| {
         let own = alone.then(|| plan.channel(&plan.place(0), 0)).transpose()?;
-        Ok(plan.seat(0, ends, own))
+        plan.seat(0, ends, own).map_err(|errno| no_memory(case, errno))
     });
     let mut others = others.0;
     if case.kind == Kind::Process {
@@ -164,6 +165,15 @@ fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, R
             Err(others.end_after(error, &area))
         }
     }
+}
+
+/// That the memory of a member's work was refused.
+pub(super) fn no_memory(case: &Case, errno: Errno) -> RingError {
+    let bytes = case.work.map_or(0, |work| work.bytes);
+    RingError::Memory(format!(
+        "a working set of {bytes} bytes cannot be allocated: mmap: {errno} (fewer bytes, or see \
+         ulimit -v and -d)"
+    ))
 }
 
 impl<L: Link> Plan<L> {
@@ -205,12 +215,17 @@ impl<L: Link> Plan<L> {
     }
 
     /// A member of its ends, made where it lives.
-    fn seat(&self, member: u32, ends: Ends<L>, own: Option<Ends<L>>) -> Box<dyn Member> {
-        let mut seat = (self.seater)(ends, own);
+    fn seat(
+        &self,
+        member: u32,
+        ends: Ends<L>,
+        own: Option<Ends<L>>,
+    ) -> Result<Box<dyn Member>, Errno> {
+        let mut seat = (self.seater)(ends, own)?;
         if let Some(notes) = self.area.notes_of(member as usize) {
             seat.work().note_to(notes);
         }
-        seat
+        Ok(seat)
     }
 
     fn place(&self, to: u32) -> Place {
@@ -286,7 +301,11 @@ impl<L: Link> Plan<L> {
             Ok(own) => own,
             Err((_, errno)) => return fail(errno, STATUS_LOST),
         };
-        match follow(&mut *self.seat(member, ends, own), &self.area, cell) {
+        let mut seat = match self.seat(member, ends, own) {
+            Ok(seat) => seat,
+            Err(errno) => return fail(errno, STATUS_MEMORY),
+        };
+        match follow(&mut *seat, &self.area, cell) {
             Ok(()) => 0,
             // What a neighbour's end looks like by some links. The neighbour is the one to be
             // named.

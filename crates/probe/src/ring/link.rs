@@ -81,6 +81,14 @@ pub enum RingError {
         /// Which limit it was.
         limits: String,
     },
+    /// So many members cannot be made: none was.
+    #[error("{wanted} members cannot be made: {limits}")]
+    TooMany {
+        /// Members of the ring.
+        wanted: u32,
+        /// Which limit it is.
+        limits: String,
+    },
     /// The members' memory cannot be allocated.
     #[error("{0}")]
     Memory(String),
@@ -102,6 +110,6 @@ impl RingError {
 
     /// Whether the machine ran out of something, so that a larger ring would fail too.
     pub fn is_exhaustion(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Memory(_))
+        matches!(self, Self::Refused { .. } | Self::TooMany { .. } | Self::Memory(_))
     }
 }

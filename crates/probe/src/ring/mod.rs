@@ -19,7 +19,9 @@ mod register_tests;
 mod session;
 mod slices;
 
-use model::ring::Sample;
+use std::path::Path;
+
+use model::ring::{Case, Sample};
 
 pub use build::check_state;
 pub use burden::check as check_burden;
@@ -31,11 +33,26 @@ pub(crate) use own_time::OwnTime;
 pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest};
 pub(crate) use slices::in_slices;
 
+use crate::limits;
 use crate::sys::monotonic_raw_ns;
 
 /// Runs one assignment in the calling process, which must be single-threaded and for this alone:
 /// it forks, changes its policy and its CPUs, and sets itself a deadline. Samples go to `sink` as
 /// soon as every member has proven its part in them.
 pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+    check_room(&assignment.case)?;
     run_by_clock(assignment, &mut monotonic_raw_ns, sink)
+}
+
+/// Members from which on a ring that cannot be made is not begun: up to the limit, it would leave
+/// nobody else a process.
+const MANY_MEMBERS: u32 = 256;
+
+fn check_room(case: &Case) -> Result<(), RingError> {
+    if case.members < MANY_MEMBERS || case.link == "coroutine" {
+        return Ok(());
+    }
+    let machine = crate::machine::read(Path::new("/"));
+    let room = limits::check_tasks(&machine, case.members.into());
+    room.map_err(|limits| RingError::TooMany { wanted: case.members, limits })
 }

@@ -16,6 +16,8 @@ pub const STATUS_LOST: i32 = 3;
 pub const STATUS_ORPHAN: i32 = 4;
 /// Exit status of a member that could not be put on its CPU.
 pub const STATUS_PLACE: i32 = 5;
+/// It was refused the memory of its work.
+pub const STATUS_MEMORY: i32 = 6;
 /// Exit status of a process that panicked, as the standard library gives it.
 const STATUS_PANIC: i32 = 101;
 
@@ -157,6 +159,9 @@ impl End {
             Self::Status(0) if errno == 0 => return None,
             Self::Status(STATUS_PANIC) => "it panicked".into(),
             Self::Status(STATUS_PLACE) => format!("it could not be put on its CPU: {refused}"),
+            Self::Status(STATUS_MEMORY) => {
+                format!("the memory of its work cannot be allocated: mmap: {refused}")
+            }
             Self::Status(_) if errno != 0 => refused.to_string(),
             Self::Status(STATUS_LOST) => "it lost the token".into(),
             Self::Status(STATUS_ORPHAN) => "its leader was gone".into(),

@@ -179,7 +179,7 @@ mod tests {
     use std::cell::RefCell;
 
     fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> Array {
-        Array::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0)
+        Array::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0).unwrap()
     }
 
     /// Which elements the pieces touch, piece by piece.

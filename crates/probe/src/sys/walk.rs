@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use crate::random::Random;
 use model::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
+use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 
@@ -45,14 +46,11 @@ impl Array {
     }
 
     /// Maps, advises and touches the array that `work` describes, at its first place
-    /// ([`Self::move_to`]). It has been checked; panics, as an allocation does, where the memory is
-    /// not available.
-    pub fn new(work: &Work, seed: u64) -> Self {
+    /// ([`Self::move_to`]). It has been checked. An error where the memory is refused.
+    pub fn new(work: &Work, seed: u64) -> Result<Self, Errno> {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
-        let mapping = Mapping::of_huge_pages(needed);
-        let (mapping, start) =
-            mapping.unwrap_or_else(|errno| panic!("mmap of {needed} bytes: {errno}"));
+        let (mapping, start) = Mapping::of_huge_pages(needed)?;
         let advice = match work.huge_pages {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
@@ -60,7 +58,7 @@ impl Array {
         // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel
         // without huge pages refuses it: then there are none, and the plan has said so.
         let _ = unsafe { madvise(start, needed, advice) };
-        let Some(start) = NonNull::new(start.cast::<f64>()) else { panic!("mmap gave address 0") };
+        let start = NonNull::new(start.cast::<f64>()).ok_or(Errno::FAULT)?;
         let stride = (work.stride_bytes / ELEMENT_BYTES).max(1) as usize;
         let mut array = Self {
             start,
@@ -77,7 +75,7 @@ impl Array {
             cut: Cut::default(),
         };
         array.lie_at(0);
-        array
+        Ok(array)
     }
 
     /// Bytes of huge pages in which there is more than one place for it; none where there is one
@@ -308,7 +306,7 @@ mod tests {
     fn a_chase_goes_round_again_after_each_operation() {
         for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
             let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
-            let mut array = Array::new(&work, 0);
+            let mut array = Array::new(&work, 0).unwrap();
             array.walk();
             array.walk();
             let touched = array.slice().iter().skip(1).step_by(8);
@@ -338,7 +336,7 @@ mod tests {
             for (bytes, stride_bytes) in SHAPES {
                 for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
                     let work = Work::new(bytes, stride_bytes, op).unwrap();
-                    let mut array = Array::new(&Work { huge_pages, ..work }, 0);
+                    let mut array = Array::new(&Work { huge_pages, ..work }, 0).unwrap();
                     array.walk();
                     array.walk();
                     assert_eq!(array.slice().len() as u64, bytes / 8);
@@ -351,7 +349,7 @@ mod tests {
     #[test]
     fn a_sparse_operation_leaves_the_rest_alone() {
         let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
-        let mut array = Array::new(&work, 0);
+        let mut array = Array::new(&work, 0).unwrap();
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
         assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
@@ -368,14 +366,14 @@ mod tests {
 
     #[test]
     fn the_array_can_consist_of_huge_pages() {
-        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0);
+        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0).unwrap();
         assert!((array.slice().as_ptr() as usize) % HUGE_PAGE_BYTES == 0);
     }
 
     #[test]
     fn an_array_is_moved_within_its_huge_pages_and_works_at_each_place() {
         let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, Op::Write).unwrap() };
-        let mut array = Array::new(&Work { huge_pages: true, ..work }, 3);
+        let mut array = Array::new(&Work { huge_pages: true, ..work }, 3).unwrap();
         let first = array.start.as_ptr() as usize;
         assert!(first % HUGE_PAGE_BYTES == 0);
         let places: Vec<usize> = (0..8)
@@ -399,7 +397,7 @@ mod tests {
         let whole_page = Work::new(HUGE_PAGE_BYTES as u64, 64, Op::Write).unwrap();
         assert_eq!(bytes(Work { huge_pages: true, ..whole_page }), None);
         assert_eq!(bytes(work), None);
-        let mut base_pages = Array::new(&work, 3);
+        let mut base_pages = Array::new(&work, 3).unwrap();
         let place = base_pages.elements;
         base_pages.move_to(7);
         assert_eq!(base_pages.elements, place);

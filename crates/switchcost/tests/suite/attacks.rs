@@ -278,3 +278,13 @@ fn a_watched_command_that_stands_or_ignores_its_end_is_ended() {
     }
     home.wait_until_alone();
 }
+
+#[test]
+fn a_working_set_that_is_refused_is_told_without_a_panic() {
+    let home = Home::new();
+    let args = ["cost", "--array", "4K", "--members", "2", "--rounds", "1", "--budget", "600s"];
+    let said = Said::of(&mut behind(&home, "ulimit -d 4000", &args));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("a working set of 4096 bytes cannot be allocated"), "{}", said.err);
+    assert!(!said.err.contains("panicked"), "{}", said.err);
+}

@@ -660,6 +660,21 @@ fn a_user_with_too_many_processes_is_told_the_limit() {
 }
 
 #[test]
+fn a_ring_that_cannot_be_had_is_not_begun() {
+    let home = Home::new();
+    let args = ["ring", "--members", "2,4194303", "--rounds", "1", "--laps", "200"];
+    let said = home.run(&[&args[..], &["--budget", "600s"]].concat());
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("4194303 members cannot be made: "), "{}", said.err);
+    assert_eq!(
+        said.out.matches("not measured").count(),
+        2,
+        "the ring of two is kept: {}",
+        said.out
+    );
+}
+
+#[test]
 fn a_refused_policy_says_what_it_needs() {
     for policy in ["fifo", "rr"] {
         let home = Home::new();

@@ -14,7 +14,7 @@ use model::ring::Case;
 use rustix::io::Errno;
 use rustix::thread::gettid;
 
-use crate::ring::build::{Make, Ring, STACK_BYTES, shared_area};
+use crate::ring::build::{Make, Ring, STACK_BYTES, no_memory, shared_area};
 use crate::ring::link::{End, LinkError, RingError};
 use crate::ring::member::{Seat, Work, follow};
 use crate::ring::others::Others;
@@ -75,13 +75,14 @@ impl End for MemberEnd<'_> {
 impl Make for Coroutines {
     fn make<W: Work>(
         case: &Case,
-        work: impl Fn() -> W + Copy + Send + Sync + 'static,
+        work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         _: bool,
     ) -> Result<Ring, RingError> {
         let area = shared_area(case.members, false)?;
         let mut others = Vec::with_capacity(case.members as usize - 1);
         for number in 1..case.members {
-            let mut member = member(&area, number, work).map_err(|error| {
+            let own = work().map_err(|errno| no_memory(case, errno))?;
+            let mut member = member(&area, number, own).map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::NOMEM);
                 RingError::refused(case.members, number, ("mmap", errno))
             })?;
@@ -92,16 +93,13 @@ impl Make for Coroutines {
         let sent = Rc::new(Cell::new(0));
         let sender = LeaderEnd { sent: Rc::clone(&sent), others: Vec::new() };
         let receiver = LeaderEnd { sent, others };
-        let leader = Box::new(Seat { sender, receiver, work: work(), own: None });
+        let work = work().map_err(|errno| no_memory(case, errno))?;
+        let leader = Box::new(Seat { sender, receiver, work, own: None });
         Ok(Ring { leader, area, others: Others::default() })
     }
 }
 
-fn member<W: Work>(
-    area: &Arc<SharedArea>,
-    number: u32,
-    work: impl Fn() -> W + 'static,
-) -> std::io::Result<Member> {
+fn member<W: Work>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::Result<Member> {
     let area = Arc::clone(area);
     let stack = DefaultStack::new(STACK_BYTES)?;
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<u8, u8>, _| {
@@ -109,7 +107,7 @@ fn member<W: Work>(
         cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
         let sent = Cell::new(0);
         let end = MemberEnd { yielder, sent: &sent };
-        let mut seat = Seat { sender: end, receiver: end, work: work(), own: None };
+        let mut seat = Seat { sender: end, receiver: end, work, own: None };
         let followed = follow(&mut seat, &area, cell);
         // The last token is handed over like all others; the member is not resumed after that.
         if followed.is_ok() {

@@ -117,7 +117,8 @@ fn start(
                 let work = Work::new(bytes, LINE_BYTES, Op::Rmw).map_err(|why| why.to_string())?;
                 Array::check(&work)
                     .map_err(|most| format!("--neighbour {bytes}: at most {most}"))?;
-                Some(Array::new(&work, role.bytes))
+                let array = Array::new(&work, role.bytes);
+                Some(array.map_err(|errno| format!("--neighbour {bytes}: mmap: {errno}"))?)
             }
         };
         Ok(array)

@@ -59,6 +59,7 @@ pub(crate) struct Ids {
     pub(crate) switch: u32,
     pub(crate) migrate: u32,
     pub(crate) exec: u32,
+    pub(crate) fork: u32,
     pub(crate) wakeup: u32,
     pub(crate) wakeup_new: u32,
     pub(crate) task_iterator: u32,
@@ -91,6 +92,7 @@ impl Kernel {
                 switch,
                 migrate: id("sched_migrate_task")?,
                 exec: id("sched_process_exec")?,
+                fork: id("sched_process_fork")?,
                 wakeup: id("sched_wakeup")?,
                 wakeup_new: id("sched_wakeup_new")?,
                 task_iterator: iterator

@@ -21,7 +21,7 @@ pub(crate) struct Activity {
     pub(crate) in_ns: AtomicU64,
     /// Why it was last switched out, a [`Cause`](crate::Cause).
     pub(crate) cause: AtomicU32,
-    /// The process of its parent when it was first seen.
+    /// The process that forked it, or its parent when it was first seen.
     pub(crate) parent: AtomicU32,
     /// Switches out of sched_yield(2), since it was first seen.
     pub(crate) yields: AtomicU64,

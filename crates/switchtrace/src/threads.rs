@@ -35,7 +35,8 @@ pub struct Thread {
     pub name: ThreadName,
     /// Its process.
     pub tgid: u32,
-    /// The process of its parent when it was first seen. 0: it has none.
+    /// The process that forked it; of one that is older than the tracer, its parent then. 0: it has
+    /// none.
     pub parent: u32,
     /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2), without
     /// control characters.

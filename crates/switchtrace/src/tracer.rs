@@ -36,7 +36,7 @@ pub struct Tracer {
 /// What there was no room for, since the tracer was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Times that a thread without a record was switched: raise [`Options::threads`].
+    /// Times that a thread without a record was forked or switched: raise [`Options::threads`].
     pub threads: u64,
     /// Switches for which the kernel did not run the programs, as far as records show: each once
     /// for the thread that left, once for the one that came. Their counts are right, as they are
@@ -263,6 +263,7 @@ fn load_others(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Err
     let ids = &setting.kernel.ids;
     let mut programs = vec![
         on_tracepoint("switch_exec", program::exec(setting), ids.exec)?,
+        on_tracepoint("switch_fork", program::fork(setting), ids.fork)?,
         on_tracepoint("switch_migrate", program::migrate(setting), ids.migrate)?,
     ];
     if options.recording.as_ref().is_some_and(|recording| recording.wakeups) {

@@ -179,6 +179,84 @@ fn all_switches_of_a_program_are_counted_once() {
     assert!(notices.contains("it ended after"), "{notices}");
 }
 
+/// Daemons that a program of one process starts by forking twice. The first child ends at once, on
+/// the same CPU as the second: that has init as its parent before it runs for the first time, and
+/// then goes to sleep a known number of times.
+const DAEMONS: &str = r#"
+import os, sys, time
+_, go, done, daemons, sleeps = sys.argv
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+open(done, "w").close()
+with open(go) as start:
+    start.read(1)
+counts = []
+for _ in range(int(daemons)):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.fork() > 0:
+            os._exit(0)
+        for _ in range(int(sleeps)):
+            time.sleep(0.001)
+        with open("/proc/self/status") as status:
+            lines = dict(line.split(":", 1) for line in status)
+        os.write(writing, lines["voluntary_ctxt_switches"].strip().encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    counts.append(int(os.read(reading, 20)))
+    os.close(reading)
+with open(done, "w") as file:
+    file.write(" ".join(map(str, counts)))
+with open(go) as end:
+    end.read(1)
+"#;
+
+#[test]
+fn daemons_belong_to_the_program_that_forked_them() {
+    const COUNT: usize = 200;
+    if !can_trace() || lacks([Need::Program("python3")]) {
+        return;
+    }
+    let home = Home::new();
+    let (go, done) = (home.path().join("go"), home.path().join("done"));
+    assert!(Command::new("mkfifo").arg(&go).status().expect("mkfifo").success());
+    let mut program = Command::new("python3");
+    program.args(["-c", DAEMONS]).args([&go, &done]).args([&COUNT.to_string(), "5"]);
+    let mut program = program.spawn().expect("python3");
+    // What is called python3 may be a script that starts others first.
+    wait_for("the program itself", || done.exists().then_some(()));
+    let pid = program.id().to_string();
+    let args = ["trace", "--budget", "600", "--by", "process", "--json", "-", "--pid", &pid];
+    let tracer = home.start(&args);
+    wait_for("a tracer at work", || crate::trace::is_tracing(&tracer).then_some(()));
+    fs::write(&go, "x").expect("a line");
+    let text = || fs::read_to_string(&done).ok().filter(|text| !text.is_empty());
+    let counts: Vec<u64> = wait_for("its daemons", text)
+        .split(' ')
+        .map(|count| count.parse().expect("a count"))
+        .collect();
+    let parent = u64::from(program.id());
+    fs::write(&go, "x").expect("a line");
+    let said = Said::at_end(tracer);
+    program.wait().expect("its end");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let trace = said.json();
+    assert_eq!(trace["target"]["children"], 2 * COUNT, "{}", trace["in_words"]);
+    assert!(!trace["notices"].to_string().contains("lost"), "{}", trace["notices"]);
+    // The kernel's counts of each daemon until it wrote them, and the end of each process: a last
+    // switch is voluntary.
+    let seconds = trace["seconds"].as_f64().expect("a number");
+    let rows = trace["rows"].as_array().expect("rows");
+    let of_rows = |takes: &dyn Fn(&Value) -> bool| -> f64 {
+        let rows = rows.iter().filter(|row| takes(row));
+        rows.map(|row| (row["voluntary_per_s"].as_f64().expect("a rate") * seconds).round()).sum()
+    };
+    let told: u64 = counts.iter().sum();
+    let children = of_rows(&|row| row["id"] != parent);
+    assert_eq!(children, (told + 2 * COUNT as u64) as f64, "{}", trace["rows"]);
+}
+
 #[test]
 fn lists_and_names_of_processes_are_one_program() {
     if !can_trace() || lacks([Need::Program("bash"), Need::Program("setsid")]) {

@@ -10,7 +10,7 @@ mod others;
 mod record;
 mod switch;
 
-pub(crate) use others::{exec, migrate, seed, wakeup};
+pub(crate) use others::{exec, fork, migrate, seed, wakeup};
 pub(crate) use switch::switch;
 
 use crate::asm::{Asm, Double, FP, Helper, If, Label, Op, R0, R1, R2, Word};

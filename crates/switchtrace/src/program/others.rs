@@ -1,11 +1,11 @@
-//! The small programs: seed, migration, exec, wake-ups; and events for the ring buffer.
+//! The small programs: seed, fork, migration, exec, wake-ups; and events for the ring buffer.
 
 use super::find::{Unknown, find, index_word};
 use super::{Setting, activity, at, count_lost, element, record, stack};
 use crate::asm::{
-    Asm, Double, FP, Helper, If, Insn, Op, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, Word,
+    Asm, Double, FP, Helper, If, Insn, Op, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, Reg, Word,
 };
-use crate::layout::{RawEvent, kind};
+use crate::layout::{Activity, RawEvent, kind};
 use std::io;
 use threadclock::others::layout::{ENDED, Header, Record, SEEDED, TIME};
 
@@ -19,12 +19,39 @@ pub(crate) fn seed(setting: &Setting) -> io::Result<Vec<Insn>> {
     asm.jump_if_imm(If::Equal, R6, 0, none);
     find(&mut asm, setting, R6, Unknown::GetsRecord);
     asm.jump_if_imm(If::Equal, R8, 0, none);
+    publish_unswitched(&mut asm, setting, R6);
+    asm.place(none);
+    asm.exit();
+    asm.finish()
+}
+
+/// Publishes the record in r8 of a thread of which no switch has been seen.
+fn publish_unswitched(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.store_imm(Word, R8, at!(Record, flags), SEEDED as i32);
-    asm.load(Double, R5, R6, setting.kernel.task.sum_exec_runtime);
+    asm.load(Double, R5, task, setting.kernel.task.sum_exec_runtime);
     asm.store(Double, R8, at!(Record, kernel_ns), R5);
     asm.set64(R2, TIME);
     asm.op(Op::And, R5, R2);
-    record::publish_off(&mut asm);
+    record::publish_off(asm);
+}
+
+/// `sched_process_fork`: a record for the child before it runs. Its parent is the process that
+/// forked it, which may have ended, and left it to another one, by the child's first switch.
+pub(crate) fn fork(setting: &Setting) -> io::Result<Vec<Insn>> {
+    let mut asm = Asm::default();
+    let none = asm.label();
+    asm.load(Double, R6, R1, 0);
+    asm.load(Double, R7, R1, 8);
+    find(&mut asm, setting, R7, Unknown::GetsRecord);
+    asm.jump_if_imm(If::Equal, R8, 0, none);
+    publish_unswitched(&mut asm, setting, R7);
+    if setting.maps.pairs.is_some() {
+        // A thread's parent stays that of its process.
+        asm.load(Word, R1, R7, setting.kernel.task.pid);
+        asm.load(Word, R2, R7, setting.kernel.task.tgid);
+        asm.jump_if(If::NotEqual, R1, R2, none);
+        asm.copy(Word, (R8, at!(Activity, parent)), (R6, setting.kernel.task.tgid), R1);
+    }
     asm.place(none);
     asm.exit();
     asm.finish()

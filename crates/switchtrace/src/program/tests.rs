@@ -1,7 +1,7 @@
 //! The programs, run by the interpreter against a model of what the kernel does.
 
 use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, World};
-use super::{Maps, Setting, exec, migrate, seed, switch, wakeup};
+use super::{Maps, Setting, exec, fork, migrate, seed, switch, wakeup};
 use crate::asm::Insn;
 use crate::cause::{Cause, histogram};
 use crate::kernel::{Ids, Kernel, SwitchArguments, Task, YieldSign};
@@ -66,7 +66,8 @@ fn setting(activity: bool, recording: bool) -> Setting {
         comm: 72,
         parent: 80,
     };
-    let ids = Ids { switch: 0, migrate: 0, exec: 0, wakeup: 0, wakeup_new: 0, task_iterator: 0 };
+    let ids =
+        Ids { switch: 0, migrate: 0, exec: 0, fork: 0, wakeup: 0, wakeup_new: 0, task_iterator: 0 };
     let kernel = Kernel {
         task,
         switch: SwitchArguments { preempt: 0, prev: 8, next: 16, state: Some(24) },
@@ -616,6 +617,56 @@ fn pairs_that_have_no_room_are_counted() {
     let known: u64 = bench.pairs().values().flatten().sum();
     assert_eq!(known + bench.lost(offset_of!(Header, pairs_lost)), 6);
     assert_eq!(bench.lost(offset_of!(Header, pairs_lost)), 1);
+}
+
+/// Process 10 forks 11, which forks 12 and ends before 12 runs: then init is the parent of 12.
+#[test]
+fn a_child_belongs_to_the_process_that_forked_it() {
+    let mut bench = Bench::new(true);
+    let [idle, init, a, b, c, thread] = [0, 1, 10, 11, 12, 13].map(|pid| bench.task(pid));
+    bench.tasks[thread].tgid = 12;
+    let forks = |bench: &mut Bench, parent: usize, child: usize, reaper: usize| {
+        bench.tasks[child].parent = reaper;
+        bench.address(reaper);
+        let context = [bench.address(parent), bench.address(child)];
+        bench.run(fork(&bench.setting), &context);
+    };
+    bench.switch(idle, a, RUNNABLE);
+    forks(&mut bench, a, b, a);
+    assert_eq!((bench.word(11), bench.flags(11)), (0, SEEDED));
+    bench.switch(a, b, RUNNABLE);
+    forks(&mut bench, b, c, b);
+    bench.tasks[c].parent = init;
+    bench.switch(b, c, DEAD);
+    assert_eq!(bench.flags(11), ENDED);
+    let parent = |bench: &Bench, pid| bench.u32(pid, offset_of!(Activity, parent));
+    assert_eq!((parent(&bench, 11), parent(&bench, 12)), (10, 11));
+    // As CLONE_PARENT has it the child is its parent's sibling; it was still forked by 12.
+    let sibling = bench.task(14);
+    forks(&mut bench, c, sibling, init);
+    assert_eq!(parent(&bench, 14), 12);
+    // A thread has its process's parent.
+    forks(&mut bench, c, thread, init);
+    assert_eq!(parent(&bench, 13), 1);
+    bench.pass(5_000);
+    bench.switch(c, idle, SLEEP);
+    // 10,000 ns passed as its sibling was made.
+    assert!((15_000..16_000).contains(&bench.cpu_ns(12)), "{}", bench.cpu_ns(12));
+    assert_eq!(bench.u64(12, offset_of!(Record, voluntary)), 1);
+    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 0);
+}
+
+#[test]
+fn a_child_without_a_record_is_counted() {
+    let mut bench = Bench::new(true);
+    let parent = bench.task(10);
+    for pid in 11..=11 + RECORDS {
+        let child = bench.task(pid);
+        let context = [bench.address(parent), bench.address(child)];
+        bench.run(fork(&bench.setting), &context);
+    }
+    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 1);
+    assert_eq!(bench.at(11 + RECORDS), None);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct Header {
     pub records_at: u32,
     /// How many are.
     pub records: u32,
-    /// Times that a thread was switched for which there was no record left.
+    /// Times that a thread was forked or switched for which there was no record left.
     pub threads_lost: AtomicU64,
     /// Switches of pairs for which the map of pairs had no room.
     pub pairs_lost: AtomicU64,

@@ -432,9 +432,14 @@ fn who(name: ThreadName) -> Who {
     if name.tid == 0 { Who::Idle } else { Who::Thread(name) }
 }
 
-/// Whether a thread was created after `at_ns`, both by a clock that wraps.
+/// Age of a thread at a look that had room and was not seen: it was just being forked, or came
+/// while the table was read.
+const MAX_UNSEEN_AGE_NS: u64 = 1_000_000_000;
+
+/// Whether a thread was created too late to be seen in the look at `at_ns`, both by a clock that
+/// wraps.
 fn is_younger(thread: &Thread, at_ns: u64, now_ns: u64) -> bool {
     let age = ((now_ns >> 10) as u32).wrapping_sub(thread.name.born);
-    // Rounded up: the units are 1,024 ns.
-    u64::from(age) <= (now_ns.saturating_sub(at_ns) >> 10) + 1
+    let max_age_ns = now_ns.saturating_sub(at_ns) + MAX_UNSEEN_AGE_NS;
+    u64::from(age) <= max_age_ns >> 10
 }

@@ -75,6 +75,10 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
     // An id given anew is another thread.
     account.see(104 * SECOND, vec![thread(name(11, 104), 11, "late", 4)], &[]);
     assert_eq!(switches(&account), 52);
+    // It was born just before the last look, and came into the table behind it.
+    let forked = ThreadName { born: name(13, 104).born - 100, ..name(13, 104) };
+    account.see(105 * SECOND, vec![thread(forked, 13, "forked", 8)], &[]);
+    assert_eq!(switches(&account), 60);
 }
 
 #[test]

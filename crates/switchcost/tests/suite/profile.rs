@@ -332,10 +332,11 @@ fn an_exception_passes_a_named_function() {
 }
 
 #[test]
-fn several_runs_have_intervals_and_the_first_alone_prints() {
+fn several_runs_have_intervals_and_print_nothing() {
     let home = Home::new();
+    let command = ["sh", "-c", "ls / >/dev/null; echo printed; exit 0"];
     let flags = ["--malloc", "-n", "6", "--csv", "-"];
-    let (said, profile) = profiled(&home, &flags, &["sh", "-c", "ls / >/dev/null; exit 0"]);
+    let (said, profile) = profiled(&home, &flags, &command);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(profile["rows"][0]["ns_per_call"]["low"].is_number(), "{}", profile["rows"][0]);
     let rows: Vec<&str> = said.out.lines().collect();
@@ -345,6 +346,17 @@ fn several_runs_have_intervals_and_the_first_alone_prints() {
         rows[0]
     );
     assert!(rows.iter().any(|row| row.starts_with("profile,its own,5,0,malloc,")), "{rows:?}");
+    assert!(rows.iter().all(|row| !row.contains("printed")), "{rows:?}");
+    let run = |flags: &[&str]| {
+        home.run(&[&["profile", "--malloc"], flags, &["--"], &command[..]].concat())
+    };
+    // One run alone has its terminal, unless figures go there.
+    assert_eq!(run(&[]).out, "printed\n");
+    assert!(run(&["--json", "-"]).json()["rows"].is_array());
+    assert_eq!(run(&["-n", "3"]).out, "");
+    assert_eq!(run(&["-n", "3", "--show-output"]).out, "printed\n".repeat(3));
+    let refused = run(&["--json", "-", "--show-output"]);
+    assert!(refused.error().contains("with --show-output standard output is"), "{}", refused.err);
 }
 
 #[test]

@@ -142,6 +142,23 @@ impl Files {
         self.json.iter().try_for_each(|to| check_place("--json", to))?;
         self.csv.iter().try_for_each(|to| check_place("--csv", to))
     }
+
+    /// Returns the option whose figures go to standard output, if any do.
+    pub(crate) fn on_stdout(&self) -> Option<&'static str> {
+        let all = [("--json", &self.json), ("--csv", &self.csv)];
+        all.into_iter().find(|(_, to)| **to == Some(Destination::Stdout)).map(|(flag, _)| flag)
+    }
+
+    /// Refuses to mix figures, those of `flag`, with what commands print.
+    pub(crate) fn refuse_shown(flag: Option<&str>, show_output: bool) -> anyhow::Result<()> {
+        match flag.filter(|_| show_output) {
+            Some(flag) => Err(usage(format!(
+                "{flag} -: with --show-output standard output is the commands' (accepted here: \
+                 {flag} FILE)"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Output {

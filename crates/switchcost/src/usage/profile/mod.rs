@@ -27,7 +27,7 @@ use crate::base::values::{above_zero, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::observe::watch::command::{Over, finish, left_behind, not_measured, words};
-use crate::present::output::{Unstored, all_written, put, put_json, say_text};
+use crate::present::output::{Files, Unstored, all_written, put, put_json, say_text};
 use launches::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -59,9 +59,11 @@ pub(crate) struct ProfileArgs {
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
     runs: Option<u32>,
 
-    /// Show what the command prints in all runs
+    /// Show what the command prints, in all runs
     ///
-    /// Otherwise both outputs are discarded (/dev/null) from the second run on.
+    /// Otherwise both outputs of all runs are discarded (/dev/null), so that all are alike. Only a
+    /// command that runs once is left its terminal, unless figures are written to standard output
+    /// (--json -).
     #[arg(long)]
     show_output: bool,
 
@@ -104,6 +106,7 @@ impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
         self.output.files.check()?;
+        Files::refuse_shown(self.output.files.on_stdout(), self.show_output)?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -127,6 +130,13 @@ impl ProfileArgs {
             }
         }
         self.allocator.iter().try_for_each(|library| check_library(library))
+    }
+
+    /// Whether what the command prints goes to /dev/null: in all runs alike, as a terminal or a
+    /// pipe takes longer.
+    fn discards_output(&self, plan: &Plan) -> bool {
+        let is_one = plan.runs == 1 && plan.allocators.is_empty();
+        !self.show_output && (!is_one || self.output.files.on_stdout().is_some())
     }
 
     fn plan(&self) -> Plan {
@@ -234,10 +244,9 @@ fn all_rounds(
             })?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
             let environment = library.environment(&shared, name).into();
-            let is_first = launches.is_empty();
             let series = Series {
                 announce: false,
-                discard: !args.show_output && !is_first,
+                discard: args.discards_output(plan),
                 environment,
                 ..Series::watched(&args.command)
             };

@@ -387,10 +387,8 @@ impl RunArgs {
 
     /// The option whose figures go to standard output, if any does.
     fn figures_on_stdout(&self) -> Option<&'static str> {
-        let Files { json, csv, .. } = &self.output.files;
-        let all = [("--json", json), ("--csv", csv), ("--markdown", &self.markdown)];
-        let is_stdout = |to: &Option<Destination>| *to == Some(Destination::Stdout);
-        all.into_iter().find(|(_, to)| is_stdout(to)).map(|(flag, _)| flag)
+        let markdown = (self.markdown == Some(Destination::Stdout)).then_some("--markdown");
+        self.output.files.on_stdout().or(markdown)
     }
 
     /// Whether what the commands print goes to /dev/null: in all runs alike, as a terminal or a
@@ -404,13 +402,7 @@ impl RunArgs {
     fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
         self.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
-        match self.figures_on_stdout().filter(|_| self.show_output) {
-            Some(flag) => Err(usage(format!(
-                "{flag} -: with --show-output standard output is the commands' (accepted here: \
-                 {flag} FILE)"
-            ))),
-            None => Ok(()),
-        }
+        Files::refuse_shown(self.figures_on_stdout(), self.show_output)
     }
 
     /// Whether all that is to be run is there, before any of it is run; an error was told. What is

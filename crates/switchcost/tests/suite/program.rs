@@ -591,8 +591,8 @@ fn beyond_the_measured_arrays_the_way_out_and_the_direct_share_are_named() {
     assert!(direct.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n) && n > 0.0), "{figures}");
     assert!(figures["refill_share"]["unknown"].is_string(), "{figures}");
     let text = unwrapped(&said.err);
-    assert!(text.starts_with("Switching itself takes "), "{text}");
-    assert!(text.contains("; the refill of caches is unknown."), "{text}");
+    assert!(text.starts_with("Switching takes at least "), "{text}");
+    assert!(text.contains("; what refilling caches adds is unknown."), "{text}");
     assert!(text.contains("to find out: switchcost cost --array 1K.."), "{text}");
 }
 

@@ -235,7 +235,8 @@ fn attached(
     let typed = processes.map_or("--pid PID", |processes| &processes.typed);
     let instead = format!("switchcost cost {typed}");
     let scope = processes.map_or(Scope::All, ProcessSet::scope);
-    let mut watcher = processes.and_then(|processes| memory_watcher(processes, &interrupt));
+    let mut watcher =
+        processes.and_then(|processes| memory_watcher(processes, args.budget, &interrupt));
     let mut tracing = Tracing::begin(args, scope, &instead)?;
     processes.map_or(Ok(()), |processes| check_seen(&tracing.session, processes))?;
     let end = Instant::now() + args.budget;
@@ -302,10 +303,14 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
 
 /// A watcher of the memory of the process that uses the most CPU time; none where all have ended,
 /// or have no memory of their own, such as a thread of the kernel.
-fn memory_watcher(processes: &ProcessSet, interrupt: &Interrupt) -> Option<Watcher> {
+fn memory_watcher(
+    processes: &ProcessSet,
+    budget: Duration,
+    interrupt: &Interrupt,
+) -> Option<Watcher> {
     let pid = processes.busiest(|moment| _ = interrupt.wait(moment))?;
     let program = Watched::find(Path::new("/"), pid).ok()?;
-    Some(Watcher::new(program, None))
+    Some(Watcher::new(program, Some(budget)))
 }
 
 /// Refuses threads of other processes, and processes that have all ended before the tracer saw
@@ -419,6 +424,7 @@ fn of_report(report: &Report) -> Costs {
     };
     Costs {
         price: Price { direct: report.direct(), total },
+        figure: report.figure,
         apart: watch::apart().map(|apart| (apart, cpus())),
         profile: report.profile.clone(),
         own: report.own.clone(),
@@ -434,6 +440,7 @@ fn direct_only(named: Option<&Chosen>) -> Costs {
     let command = chosen.is_err().then(|| "switchcost cost".to_string());
     Costs {
         price: Price { direct, total: None },
+        figure: None,
         apart: None,
         own: None,
         profile: Reading::from(chosen.map(|chosen| chosen.profile)),

@@ -1,6 +1,6 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
-use model::program::{CostProfile, Price, Range, percents};
+use model::program::{CostProfile, Price, Range};
 use model::reading::Reading;
 use model::words::{grouped, plain};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use crate::observe::live::labels::Labels;
 use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
 use crate::observe::live::session::Own;
 use crate::observe::processes::program_in_words;
-use crate::observe::watch::{Apart, OwnCost};
+use crate::observe::watch::{Apart, CostFigure, OpenEnd, OwnCost, PricedShare};
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;
@@ -73,6 +73,8 @@ struct Sleepers {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) price: Price,
+    /// The figure that `cost` tells of the same program; absent of several programs.
+    pub(crate) figure: Option<CostFigure>,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
     /// What was measured on the program itself, if that is what prices its switches.
@@ -151,6 +153,9 @@ pub(crate) struct Trace {
     pub(crate) in_words: String,
     /// All of its threads together.
     pub(crate) total: Row,
+    /// The figure that is told of what its switches cost: that of `cost`. Absent where nothing is
+    /// known.
+    pub(crate) figure: Option<CostFigure>,
     /// Share of its CPU time that the switches themselves take.
     pub(crate) direct_share: Reading<Range>,
     /// The same with what refilling caches takes.
@@ -205,6 +210,7 @@ impl Trace {
         let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
         let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
         let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
+        let figure = costs.figure.or_else(|| own_figure(price, &used));
         let refill_share =
             whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
         let priced = costs.profile.known().map(|profile| format!("by {}", profile.called()));
@@ -220,6 +226,7 @@ impl Trace {
             schema: SCHEMA,
             in_words: String::new(),
             total,
+            figure,
             direct_share,
             share: whole,
             refill_share,
@@ -258,27 +265,18 @@ impl Trace {
             return format!("{what} was not switched once in {seconds} s{asleep}.");
         }
         let whose = if target.is_machine() { "the" } else { "its" };
-        let quoted = |share: &Reading<Range>| share.known().copied().filter(|of| !of.is_wide());
         let by = by.map_or(String::new(), |by| format!(", {by}"));
-        let cost =
-            match (quoted(&self.share), self.refill_share.known(), quoted(&self.direct_share)) {
-                (Some(share), Some(refill), _) => format!(
-                    "they cost {} of {whose} CPU time, {} refilling caches{by}",
-                    percents(share),
-                    percents(*refill)
-                ),
-                (_, refill, Some(direct)) => {
-                    let wide = refill.map_or("", |_| {
-                        " (with the refill of caches the range is too wide \
-                            to be useful)"
-                    });
-                    format!(
-                        "the switches themselves cost {} of {whose} CPU time{by}{wide}",
-                        percents(direct)
-                    )
-                }
-                _ => "their cost is unknown".to_string(),
-            };
+        let cost = match &self.figure {
+            Some(figure) => {
+                let open = match figure.open {
+                    None => "",
+                    Some(OpenEnd::NoRefill) => " (what refilling caches adds is unknown)",
+                    Some(OpenEnd::TooWide) => " (the upper end is unknown)",
+                };
+                format!("they cost {} of {whose} CPU time{by}{open}", figure.share_in_words())
+            }
+            None => "their cost is unknown".to_string(),
+        };
         let worst = self.neighbours.first().map(|worst| {
             let kind = if target.is_machine() { "most preemptions by" } else { "worst neighbour" };
             let rate = grouped(worst.preemptions.per_s);
@@ -293,6 +291,16 @@ impl Trace {
             self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
         )
     }
+}
+
+/// What is told of switches where no working set goes with them, as of the whole machine.
+fn own_figure(price: Price, used: &Use) -> Option<CostFigure> {
+    let direct_ns = price.direct.map(|direct| direct.at(used.involuntary_share()));
+    let priced = |each_ns: Option<Range>| {
+        let share = share(each_ns, used)?;
+        Some(PricedShare { share, each_ns: each_ns? })
+    };
+    CostFigure::choose(priced(price.total), priced(direct_ns))
 }
 
 /// Whether the processes that were asked for did not switch while others that belong to them did.

@@ -52,7 +52,7 @@ fn costs(price: Price) -> Costs {
     };
     let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
     let command_to_know = price.direct.is_none().then(|| "switchcost cost".to_string());
-    Costs { price, own: None, apart: None, profile, refill_unknown, command_to_know }
+    Costs { price, figure: None, own: None, apart: None, profile, refill_unknown, command_to_know }
 }
 
 fn process(name: &str, pid: u32) -> Target {
@@ -92,8 +92,8 @@ fn the_answer_comes_first() {
     let said = fitted(&table::text(&trace, false));
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
-  11 % of its CPU time, 4.8 to 9 % refilling caches, by profile a-run, 2 hours
-  old; worst neighbour: kworker/1:2 (25 a second).
+  11 % of its CPU time, by profile a-run, 2 hours old; worst neighbour:
+  kworker/1:2 (25 a second).
 
 traced for 2.00 s; counts are per second; <66us is 33 to 66 us
 
@@ -165,7 +165,8 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let direct_only = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: None });
     assert!(
         direct_only.in_words.contains(
-            "the switches themselves cost 2 to 3 % of its CPU time, by profile a-run, 2 hours old;"
+            "they cost at least 2 % of its CPU time, by profile a-run, 2 hours old (what refilling \
+             caches adds is unknown);"
         ),
         "{}",
         direct_only.in_words
@@ -175,8 +176,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let wide = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total });
     assert!(
         wide.in_words.contains(
-            "2 hours old (with the refill of caches the range is too wide to \
-            be useful);"
+            "at least 2 % of its CPU time, by profile a-run, 2 hours old (the upper end is unknown);"
         ),
         "{}",
         wide.in_words

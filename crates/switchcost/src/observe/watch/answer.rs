@@ -1,48 +1,32 @@
 //! What is said of a program: the answer first, what refilling caches takes, and the command that
 //! would tell more.
 
-use model::program::{
-    ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost, switches_in_words,
-};
+use model::program::{ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost};
 use model::reading::Reading;
 
-use super::seen::{LeftOut, NotRead, Remedy, Seen};
+use super::figure::{CostFigure, OpenEnd};
+use super::seen::{LeftOut, NotRead, Remedy, Seen, Source};
 use crate::present::terminal::figure;
 
-/// The answer in a sentence: the share of both costs where the working set was read, its costs are
-/// known and the range is no wider than an answer may be; else that of the switches themselves.
-/// `by` is what prices them (`by profile x`), `narrower` what would narrow a wide range.
+/// The answer in a sentence. `by` is what prices the switches (`by profile x`), `narrower` what
+/// would narrow a wide range.
 pub(super) fn headline(
-    cost: &ProgramCost,
-    not_read: Option<&NotRead>,
-    program: &Program,
-    direct: Option<Range>,
+    figure: Option<&CostFigure>,
+    (cost, not_read): (&ProgramCost, Option<&NotRead>),
+    (program, source): (&Program, Source),
     (by, narrower): (Option<&str>, &str),
 ) -> String {
-    let by = by.map_or(String::new(), |profile| format!(", {profile}"));
-    let whole = match (cost, not_read) {
-        (ProgramCost::Estimated { share, cost_ns, switches_per_s, .. }, None) => {
-            Some((*share, *cost_ns, *switches_per_s))
-        }
-        _ => None,
-    };
-    if let Some((share, cost_ns, per_s)) = whole.filter(|(share, ..)| !share.is_wide()) {
-        let switches = switches_in_words(per_s, cost_ns);
-        return format!("Switching takes {} of its CPU time: {switches}{by}.", percents(share));
-    }
-    let rate = direct.zip(program.switches_per_s());
-    let itself = cost.direct_share().zip(rate).filter(|(share, _)| !share.is_wide());
-    if let Some((share, (direct, per_s))) = itself {
-        let (share, switches) = (percents(share), switches_in_words(per_s, direct));
-        let refill = match whole {
-            Some(_) => format!(
-                "with the refill of caches the range is too wide to be useful; \
-                {narrower}"
-            ),
-            None => "the refill of caches is unknown".to_string(),
+    if let Some(figure) = figure {
+        let (share, switches) = (figure.share_in_words(), figure.switches_in_words(program));
+        let by = by.map_or(String::new(), |profile| format!(", {profile}"));
+        let open = match figure.open {
+            None => String::new(),
+            Some(OpenEnd::NoRefill) => "; what refilling caches adds is unknown".to_string(),
+            Some(OpenEnd::TooWide) => format!("; the upper end is unknown: {narrower}"),
         };
+        let counted = source.verb();
         return format!(
-            "Switching itself takes {share} of its CPU time: {switches}{by}; {refill}."
+            "Switching takes {share} of its CPU time: {switches}, {counted}{by}{open}."
         );
     }
     if program.switches_per_s() == Some(0.0) {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
+use super::figure::CostFigure;
 use super::own::{self, OwnCost};
 use super::seen::{NotRead, Seen};
 
@@ -35,6 +36,9 @@ pub(crate) struct Report {
     pub(crate) profile_choice: Option<String>,
     /// The estimate: where the working set was not read, for anything up to the resident memory.
     pub(crate) cost: ProgramCost,
+    /// The figure that is told: `trace` has the same. Absent where nothing is known.
+    #[serde(default)]
+    pub(crate) figure: Option<CostFigure>,
     /// Cost of a switch itself in ns, by which the answer's direct share is; absent where it was
     /// not measured.
     pub(crate) direct_ns: Option<Range>,
@@ -101,8 +105,13 @@ impl Report {
         let by = chosen.as_ref().ok().map(|chosen| format!("by {}", chosen.profile.called()));
         let by = own.as_ref().map(OwnCost::in_words).or(by);
         let narrower = answer::narrower(&seen, &cached);
-        let answer =
-            answer::headline(&cost, not_read.as_ref(), &cached, direct, (by.as_deref(), &narrower));
+        let figure = CostFigure::from_estimate(&cost, not_read.as_ref(), direct);
+        let answer = answer::headline(
+            figure.as_ref(),
+            (&cost, not_read.as_ref()),
+            (&cached, seen.counted_by),
+            (by.as_deref(), &narrower),
+        );
         let in_words = answer + &answer::left_out_in_words(seen.left_out.as_ref());
         Self {
             schema: SCHEMA,
@@ -111,6 +120,7 @@ impl Report {
             profile_choice: chosen.as_ref().ok().map(|chosen| chosen.why.clone()),
             profile: chosen.map(|chosen| chosen.profile).into(),
             cost,
+            figure,
             refill_share,
             direct_ns: direct,
             command_to_know,

@@ -30,6 +30,14 @@ impl Source {
             Self::Tracepoints => "counted by kernel tracepoints",
         }
     }
+
+    /// In the answer: all were traced, or they were counted.
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Self::Proc | Self::Wait4 => "counted",
+            Self::Tracepoints => "traced",
+        }
+    }
 }
 
 /// Children of a program that are not in its figures.

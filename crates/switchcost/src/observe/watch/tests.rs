@@ -4,6 +4,7 @@ use model::program::*;
 use model::reading::Reading;
 
 use super::answer;
+use super::figure::CostFigure;
 use super::seen::*;
 
 const KIB: u64 = 1024;
@@ -39,12 +40,23 @@ fn near(ours: (f64, f64), expected: (f64, f64)) -> bool {
     (ours.0 - expected.0).abs() < 1e-12 && (ours.1 - expected.1).abs() < 1e-12
 }
 
+fn headline(
+    (cost, not_read): (&ProgramCost, Option<&NotRead>),
+    program: &Program,
+    direct: Option<Range>,
+    by: (Option<&str>, &str),
+) -> String {
+    let figure = CostFigure::from_estimate(cost, not_read, direct);
+    let program = (program, Source::Tracepoints);
+    answer::headline(figure.as_ref(), (cost, not_read), program, by)
+}
+
 #[test]
 fn a_range_over_all_of_the_cpu_time_is_not_quoted() {
     // A million switches of -0.5 to 4 us in half a second of CPU time.
     let busy = Program { voluntary_per_s: Reading::Known(1e6), ..program(64, 64) };
     let answer = program_cost(&busy, &[point(64, -500.0, 4000.0)]);
-    let words = answer::headline(&answer, None, &busy, None, (None, "wait"));
+    let words = headline((&answer, None), &busy, None, (None, "wait"));
     assert_eq!(
         words,
         "What switching costs this program is unknown: the range is too wide to be useful; wait."
@@ -75,9 +87,9 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let direct = direct(&points).map(Into::into);
     let by = (Some("by profile x, 1 hour old"), "a longer watch would narrow it");
     assert_eq!(
-        answer::headline(&cost, Some(&not_read), &unread, direct, by),
-        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; the refill of caches is unknown."
+        headline((&cost, Some(&not_read)), &unread, direct, by),
+        "Switching takes at least 0.4 % of its CPU time: 1,000 switches a second at 2.00 us or \
+         more each, traced, by profile x, 1 hour old; what refilling caches adds is unknown."
     );
     let refill = answer::refill(&cost, Some(&not_read));
     assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
@@ -100,24 +112,23 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         command(None, &beyond, Some("/runs/a.jsonl")),
         "switchcost cost --array 1K..4MiB:x2"
     );
-    assert!(
-        answer::headline(&beyond, None, &large, direct, by).starts_with("Switching itself takes")
-    );
+    let words = headline((&beyond, None), &large, direct, by);
+    assert!(words.starts_with("Switching takes at least 0.4 % of"), "{words}");
     // Without a profile nothing else helps.
     let none = program_cost(&unread, &[]);
     assert_eq!(command(Some(&not_read), &none, None), "switchcost cost");
     assert_eq!(
-        answer::headline(&none, Some(&not_read), &unread, None, (None, "")),
+        headline((&none, Some(&not_read)), &unread, None, (None, "")),
         "What switching costs this program is unknown: no stored cost profile: run `switchcost cost` first."
     );
     // Read, but wider than an answer may be: 3 to 180 us a switch.
     let wide = program(64, 512);
     let estimate = program_cost(&wide, &points);
     assert_eq!(
-        answer::headline(&estimate, None, &wide, direct, by),
-        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to \
-         2.5 us each, by profile x, 1 hour old; with the refill of caches the range is \
-         too wide to be useful; a longer watch would narrow it."
+        headline((&estimate, None), &wide, direct, by),
+        "Switching takes at least 0.6 % of its CPU time: 1,000 switches a second at 3.00 us or \
+         more each, traced, by profile x, 1 hour old; the upper end is unknown: a longer watch \
+         would narrow it."
     );
     let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
         let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };

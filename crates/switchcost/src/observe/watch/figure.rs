@@ -1,0 +1,116 @@
+//! The one figure for what switching costs a program, which `cost` and `trace` tell alike.
+
+use model::program::{Program, ProgramCost, Range, count, percents, switches_in_words};
+use model::words::time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::seen::NotRead;
+
+/// What switches cost: each of them, and their share of the CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct PricedShare {
+    /// Share of the program's CPU time, from 0 to 1.
+    pub(crate) share: Range,
+    /// Cost of a switch, in nanoseconds.
+    pub(crate) each_ns: Range,
+}
+
+/// The figure that is told of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CostFigure {
+    /// Its switches, with the refill of caches as far as that is known.
+    #[serde(flatten)]
+    pub(crate) priced: PricedShare,
+    /// Why only the lower ends are known; absent where the upper ones are, too.
+    pub(crate) open: Option<OpenEnd>,
+}
+
+/// Why the upper end of a cost is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OpenEnd {
+    /// What refilling caches adds is not known.
+    NoRefill,
+    /// The range with the refill of caches is too wide for an answer.
+    TooWide,
+}
+
+impl CostFigure {
+    /// Chooses what is told: switches with the refill of caches (`whole`) where that is no wider
+    /// than an answer may be, else the highest lower end that is known. None where that is 0.
+    pub(crate) fn choose(whole: Option<PricedShare>, direct: Option<PricedShare>) -> Option<Self> {
+        if let Some(priced) = whole.filter(|whole| !whole.share.is_wide()) {
+            return Some(Self { priced, open: None });
+        }
+        let open = if whole.is_some() { OpenEnd::TooWide } else { OpenEnd::NoRefill };
+        let bounds = [whole, direct].into_iter().flatten();
+        let highest = bounds.max_by(|one, other| one.share.low.total_cmp(&other.share.low))?;
+        (highest.share.low > 0.0).then_some(Self { priced: highest, open: Some(open) })
+    }
+
+    /// Chooses from the estimate for a program; `direct` is the cost of a switch itself.
+    pub(super) fn from_estimate(
+        cost: &ProgramCost,
+        not_read: Option<&NotRead>,
+        direct: Option<Range>,
+    ) -> Option<Self> {
+        let whole = match (cost, not_read) {
+            (ProgramCost::Estimated { share, cost_ns, .. }, None) => {
+                Some(PricedShare { share: *share, each_ns: *cost_ns })
+            }
+            _ => None,
+        };
+        let direct = cost.direct_share().zip(direct);
+        Self::choose(whole, direct.map(|(share, each_ns)| PricedShare { share, each_ns }))
+    }
+
+    /// `14 to 20 %`, or `at least 15 %`.
+    pub(crate) fn share_in_words(&self) -> String {
+        let share = self.priced.share;
+        percents(match self.open {
+            None => share,
+            Some(_) => Range { high: 1.0, ..share },
+        })
+    }
+
+    /// `5,300 switches a second at 1.5 to 2.6 us each`, or `at 1.5 us or more each`.
+    pub(super) fn switches_in_words(&self, program: &Program) -> String {
+        let (per_s, each_ns) = (program.switches_per_s().unwrap_or_default(), self.priced.each_ns);
+        match self.open {
+            None => switches_in_words(per_s, each_ns),
+            Some(_) => {
+                format!("{} switches a second at {} or more each", count(per_s), time(each_ns.low))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn priced(low: f64, high: f64) -> Option<PricedShare> {
+        let each_ns = Range { low: 10_000.0 * low, high: 10_000.0 * high };
+        Some(PricedShare { share: Range { low, high }, each_ns })
+    }
+
+    #[test]
+    fn one_figure_is_told_with_the_ends_that_are_known() {
+        let told = |whole, direct| {
+            let figure = CostFigure::choose(whole, direct);
+            figure.map(|figure| (figure.share_in_words(), figure.open))
+        };
+        let words = |text: &str, open| Some((text.to_string(), open));
+        let direct = priced(0.02, 0.03);
+        assert_eq!(told(priced(0.14, 0.2), direct), words("14 to 20 %", None));
+        assert_eq!(told(priced(0.15, 1.0), direct), words("at least 15 %", None));
+        assert_eq!(told(None, direct), words("at least 2 %", Some(OpenEnd::NoRefill)));
+        // The highest lower end, of both.
+        let wide = Some(OpenEnd::TooWide);
+        assert_eq!(told(priced(0.001, 0.5), direct), words("at least 2 %", wide));
+        assert_eq!(told(priced(0.04, 0.5), direct), words("at least 4 %", wide));
+        assert_eq!(told(priced(0.0, 0.5), None), None);
+        assert_eq!(told(None, None), None);
+    }
+}

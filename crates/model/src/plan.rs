@@ -408,6 +408,15 @@ impl Plan {
         self.cases.iter().flat_map(Case::cpus).collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
+    /// Returns the processes of a running program that the plan measures.
+    pub fn subject_pids(&self) -> Vec<i32> {
+        let pids = self.trials().flat_map(|(_, case)| match &case.trial {
+            trial::Trial::Command(command) => command.subject.pids(),
+            _ => Vec::new(),
+        });
+        pids.collect::<BTreeSet<i32>>().into_iter().collect()
+    }
+
     /// The ring of that number, if the plan has one there.
     pub fn ring(&self, case: usize) -> Option<&ring::Case> {
         self.cases.get(case)?.ring()

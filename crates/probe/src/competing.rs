@@ -31,6 +31,9 @@ const MOST_BYTES: u64 = 4096;
 /// /proc/stat of thousands of CPUs and interrupts stays below.
 const MOST_BYTES_OF_ALL: u64 = 4 << 20;
 
+/// Programs that start others which have nothing to do with each other.
+const SHELLS: [&str; 7] = ["ash", "bash", "busybox", "dash", "fish", "sh", "zsh"];
+
 /// The first of all kernel threads: process 2 wherever they are visible.
 const KTHREADD: i32 = 2;
 
@@ -39,6 +42,8 @@ pub struct Watcher {
     root: PathBuf,
     /// This program, whose descendants do not compete.
     own: i32,
+    /// Processes of the program that is measured: nor do their descendants.
+    measured: Vec<i32>,
     began: Instant,
     /// End of the last look.
     looked: Instant,
@@ -73,6 +78,7 @@ impl Watcher {
         let mut watcher = Self {
             root: root.to_owned(),
             own: own as i32,
+            measured: Vec::new(),
             began: now,
             looked: now,
             took: Duration::ZERO,
@@ -91,6 +97,29 @@ impl Watcher {
         (watcher.times, _) = watcher.walk();
         watcher.close(now);
         watcher
+    }
+
+    /// Leaves out a program that is measured while it runs: these processes, all that descends from
+    /// them, and their siblings where the parent of all runs the same file, as a server's does.
+    pub fn leave_out(mut self, pids: &[i32]) -> Self {
+        let mut open = pids.to_vec();
+        while let Some(pid) = open.pop() {
+            if self.measured.contains(&pid) {
+                continue;
+            }
+            self.measured.push(pid);
+            let parent = self.stat(pid, pid).and_then(|stat| stat.number(4));
+            open.extend(parent.filter(|parent| self.runs_same_file(*parent, pid)));
+        }
+        self
+    }
+
+    /// Whether two processes run one file, which is no shell: a shell starts whatever is typed.
+    fn runs_same_file(&self, one: i32, other: i32) -> bool {
+        let file = |pid: i32| fs::read_link(self.root.join(format!("proc/{pid}/exe"))).ok();
+        let Some(found) = file(one) else { return false };
+        let name = found.file_name().unwrap_or_default().to_string_lossy();
+        !SHELLS.contains(&&*name) && file(other).as_ref() == Some(&found)
     }
 
     /// Looks again, if that is not too soon. To be called while nothing is measured.
@@ -213,7 +242,7 @@ impl Watcher {
         Some(())
     }
 
-    /// Whether a process is this program or descends from it, after so many descendants that were
+    /// Whether a process is this program, the measured one, or descends from them, after so many descendants that were
     /// asked for. `known` are the answers of this look.
     fn is_own(&self, pid: i32, asked: usize, known: &mut HashMap<i32, bool>) -> bool {
         if let Some(answer) = known.get(&pid) {
@@ -221,6 +250,7 @@ impl Watcher {
         }
         let parent = || self.stat(pid, pid)?.number(4);
         let answer = pid == self.own
+            || self.measured.contains(&pid)
             || pid > 1
                 && asked < MOST_PARENTS
                 && parent().is_some_and(|parent| self.is_own(parent, asked + 1, known));

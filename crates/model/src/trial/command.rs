@@ -48,15 +48,33 @@ pub enum Progress {
 pub enum Subject {
     /// A command, from its start to its end; its words, the program first.
     Command(Vec<String>),
-    /// A process that runs already, for a while.
+    /// A program that runs already, for a while: a process, or several.
     Process {
-        /// Its number.
+        /// Its number, or that of the first.
         pid: i32,
+        /// The numbers of the others that were asked for.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<i32>,
+        /// Whether all that descends from them is part of the program.
+        #[serde(default, skip_serializing_if = "is_false")]
+        has_children: bool,
         /// How long it is looked at for a sample.
         window_ns: u64,
         /// What it has done meanwhile.
         progress: Progress,
     },
+}
+
+impl Subject {
+    /// Returns the processes of a running program that were asked for; none of a command.
+    pub fn pids(&self) -> Vec<i32> {
+        match self {
+            Self::Command(_) => Vec::new(),
+            Self::Process { pid, others, .. } => {
+                std::iter::once(*pid).chain(others.iter().copied()).collect()
+            }
+        }
+    }
 }
 
 /// An executable file.
@@ -100,6 +118,8 @@ pub const MOST_HZ: u32 = 20_000;
 pub const MOST_STAY_NS: u64 = 100_000_000;
 /// How much of a second those that stay may take of a CPU.
 const MOST_STAYED_NS: u64 = 900_000_000;
+/// Most processes of a program that are named one by one.
+const MAX_PROCESSES: usize = 1 << 16;
 /// Most words of a command.
 const MOST_WORDS: usize = 1 << 16;
 /// Alone it runs so many times as often in a round: all others are compared with that.
@@ -115,8 +135,10 @@ impl Command {
             Subject::Command(words) => {
                 within("words of the command", words.len(), 1..=MOST_WORDS)?;
             }
-            Subject::Process { pid, window_ns, .. } => {
-                within("pid", *pid, 1..=i32::MAX)?;
+            Subject::Process { pid, others, window_ns, .. } => {
+                within("processes", others.len(), 0..=MAX_PROCESSES)?;
+                let mut pids = others.iter().chain([pid]);
+                pids.try_for_each(|pid| within("pid", *pid, 1..=i32::MAX))?;
                 within("window_ns", *window_ns, 1..=LONGEST_NS)?;
             }
         }
@@ -145,6 +167,10 @@ impl Command {
             Neighbour::Preempts | Neighbour::Elsewhere => 1,
         }
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(ns: &u64) -> bool {

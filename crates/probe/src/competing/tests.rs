@@ -122,6 +122,41 @@ fn a_kernel_thread_and_a_process_with_threads_are_named_with_what_they_had_since
     assert!(seen.elapsed_ns >= seen.looking_ns && seen.looking_ns > 0);
 }
 
+/// A backend (812) of a server (810) is measured: neither its threads nor its children nor the
+/// server's other backends compete; others that the server's shell started do.
+#[test]
+fn a_running_program_that_is_measured_competes_with_nothing_of_its_own() {
+    for (file, siblings) in [("/usr/bin/postgres", false), ("/bin/bash", true)] {
+        let made = Made::new();
+        let tasks = [
+            (800, 800, "zsh", 1),
+            (810, 810, "server", 800),
+            (812, 812, "backend", 810),
+            (812, 813, "its thread", 810),
+            (814, 814, "its child", 812),
+            (816, 816, "sibling", 810),
+            (820, 820, "build", 800),
+        ];
+        let all = |ms: u64| {
+            for (pid, tid, name, parent) in tasks {
+                made.task(pid, tid, name, USER, parent, 1, ms * MS);
+            }
+        };
+        all(10);
+        for pid in [810, 812, 816] {
+            let link = made.0.path().join(format!("proc/{pid}/exe"));
+            std::os::unix::fs::symlink(file, link).unwrap();
+        }
+        let mut watcher = made.watch().leave_out(&[812]);
+        all(30);
+        let seen = watcher.end();
+        let names: Vec<&str> = seen.tasks.iter().map(|task| &*task.name).collect();
+        assert!(names.contains(&"build") && names.contains(&"zsh"), "{names:?}");
+        assert!(!names.contains(&"backend") && !names.contains(&"its child"), "{names:?}");
+        assert_eq!(names.contains(&"sibling"), siblings, "{file}: {names:?}");
+    }
+}
+
 #[test]
 fn a_task_that_ended_between_looks_keeps_what_it_was_seen_with() {
     let made = Made::new();

@@ -371,7 +371,8 @@ pub(crate) fn measure<const N: usize>(
         runs,
         plan,
         progress,
-        tasks: Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &here.machine),
+        tasks: Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &here.machine)
+            .leave_out(&plan.subject_pids()),
     };
     // Only a run of its own is resumed.
     let first = &mut recorder.runs[0].run;

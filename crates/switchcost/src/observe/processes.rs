@@ -51,6 +51,22 @@ pub(crate) struct ProcessSet {
 }
 
 impl ProcessSet {
+    /// Finds the running program that was asked for with --pid or --cgroup, if any was.
+    ///
+    /// # Errors
+    /// As [`Self::by_name`] and [`Self::by_cgroup`].
+    pub(crate) fn of_options(
+        names: Option<&List<ProcessName>>,
+        group: Option<&str>,
+        has_children: bool,
+    ) -> anyhow::Result<Option<Self>> {
+        match (names, group) {
+            (Some(names), _) => Self::by_name(names, has_children).map(Some),
+            (None, Some(group)) => Self::by_cgroup(group, has_children).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Finds the processes of these ids and names.
     ///
     /// # Errors

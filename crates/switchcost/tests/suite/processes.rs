@@ -71,7 +71,7 @@ impl Drop for Family {
     }
 }
 
-fn children_of(parent: u32) -> Vec<u32> {
+pub fn children_of(parent: u32) -> Vec<u32> {
     let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = folder.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| field(*pid, "PPid") == Some(u64::from(parent))).collect()

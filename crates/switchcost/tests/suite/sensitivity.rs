@@ -306,6 +306,52 @@ fn a_process_is_preempted_only_where_that_is_agreed() {
     assert!(bad.err.contains("\"words\""), "{}", bad.err);
 }
 
+/// A program of three processes: its children do the work, and are not told to be stopped.
+#[test]
+fn a_running_program_is_measured_with_its_children() {
+    let home = Home::new();
+    let mut shell = home.command("setsid");
+    let script = format!("for i in 1 2; do sh -c '{LINES}' & done; wait");
+    let shell = shell.args(["sh", "-c", &script]).current_dir(home.path());
+    let mut shell = shell.stdout(Stdio::null()).spawn().expect("a shell");
+    let lines = home.path().join("lines");
+    wait_for("a line", || fs::metadata(&lines).ok().filter(|file| file.len() > 0));
+    let parent = shell.id();
+    let children: Vec<i32> =
+        crate::processes::children_of(parent).into_iter().map(|pid| pid as i32).collect();
+    let ids = children.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+    let progress = lines.to_string_lossy().into_owned();
+    let flags = ["--inject", "--progress-file", &progress, "--neighbour", "0", "--rounds", "1"];
+    let measured = |asked: &[&str]| {
+        sensitivity(&home, &[asked, &flags, &["--quiet"]].concat());
+        record(&home)
+    };
+    let parent = parent.to_string();
+    let whole = measured(&["--pid", &parent]);
+    let listed = measured(&["--pid", &ids]);
+    let alone = measured(&["--pid", &parent, "--no-children"]);
+    for pid in &children {
+        kill_process(Pid::from_raw(*pid).expect("a process id"), Signal::KILL).expect("killed");
+    }
+    shell.wait().expect("its end");
+    for (record, works) in [(&whole, true), (&listed, true), (&alone, false)] {
+        // The parent alone sleeps all the time; its children are preempted by the neighbour.
+        let preemptions =
+            cases(record).into_iter().map(|(_, counts)| counts["preemptions"].as_i64());
+        let preemptions: i64 = preemptions.map(|count| count.expect("a count")).sum();
+        assert_eq!(preemptions > 0, works, "{preemptions}: {record}");
+        let tasks = record["company"]["tasks"].as_array().cloned().unwrap_or_default();
+        let is_own = |task: &Value| children.iter().any(|pid| task["pid"] == *pid);
+        assert!(!tasks.iter().any(is_own), "{tasks:?} of {children:?}");
+    }
+    let subject = &cases(&listed)[0].0["subject"]["process"];
+    assert_eq!(subject["pid"], children[0], "{subject}");
+    assert_eq!(
+        (&subject["others"], &subject["has_children"]),
+        (&json!([children[1]]), &json!(true))
+    );
+}
+
 /// The command and its neighbour belong to the worker: they end with it, and it with the program.
 #[test]
 fn whoever_is_killed_nothing_is_left() {

@@ -59,9 +59,9 @@ pub(super) fn run(
     let start_ns = monotonic_raw_ns();
     let taken = match &command.subject {
         Subject::Command(words) => of_command(words, runs.saturating_mul(command.times()))?,
-        Subject::Process { pid, window_ns, progress } => {
+        Subject::Process { has_children, window_ns, progress, .. } => {
             let window_ns = window_ns.saturating_mul(command.times().into());
-            process::look(*pid, window_ns, progress)?
+            process::look(&command.subject.pids(), *has_children, window_ns, progress)?
         }
     };
     let real_ns = monotonic_raw_ns() - start_ns;
@@ -161,6 +161,6 @@ fn end_of(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, TrialErro
 
 /// Asks all that a sample takes of a process, once.
 pub fn check_process(of: &Command) -> Result<(), String> {
-    let Subject::Process { pid, progress, .. } = &of.subject else { return Ok(()) };
-    process::check(*pid, progress)
+    let Subject::Process { has_children, progress, .. } = &of.subject else { return Ok(()) };
+    process::check(&of.subject.pids(), *has_children, progress)
 }

@@ -1,4 +1,5 @@
-//! A process that runs already: what it used, and what it has done meanwhile.
+//! A program that runs already, of one process or several: what it used, and what it has done
+//! meanwhile.
 
 use std::path::Path;
 use std::process::{self as programs, Stdio};
@@ -9,51 +10,113 @@ use model::trial::command::Progress;
 
 use super::super::harness::TrialError;
 use super::Taken;
-use crate::program::{Count, WatchError, Watched};
+use crate::processes::descendants;
+use crate::program::{Count, Switches, WatchError, Watched};
 use crate::sys::{TaskInstructions, monotonic_raw_ns, that_ends_with_us};
 
 /// How often a command may fail to print a number.
 const MOST_TRIES: usize = 5;
 
-/// What a process has done so far.
-enum Counter {
-    /// What a shell command prints.
-    Printed(String),
-    /// The size of a file.
-    File(String),
-    /// Events of all its threads.
-    Instructions(Vec<TaskInstructions>),
+/// A process of the program, from the beginning of a window on.
+struct Member {
+    process: Watched,
+    /// Instructions of all its threads; empty where another counter tells what was done.
+    events: Vec<TaskInstructions>,
+    count: Count,
+    before: Seen,
 }
 
-impl Counter {
-    fn of(process: &Watched, progress: &Progress) -> Result<Self, String> {
-        Ok(match progress {
-            Progress::Printed(command) => Self::Printed(command.clone()),
-            Progress::File(path) => Self::File(path.clone()),
-            Progress::Instructions => {
-                let tids = process.tasks().map_err(|error| error.to_string())?;
-                let events = tids.iter().map(|tid| TaskInstructions::open(*tid));
-                Self::Instructions(events.collect::<Result<_, _>>().map_err(|errno| {
-                    format!("the instructions of the process cannot be counted: perf_event_open: {errno}")
-                })?)
-            }
-        })
+/// What a process has done so far.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    instructions: i64,
+    cpu_ns: u64,
+    switches: Switches,
+}
+
+impl Member {
+    fn find(process: Watched, progress: &Progress) -> Result<Self, String> {
+        let tids = match progress {
+            Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
+            Progress::Printed(_) | Progress::File(_) => Vec::new(),
+        };
+        let events = tids.iter().map(|tid| TaskInstructions::open(*tid));
+        let events = events.collect::<Result<_, _>>().map_err(|errno| {
+            format!("the instructions of the process cannot be counted: perf_event_open: {errno}")
+        })?;
+        Ok(Self { process, events, count: Count::default(), before: Seen::default() })
     }
 
-    fn read(&self) -> Result<i64, String> {
-        match self {
-            // A file that is being written may be empty for a moment.
-            Self::Printed(command) => (1..MOST_TRIES)
-                .find_map(|_| printed(command).ok())
-                .map_or_else(|| printed(command), Ok),
-            Self::File(path) => {
-                let found = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
-                Ok(i64::try_from(found.len()).unwrap_or(i64::MAX))
-            }
-            Self::Instructions(events) => events
-                .iter()
-                .map(|event| event.read().map_err(|errno| format!("read of a perf event: {errno}")))
-                .sum::<Result<i64, String>>(),
+    fn see(&mut self) -> Result<Seen, WatchError> {
+        let mut instructions = 0;
+        for event in &self.events {
+            instructions += event
+                .read()
+                .map_err(|errno| WatchError::Other(format!("read of a perf event: {errno}")))?;
+        }
+        let cpu_ns = self.process.cpu_ns()?;
+        self.process.look(&mut self.count)?;
+        Ok(Seen { instructions, cpu_ns, switches: self.count.switches() })
+    }
+}
+
+/// The processes of a program that live now, without this program: whoever started it may be
+/// measured.
+///
+/// # Errors
+/// Where none of those lives that were asked for, or one of them cannot be watched.
+fn members(
+    subject: &[i32],
+    has_children: bool,
+    progress: &Progress,
+) -> Result<Vec<Member>, String> {
+    let root = Path::new("/");
+    let mut found = Vec::new();
+    let mut ended = None;
+    for pid in subject {
+        match Watched::find(root, *pid) {
+            Ok(process) => found.push(process),
+            Err(error) if error.is_end() => ended = Some(format!("process {pid}: {error}")),
+            Err(error) => return Err(format!("process {pid}: {error}")),
+        }
+    }
+    if let (true, Some(why)) = (found.is_empty(), ended) {
+        return Err(why);
+    }
+    if has_children {
+        let children = descendants(root, subject).into_iter();
+        let children = children.filter(|pid| !runs_this_program(*pid));
+        found.extend(children.filter_map(|pid| Watched::find(root, pid).ok()));
+    }
+    let mut members = Vec::new();
+    for process in found {
+        let pid = process.pid();
+        match Member::find(process, progress) {
+            Ok(member) => members.push(member),
+            // A child may end at any time.
+            Err(_) if !subject.contains(&pid) && Watched::find(root, pid).is_err() => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(members)
+}
+
+fn runs_this_program(pid: i32) -> bool {
+    let own = fs::read_link("/proc/self/exe").ok();
+    own.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == own
+}
+
+/// What the whole program has done, where its user tells that.
+fn told(progress: &Progress) -> Result<i64, String> {
+    match progress {
+        Progress::Instructions => Ok(0),
+        // A file that is being written may be empty for a moment.
+        Progress::Printed(command) => {
+            (1..MOST_TRIES).find_map(|_| printed(command).ok()).map_or_else(|| printed(command), Ok)
+        }
+        Progress::File(path) => {
+            let found = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
+            Ok(i64::try_from(found.len()).unwrap_or(i64::MAX))
         }
     }
 }
@@ -75,36 +138,51 @@ fn printed(command: &str) -> Result<i64, String> {
     })
 }
 
-/// Looks at the process for a window.
-pub(super) fn look(pid: i32, window_ns: u64, progress: &Progress) -> Result<Taken, TrialError> {
-    let gone = |error: WatchError| TrialError(format!("process {pid}: {error}"));
-    let process = Watched::find(Path::new("/"), pid).map_err(gone)?;
-    let counter = Counter::of(&process, progress).map_err(TrialError)?;
-    let mut count = Count::default();
+/// Looks for a window at the program's processes: those that live from its beginning to its end.
+pub(super) fn look(
+    subject: &[i32],
+    has_children: bool,
+    window_ns: u64,
+    progress: &Progress,
+) -> Result<Taken, TrialError> {
+    let mut members = members(subject, has_children, progress).map_err(TrialError)?;
     // What is asked first is asked first again: the window is the same for all.
-    let done_before = counter.read().map_err(TrialError)?;
-    let (start_ns, cpu_before) = (monotonic_raw_ns(), process.cpu_ns().map_err(gone)?);
-    process.look(&mut count).map_err(gone)?;
-    let before = count.switches();
+    let told_before = told(progress).map_err(TrialError)?;
+    let start_ns = monotonic_raw_ns();
+    members.retain_mut(|member| member.see().map(|seen| member.before = seen).is_ok());
     thread::sleep(Duration::from_nanos(window_ns));
-    let done = counter.read().map_err(TrialError)?.saturating_sub(done_before);
-    let (end_ns, cpu) = (monotonic_raw_ns(), process.cpu_ns().map_err(gone)?);
-    process.look(&mut count).map_err(gone)?;
-    let after = count.switches();
-    let more =
-        |after: u64, before: u64| i64::try_from(after.saturating_sub(before)).unwrap_or(i64::MAX);
+    let mut done = told(progress).map_err(TrialError)?.saturating_sub(told_before);
+    let end_ns = monotonic_raw_ns();
+    let (mut cpu_ns, mut more, mut living) = (0, Switches::default(), 0);
+    for member in &mut members {
+        let Ok(after) = member.see() else { continue };
+        let before = member.before;
+        living += 1;
+        done += after.instructions.saturating_sub(before.instructions);
+        cpu_ns += after.cpu_ns.saturating_sub(before.cpu_ns);
+        more.voluntary += after.switches.voluntary.saturating_sub(before.switches.voluntary);
+        more.involuntary += after.switches.involuntary.saturating_sub(before.switches.involuntary);
+    }
+    if living == 0 {
+        return Err(TrialError(format!("process {}: it has ended", subject[0])));
+    }
+    let count = |of: u64| i64::try_from(of).unwrap_or(i64::MAX);
     Ok(Taken {
-        runs: vec![[cpu.saturating_sub(cpu_before), end_ns - start_ns]],
+        runs: vec![[cpu_ns, end_ns - start_ns]],
         done,
-        preemptions: more(after.involuntary, before.involuntary),
-        waits: more(after.voluntary, before.voluntary),
+        preemptions: count(more.involuntary),
+        waits: count(more.voluntary),
     })
 }
 
 /// Whether all of that can be asked.
-pub(super) fn check(pid: i32, progress: &Progress) -> Result<(), String> {
-    let words = |error: WatchError| error.to_string();
-    let process = Watched::find(Path::new("/"), pid).map_err(words)?;
-    process.cpu_ns().map_err(words)?;
-    Counter::of(&process, progress)?.read().map(drop)
+pub(super) fn check(
+    subject: &[i32],
+    has_children: bool,
+    progress: &Progress,
+) -> Result<(), String> {
+    let mut members = members(subject, has_children, progress)?;
+    told(progress)?;
+    let seen = members.iter_mut().map(|member| member.see().map_err(|error| error.to_string()));
+    seen.reduce(|one, other| one.or(other)).map_or(Ok(()), |seen| seen.map(drop))
 }

@@ -70,10 +70,10 @@ fn not_known(found: &Found, name: &str) -> String {
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {
         let advice = match found.subject {
             Subject::Command(_) => "Stop them, or choose another (--cpus)",
-            // They may be the process's own threads, which share its CPUs.
+            // They may be the program's own threads and processes, which share its CPUs.
             Subject::Process { .. } => {
-                "Where they are its own threads, measure while fewer of them run; else move the \
-                 others away"
+                "Where they are its own threads and processes, measure while fewer of them run; \
+                 else move the others away"
             }
         };
         return format!(
@@ -161,7 +161,8 @@ mod tests {
         let command = told(shared());
         assert!(command.contains("Stop them, or choose another (--cpus)"), "{command}");
         let progress = model::trial::command::Progress::Instructions;
-        let process = Subject::Process { pid: 7, window_ns: 1, progress };
+        let (others, has_children) = (vec![8], true);
+        let process = Subject::Process { pid: 7, others, has_children, window_ns: 1, progress };
         let process = told_of(process, shared());
         assert!(process.contains("its own threads") && !process.contains("Stop"), "{process}");
     }

@@ -12,8 +12,9 @@ use clap::Args;
 use model::ring::Policy;
 use model::trial::command::{MOST_HZ, MOST_STAY_NS};
 
-use crate::base::values::{List, byte_sizes, duration, pid, policy, whole};
+use crate::base::values::{List, byte_sizes, duration, policy, whole};
 use crate::engine::effort::Effort;
+use crate::observe::processes::{ProcessName, process_names};
 use crate::present::output::Output;
 
 /// Wake-ups a second, of which half are measured, too.
@@ -51,7 +52,7 @@ pub(crate) struct SensitivityArgs {
     /// more of its caches others have used; but a neighbour that stays wakes less often, so that
     /// the run takes longer for the same precision. One that uses nothing and leaves at once is
     /// measured, too. Needs SCHED_FIFO.
-    #[arg(long, value_name = "TIME", value_parser = stay, conflicts_with = "pid")]
+    #[arg(long, value_name = "TIME", value_parser = stay, conflicts_with = "running")]
     pub(crate) stay: Option<Duration>,
 
     /// The CPUs that the command may run on, with a neighbour on each [default: one away from CPU 0
@@ -67,30 +68,45 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
-    /// A running process, instead of a command: it is preempted in some windows of half a second
-    /// and not in others (needs --inject)
+    /// A running program with its children, instead of a command: process ids and names (812,nginx)
     ///
-    /// It has to do the same all the time. Nothing of it is changed: neither its CPUs nor its
-    /// priority.
-    #[arg(long, short, value_name = "PID", value_parser = pid, conflicts_with = "command", requires = "inject")]
-    pub(crate) pid: Option<i32>,
+    /// It is preempted in some windows of half a second and not in others (needs --inject). It has
+    /// to do the same all the time. Nothing of it is changed: neither its CPUs nor its priority.
+    /// Its children and threads are part of it; of those that come and go only what lives for a
+    /// whole window is counted.
+    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, group = "running", conflicts_with = "command", requires = "inject")]
+    pub(crate) pid: Option<List<ProcessName>>,
 
-    /// Allow slowing the process of --pid by 1 to 2 %
-    #[arg(long, requires = "pid")]
+    /// The same for a service, by its control group: nginx.service
+    #[arg(
+        long,
+        value_name = "UNIT|PATH",
+        group = "running",
+        conflicts_with = "command",
+        requires = "inject"
+    )]
+    pub(crate) cgroup: Option<String>,
+
+    /// With --pid and --cgroup: only these processes, without their children
+    #[arg(long, hide_short_help = true, requires = "running")]
+    pub(crate) no_children: bool,
+
+    /// Allow slowing the program of --pid or --cgroup by 1 to 2 %
+    #[arg(long, requires = "running")]
     pub(crate) inject: bool,
 
-    /// What the process of --pid has done so far: a shell command that prints a whole number which
+    /// What the running program has done so far: a shell command that prints a whole number which
     /// grows [default: its instructions, where the machine counts them]
-    #[arg(long, value_name = "CMD", requires = "pid")]
+    #[arg(long, value_name = "CMD", requires = "running")]
     pub(crate) progress: Option<String>,
 
     /// The same as the size of a file that grows
-    #[arg(long, value_name = "FILE", requires = "pid", conflicts_with = "progress")]
+    #[arg(long, value_name = "FILE", requires = "running", conflicts_with = "progress")]
     pub(crate) progress_file: Option<String>,
 
     /// The command and its arguments; it has to do the same in every run, and its streams are
     /// /dev/null
-    #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
+    #[arg(last = true, required_unless_present = "running", value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 
     #[command(flatten)]

@@ -1,7 +1,8 @@
 //! `switchcost sensitivity`, from what was typed to a plan.
 
-use std::env;
+use std::collections::BTreeSet;
 use std::time::Duration;
+use std::{env, thread};
 
 use anyhow::{Context, Result, anyhow};
 use model::experiment::Experiment;
@@ -16,6 +17,7 @@ use super::SensitivityArgs;
 use crate::base::failure::usage;
 use crate::base::values::nanoseconds;
 use crate::engine::setting::{self, Here, Planned};
+use crate::observe::processes::ProcessSet;
 
 /// Where this machine's caches are not known.
 const USUAL_BYTES: [u64; 5] = [0, 32 << 10, 256 << 10, 1 << 20, 8 << 20];
@@ -49,7 +51,10 @@ const MOST_RUNS: u128 = 1000;
 pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     check_policy(args.policy)?;
     let mut notices = Vec::new();
-    let cpus = cpus(args, here, &mut notices)?;
+    let processes =
+        ProcessSet::of_options(args.pid.as_ref(), args.cgroup.as_deref(), !args.no_children)?;
+    let processes = processes.as_ref();
+    let cpus = cpus(args, processes, here, &mut notices)?;
     let policy = match policy::check(Policy::Fifo) {
         Ok(()) => Policy::Fifo,
         Err(errno) => {
@@ -74,14 +79,14 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
              CAP_PERFMON, or kernel.perf_event_paranoid of -1)"
         ));
     }
-    if let (None, Err(errno)) = (args.pid, trial::check_fixed_addresses()) {
+    if let (None, Err(errno)) = (processes, trial::check_fixed_addresses()) {
         notices.push(format!(
             "the command's addresses differ from run to run, so its times scatter more: \
              personality(2): {errno} (containers may refuse it: seccomp)"
         ));
     }
     let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
-    let (subject, executable) = subject(args)?;
+    let (subject, executable) = subject(args, processes)?;
     let of = Command {
         subject,
         executable,
@@ -93,7 +98,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         stays_ns: 0,
         cpus,
     };
-    trial::check_process(&of).map_err(|why| usage(lacks_progress(args, &why)))?;
+    trial::check_process(&of).map_err(|why| usage(lacks_progress(args, processes, &why)))?;
     let once = match &of.subject {
         Subject::Command(words) => {
             let ns = trial::try_command(words).map_err(|why| anyhow!("{}: {why}", words[0]))?;
@@ -112,7 +117,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let stays_ns = args.stay.map_or(0, nanoseconds);
     let sample = longest(args.rate, stays_ns).as_nanos();
     let runs = sample.div_ceil(once.as_nanos().max(1)).clamp(1, MOST_RUNS) as u32;
-    let runs = if args.pid.is_some() { 1 } else { runs };
+    let runs = if processes.is_some() { 1 } else { runs };
     let sizes = args.neighbour.clone().map(|list| list.to_vec());
     let sizes = with_nothing(sizes.unwrap_or_else(|| default_sizes(&here.machine, of.cpus[0])));
     let largest = sizes.iter().copied().max().unwrap_or_default();
@@ -126,7 +131,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let beside = if stays_ns > 0 { sample * 3 } else { sample };
     let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| beside);
     notices.extend(left_out);
-    let most_ns = if args.pid.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
+    let most_ns = if processes.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
     let cases = cases(&of, (args.rate, most_ns), &neighbours(&sizes, stays_ns)).into_iter();
     let cases = cases.map(|of| Case { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
     let batching = Batching::of_trials(Repeats { trials: runs });
@@ -150,17 +155,21 @@ fn check_policy(asked: Option<Policy>) -> Result<()> {
     }
 }
 
-/// The CPUs of the program: those of a process are its own.
-fn cpus(args: &SensitivityArgs, here: &Here, notices: &mut Vec<String>) -> Result<Vec<u32>> {
+/// The CPUs of the program: those of a running one are its own.
+fn cpus(
+    args: &SensitivityArgs,
+    processes: Option<&ProcessSet>,
+    here: &Here,
+    notices: &mut Vec<String>,
+) -> Result<Vec<u32>> {
     args.cpus.iter().try_for_each(|cpu| here.check_cpu("--cpus", *cpu))?;
-    if let Some(pid) = args.pid {
-        let own = placement::allowed_of(pid)
-            .map_err(|errno| usage(format!("--pid {pid}: sched_getaffinity: {errno}")))?;
+    if let Some(processes) = processes {
+        let own = allowed_of(processes)?;
         let cpus = if args.cpus.is_empty() { own.clone() } else { args.cpus.clone() };
         let missing: Vec<u32> = own.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
         if !missing.is_empty() {
             notices.push(format!(
-                "the process may run on CPU {}, too, where nobody preempts it",
+                "the program may run on CPU {}, too, where nobody preempts it",
                 model::words::list(&missing)
             ));
         }
@@ -175,15 +184,44 @@ fn cpus(args: &SensitivityArgs, here: &Here, notices: &mut Vec<String>) -> Resul
     Ok(args.cpus.clone())
 }
 
-fn subject(args: &SensitivityArgs) -> Result<(Subject, Option<model::trial::command::Executable>)> {
-    if let Some(pid) = args.pid {
+/// The CPUs on which any process of a running program may run.
+fn allowed_of(processes: &ProcessSet) -> Result<Vec<u32>> {
+    let mut cpus = BTreeSet::new();
+    let mut refused = None;
+    for pid in processes.all_pids() {
+        match placement::allowed_of(pid) {
+            Ok(allowed) => cpus.extend(allowed),
+            Err(errno) => refused = Some(errno),
+        }
+    }
+    match (cpus.is_empty(), refused) {
+        (true, Some(errno)) => {
+            Err(usage(format!("{}: sched_getaffinity: {errno}", processes.typed)))
+        }
+        _ => Ok(cpus.into_iter().collect()),
+    }
+}
+
+fn subject(
+    args: &SensitivityArgs,
+    processes: Option<&ProcessSet>,
+) -> Result<(Subject, Option<model::trial::command::Executable>)> {
+    if let Some(processes) = processes {
         let progress = match (&args.progress, &args.progress_file) {
             (Some(command), _) => Progress::Printed(command.clone()),
             (None, Some(file)) => Progress::File(file.clone()),
             (None, None) => Progress::Instructions,
         };
-        let window_ns = nanoseconds(WINDOW);
-        return Ok((Subject::Process { pid, window_ns, progress }, executable::of_process(pid)));
+        let (pid, others) = processes.pids.split_first().context("no process was named")?;
+        let busiest = processes.busiest(thread::sleep).unwrap_or(*pid);
+        let subject = Subject::Process {
+            pid: *pid,
+            others: others.to_vec(),
+            has_children: processes.has_children,
+            window_ns: nanoseconds(WINDOW),
+            progress,
+        };
+        return Ok((subject, executable::of_process(busiest)));
     }
     let words = args.command.iter().map(|word| word.to_str().map(str::to_string));
     let words: Option<Vec<String>> = words.collect();
@@ -195,13 +233,13 @@ fn subject(args: &SensitivityArgs) -> Result<(Subject, Option<model::trial::comm
     Ok((Subject::Command(words), executable))
 }
 
-fn lacks_progress(args: &SensitivityArgs, why: &str) -> String {
-    let pid = args.pid.unwrap_or_default();
+fn lacks_progress(args: &SensitivityArgs, processes: Option<&ProcessSet>, why: &str) -> String {
+    let typed = processes.map_or("--pid", |processes| &processes.typed);
     match (&args.progress, &args.progress_file) {
         (None, None) => format!(
-            "--pid {pid}: {why}; say what it has done by --progress 'CMD' or --progress-file FILE"
+            "{typed}: {why}; say what it has done by --progress 'CMD' or --progress-file FILE"
         ),
-        _ => format!("--pid {pid}: {why}"),
+        _ => format!("{typed}: {why}"),
     }
 }
 

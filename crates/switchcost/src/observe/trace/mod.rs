@@ -216,12 +216,8 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     if !args.command.is_empty() {
         return started(args, named.as_ref());
     }
-    let has_children = !args.no_children;
-    let processes = match (&args.pid, &args.cgroup) {
-        (Some(names), _) => Some(ProcessSet::by_name(names, has_children)?),
-        (None, Some(group)) => Some(ProcessSet::by_cgroup(group, has_children)?),
-        (None, None) => None,
-    };
+    let processes =
+        ProcessSet::of_options(args.pid.as_ref(), args.cgroup.as_deref(), !args.no_children)?;
     attached(args, processes.as_ref(), named.as_ref())
 }
 

@@ -118,12 +118,7 @@ impl ProgramArgs {
 
     /// The running program that was asked for, if any was.
     fn processes(&self) -> Result<Option<ProcessSet>> {
-        let has_children = !self.no_children;
-        Ok(match (&self.pid, &self.cgroup) {
-            (Some(names), _) => Some(ProcessSet::by_name(names, has_children)?),
-            (None, Some(group)) => Some(ProcessSet::by_cgroup(group, has_children)?),
-            (None, None) => None,
-        })
+        ProcessSet::of_options(self.pid.as_ref(), self.cgroup.as_deref(), !self.no_children)
     }
 }
 

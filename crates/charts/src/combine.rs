@@ -1,6 +1,6 @@
 //! Several runs in one figure: laid over each other, or one divided by another.
 
-use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, extremes};
+use crate::figure::{Axis, Body, Figure, Known, Point, Role, Scale, Series, Unit, extremes};
 
 /// Lays the figures of several runs over each other: those with the same id become one, with the
 /// series of all. Maps and single samples cannot lie over each other; they stay apart, with the
@@ -183,7 +183,8 @@ fn over(point: &Point, base: &Point) -> Point {
         (base_low > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
     };
     let (low, high) = ends().unzip();
-    Point { x: point.x, y: point.y / base.y, low, high }
+    let known = if base.known == Known::Well { point.known } else { base.known };
+    Point { x: point.x, y: point.y / base.y, low, high, known }
 }
 
 #[cfg(test)]
@@ -294,12 +295,7 @@ mod tests {
     }
 
     fn measured(run: usize, points: &[(f64, f64, f64, f64)]) -> Series {
-        let point = |&(x, y, low, high): &(f64, f64, f64, f64)| Point {
-            x,
-            y,
-            low: Some(low),
-            high: Some(high),
-        };
+        let point = |&(x, y, low, high): &_| Point::with_ends(x, y, [low, high]);
         Series::new("pipe", run, Role::Measured, points.iter().map(point).collect())
     }
 
@@ -308,7 +304,7 @@ mod tests {
         let figure = drawn(vec![measured(0, &[(2.0, 4.0, 3.0, 5.0), (8.0, 12.0, 10.0, 15.0)])]);
         let [two, eight] = figure.relative_to(Base::Own).unwrap()[0].points[..] else { panic!() };
         assert_eq!(two, Point::bare(2.0, 1.0));
-        assert_eq!(eight, Point { x: 8.0, y: 3.0, low: Some(2.0), high: Some(5.0) });
+        assert_eq!(eight, Point::with_ends(8.0, 3.0, [2.0, 5.0]));
     }
 
     #[test]

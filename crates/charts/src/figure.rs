@@ -84,12 +84,35 @@ pub struct Point {
     pub low: Option<f64>,
     /// Upper end of the interval of `y` in the same unit.
     pub high: Option<f64>,
+    /// How well it is known, and so how it is drawn.
+    pub known: Known,
+}
+
+/// How well the value of a point is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// A symbol at the value.
+    Well,
+    /// The symbol is hollow, and a `~` stands before the value.
+    Roughly,
+    /// Only the ends of a range are known: no symbol, and both ends in place of the value.
+    AsRange,
 }
 
 impl Point {
     /// A point without an interval.
     pub fn bare(x: f64, y: f64) -> Self {
-        Self { x, y, low: None, high: None }
+        Self { x, y, low: None, high: None, known: Known::Well }
+    }
+
+    /// A point whose interval has these ends.
+    pub fn with_ends(x: f64, y: f64, [low, high]: [f64; 2]) -> Self {
+        Self { low: Some(low), high: Some(high), ..Self::bare(x, y) }
+    }
+
+    /// A point of which only the ends of its range are known; both are above zero.
+    pub fn range(x: f64, [low, high]: [f64; 2]) -> Self {
+        Self { known: Known::AsRange, ..Self::with_ends(x, (low * high).sqrt(), [low, high]) }
     }
 
     /// The interval, if it is one that can be drawn.

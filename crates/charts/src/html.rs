@@ -187,7 +187,7 @@ impl Page<'_> {
 
     fn section(&self, figure: &Figure, medium: &Medium) -> String {
         let (id, heading) = (escape(&figure.id), escape(&(self.heading)(figure)));
-        let words = figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(line)));
+        let words = figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(&micro(line))));
         // Runs are named only where there are several.
         let mut runs = figure.series().iter().filter_map(|series| series.run);
         let first = runs.next();
@@ -432,7 +432,7 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
             for entry in listed {
                 rows.extend(entry.series.points.iter().map(|point| {
                     let interval = y.say_interval(point).unwrap_or("-".to_string());
-                    vec![entry.name.clone(), x.say(point.x), y.say(point.y), interval]
+                    vec![entry.name.clone(), x.say(point.x), y.say_value(point), interval]
                 }));
             }
         }

@@ -21,9 +21,10 @@ mod text;
 mod ticks;
 
 pub use combine::{Base, together};
-pub use figure::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
+pub use figure::{Axis, Body, Figure, Known, Map, Mark, Point, Region, Role, Scale, Series, Unit};
 pub use html::Page;
 pub use paper::{png, svg};
+pub use picture::micro;
 pub use terminal::{Look, terminal};
 #[cfg(test)]
 use tests as samples;

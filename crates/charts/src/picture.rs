@@ -51,8 +51,15 @@ pub(crate) fn letters(kind: Kind) -> f64 {
 }
 
 /// Unicode for the `us` of texts that are also written for terminals with ASCII only.
-pub(crate) fn micro(text: &str) -> String {
-    text.replace(" us", " µs").replace("(us)", "(µs)")
+pub fn micro(text: &str) -> String {
+    let mut parts = text.split(" us");
+    let mut written = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let is_word = part.starts_with(|letter: char| letter.is_alphanumeric() || letter == '-');
+        written.push_str(if is_word { " us" } else { " µs" });
+        written.push_str(part);
+    }
+    written.replace("(us)", "(µs)")
 }
 
 /// What something is drawn with.
@@ -169,6 +176,25 @@ const SYMBOLS: [&[At]; 5] = [
     &[(0.0, 3.8), (3.4, -2.4), (-3.4, -2.4)],
 ];
 
+/// The same symbols as closed lines; the first is a ring.
+const HOLLOW: [&[At]; 5] = [
+    &[
+        (3.0, 0.0),
+        (2.1, 2.1),
+        (0.0, 3.0),
+        (-2.1, 2.1),
+        (-3.0, 0.0),
+        (-2.1, -2.1),
+        (0.0, -3.0),
+        (2.1, -2.1),
+        (3.0, 0.0),
+    ],
+    &[(-2.7, -2.7), (2.7, -2.7), (2.7, 2.7), (-2.7, 2.7), (-2.7, -2.7)],
+    &[(0.0, -3.8), (3.4, 2.4), (-3.4, 2.4), (0.0, -3.8)],
+    &[(0.0, -4.0), (4.0, 0.0), (0.0, 4.0), (-4.0, 0.0), (0.0, -4.0)],
+    &[(0.0, 3.8), (3.4, -2.4), (-3.4, -2.4), (0.0, 3.8)],
+];
+
 /// How a part of a series looks: how it is drawn, its opacity, and the corners around each point.
 fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
@@ -186,6 +212,7 @@ fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
         (Part::Line, Role::Distribution) => (Draw::Line(1.6, None), 1.0),
         (Part::Line, Role::Published) => (Draw::Line(1.0, beside), 1.0),
         (Part::Line, _) => (Draw::Line(2.2, None), 1.0),
+        (Part::Hollow, _) => return ((Draw::Line(1.3, None), 1.0), HOLLOW[number % HOLLOW.len()]),
         (_, Role::Raw) => return ((Draw::Dots(3.4), 0.55), &[]),
         _ if symbol.is_empty() => (Draw::Dots(6.0), 1.0),
         _ => (Draw::Fill, 1.0),

@@ -1,7 +1,7 @@
 //! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one
 //! of colours.
 
-use crate::figure::{Axis, Figure, Map, Point, Scale, Unit, extremes};
+use crate::figure::{Axis, Figure, Known, Map, Point, Scale, Unit, extremes};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
@@ -147,10 +147,20 @@ impl Ruler {
         Some(format!("{} to {}", self.say(low), self.say(high)))
     }
 
+    /// The value of a point, marked where it is rough: `~1.9 us`; of a range its ends.
+    pub(crate) fn say_value(&self, point: &Point) -> String {
+        match point.known {
+            Known::Well => self.say(point.y),
+            Known::Roughly => format!("~{}", self.say(point.y)),
+            Known::AsRange => self.say_interval(point).unwrap_or_default(),
+        }
+    }
+
     /// The value of a point with its interval: `1.9 us (1.8 us to 2 us)`.
     pub(crate) fn say_with_interval(&self, point: &Point) -> String {
-        let interval = self.say_interval(point).map(|interval| format!(" ({interval})"));
-        self.say(point.y) + &interval.unwrap_or_default()
+        let interval = self.say_interval(point).filter(|_| point.known != Known::AsRange);
+        let interval = interval.map(|interval| format!(" ({interval})"));
+        self.say_value(point) + &interval.unwrap_or_default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is drawn between the axes, in units of the figure: no pixels, no colours.
 
-use crate::figure::{Figure, Point, Role, Scale, Series, Unit};
+use crate::figure::{Figure, Known, Point, Role, Scale, Series, Unit};
 use crate::text::clean;
 
 /// The part of a name's width on the axis that its bars take.
@@ -91,6 +91,8 @@ pub(crate) enum Part {
     Whisker,
     /// The symbols of values.
     Points,
+    /// The symbols of values that are only roughly known.
+    Hollow,
     Mark,
 }
 
@@ -157,7 +159,10 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
     let mut shapes = Vec::new();
     let mut add = |part, paths| shapes.push(Shape { part, series: Some(index), paths });
     let (role, points) = (entry.series.role, &entry.points);
-    let stamps = || points.iter().map(|point| vec![*point]).collect();
+    let stamps = |known: Known| -> Vec<Vec<Point>> {
+        let points = points.iter().filter(|point| point.known == known);
+        points.map(|point| vec![*point]).collect()
+    };
     let by_name = figure.x.unit == Unit::Names;
     match role {
         Role::Bars => {
@@ -170,11 +175,19 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
         }
         Role::Raw | Role::Quantiles => {}
         _ if by_name && !role.is_line() => {}
-        _ => add(Part::Line, vec![places(points.iter().map(|point| (point.x, point.y)))]),
+        _ => {
+            let valued = points.iter().filter(|point| point.known != Known::AsRange);
+            let path = places(valued.map(|point| (point.x, point.y)));
+            if !path.is_empty() {
+                add(Part::Line, vec![path]);
+            }
+        }
     }
     for stretch in points.split(|point| point.interval().is_none()) {
         let ends = || stretch.iter().filter_map(|point| Some((point.x, point.interval()?)));
-        if !by_name && role == Role::Measured && stretch.len() > 1 {
+        let is_area =
+            role == Role::Measured || stretch.iter().all(|point| point.known == Known::AsRange);
+        if !by_name && is_area && stretch.len() > 1 {
             let above = ends().map(|(x, (_, high))| (x, high));
             let below = ends().rev().map(|(x, (low, _))| (x, low));
             add(Part::Band, vec![places(above.chain(below))]);
@@ -184,7 +197,12 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
         }
     }
     if !role.is_line() {
-        add(Part::Points, stamps());
+        for (part, known) in [(Part::Points, Known::Well), (Part::Hollow, Known::Roughly)] {
+            let stamps = stamps(known);
+            if !stamps.is_empty() {
+                add(part, stamps);
+            }
+        }
     }
     shapes
 }

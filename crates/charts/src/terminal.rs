@@ -183,7 +183,7 @@ impl Page<'_> {
             &[Part::Mark],
             &[Part::Line, Part::Bar],
             &[Part::Band, Part::Whisker],
-            &[Part::Points],
+            &[Part::Points, Part::Hollow],
         ];
         for layer in layers {
             let shapes = chart.shapes.iter().filter(|shape| layer.contains(&shape.part));
@@ -276,7 +276,7 @@ impl Page<'_> {
                     ends.for_each(|(high, low)| self.interval(*low, *high, ink));
                 }
                 Part::Whisker => self.interval(path[0], path[1], ink),
-                Part::Points if has_symbol => {
+                Part::Points | Part::Hollow if has_symbol => {
                     let symbol = symbol(entry.map_or(0, |entry| entry.colour));
                     self.put(self.cell(path[0]), &symbol, ink);
                 }

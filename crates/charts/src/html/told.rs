@@ -85,7 +85,7 @@ pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
     };
     let role = series.and_then(|at| Some(chart.entries.get(at)?.series.role));
     let is_read = |role: &Role| match part {
-        Part::Points => true,
+        Part::Points | Part::Hollow => true,
         _ => *part == Part::Line && role.is_line(),
     };
     let Axes { x, y, .. } = &chart.axes;

@@ -4,7 +4,9 @@ mod html;
 mod picture;
 mod terminal;
 
-use crate::figure::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
+use crate::figure::{
+    Axis, Body, Figure, Known, Map, Mark, Point, Region, Role, Scale, Series, Unit,
+};
 
 fn axis(label: &str, unit: Unit, scale: Scale) -> Axis {
     Axis { label: label.into(), unit, scale, names: Vec::new() }
@@ -16,6 +18,7 @@ fn points(values: &[(f64, f64)], half_width: f64) -> Vec<Point> {
         y: *y,
         low: (half_width > 0.0).then_some(y * (1.0 - half_width)),
         high: (half_width > 0.0).then_some(y * (1.0 + half_width)),
+        known: Known::Well,
     };
     values.iter().map(point).collect()
 }
@@ -223,10 +226,8 @@ pub(crate) fn hostile() -> Vec<Figure> {
             figure.title = "<&\"\x00>]]> ".repeat(8);
             figure.x.label = "wide 大".repeat(20);
             figure.y.label = "\n\t\x1b]0;".repeat(9);
-            let points: Vec<Point> = part
-                .iter()
-                .map(|(x, y)| Point { x: *x, y: *y, low: Some(-y), high: Some(f64::NAN) })
-                .collect();
+            let points: Vec<Point> =
+                part.iter().map(|(x, y)| Point::with_ends(*x, *y, [-y, f64::NAN])).collect();
             match &mut figure.body {
                 Body::Series(all) => {
                     all.iter_mut().for_each(|series| series.points.clone_from(&points));

@@ -38,7 +38,7 @@ fn ascii_is_ascii() {
 fn thousands_of_points_are_a_plot_like_any_other() {
     let mut figure = samples::raw();
     let Body::Series(all) = &mut figure.body else { panic!("no series") };
-    let point = |k: u32| Point { x: k.into(), y: f64::from(k % 997), low: None, high: None };
+    let point = |k: u32| Point::bare(k.into(), f64::from(k % 997));
     all[0].points = (0..20_000).map(point).collect();
     assert_eq!(plot(&figure, &[], &UNICODE).lines().count(), 22);
 }
@@ -103,8 +103,11 @@ fn series() -> impl Strategy<Value = Series> {
         Role::Bars,
     ];
     let end = || prop::option::of(number());
-    let point =
-        (number(), number(), end(), end()).prop_map(|(x, y, low, high)| Point { x, y, low, high });
+    let point = (number(), number(), end(), end()).prop_map(|(x, y, low, high)| Point {
+        low,
+        high,
+        ..Point::bare(x, y)
+    });
     (
         any::<String>(),
         prop::option::of(0..4usize),

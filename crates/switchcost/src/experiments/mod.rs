@@ -34,7 +34,7 @@ use serde::Serialize;
 use crate::base::failure::say;
 use crate::base::lines;
 use crate::base::values::Destination;
-use crate::present::figures::rounds;
+use crate::present::figures::{rounds, with_note_on_rough};
 use crate::present::output::{
     self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
     to_json,
@@ -83,11 +83,15 @@ impl Record {
         }
     }
 
-    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two, or
-    /// why that may not be quoted.
+    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two, of
+    /// what is no ring the figure that stands for it: `114 ns getuid`.
     pub(crate) fn result(&self) -> Option<String> {
         let cost = |cases: &[CaseSummary]| {
-            let smallest = cases.iter().find(|case| case.case.members > 1)?;
+            let rings = || cases.iter().filter(|case| case.case.members > 1);
+            let is_known = |case: &&CaseSummary| {
+                case.ns_per_switch_above_solo.is_some_and(|cost| cost.answer_cost().is_ok())
+            };
+            let smallest = rings().find(is_known).or(rings().next())?;
             let own = smallest.ns_per_switch_above_solo?;
             // A normal ring that others kept from the CPU was measured under fifo, too.
             let normal = Case { policy: Policy::Other, ..smallest.case.clone() };
@@ -112,7 +116,10 @@ impl Record {
                 Some(format!("{} a switch{policy}, all included", whole.brief_time()))
             }
             Self::Measure(of) => of.parts.iter().find_map(Self::result),
-            Self::Trials(_) | Self::Response(_) => None,
+            Self::Trials(_) | Self::Response(_) => {
+                let tile = self.tiles().into_iter().next()?;
+                Some(format!("{} {} {}", tile.figure(), tile.unit, tile.name))
+            }
         }
     }
 
@@ -208,7 +215,7 @@ impl Record {
         let mut seen = rounds::of_rings(run);
         seen.extend(rounds::of_trials(run));
         all.extend(rounds::figure(seen, index));
-        all
+        all.into_iter().map(with_note_on_rough).collect()
     }
 
     /// What a report begins with, as the terminal does.

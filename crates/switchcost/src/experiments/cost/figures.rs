@@ -125,12 +125,15 @@ impl Over<'_> {
     /// What was measured, and the cost without work. The pieces of each course are left to its
     /// breaks: drawn, they would leave the values wherever a size between breaks stands out.
     fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Option<Figure> {
-        let series = self.measured(|point| quotable(point.total_ns)).chain(self.without_work());
+        let series = self.measured(|point| point.total_ns).chain(self.without_work());
         marks.extend(self.breaks());
         let without = self.direct.first().and_then(|direct| {
-            Some(format!("Without a working set {}; ", estimate(&quotable(direct.cost_ns)?)))
+            let direct = direct.cost_ns.filter(|cost| cost.answer_cost().is_ok())?;
+            Some(format!("Without a working set {}", estimate(&direct)))
         });
-        let in_words = format!("{}{}.", without.unwrap_or_default(), self.jump());
+        let known: Vec<String> = without.into_iter().chain(self.jump()).collect();
+        let in_words = known.iter().map(|words| format!("{words}. ")).collect::<String>();
+        let in_words = in_words.trim().to_string();
         let axes = (self.x.clone(), nanoseconds("cost of a switch"));
         lines(id, title, in_words, axes, series).map(|figure| Figure { marks, ..figure })
     }
@@ -162,15 +165,17 @@ impl Over<'_> {
         places.into_iter().map(|(mark, _)| mark).collect()
     }
 
-    /// The largest jump of all curves; where none has one what is known of the first.
-    fn jump(&self) -> String {
+    /// The largest jump of all curves; where none has one what is known of the first, if anything.
+    fn jump(&self) -> Option<String> {
         let jump = |curve: &&&Curve| curve.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
         // The first of equals.
         let largest = self.curves.iter().rev().max_by(|a, b| jump(a).total_cmp(&jump(b)));
-        largest.map_or(String::new(), |curve| match curve.jump {
-            Some(jump) => format!("{} {}", name(curve), jump.in_words(&curve.axis())),
-            None => format!("{}: {}", name(curve), curve.in_words),
-        })
+        let curve = largest?;
+        let is_known = !curve.outcome.breaks().pieces.is_empty();
+        match curve.jump {
+            Some(jump) => Some(format!("{} {}", name(curve), jump.in_words(&curve.axis()))),
+            None => is_known.then(|| format!("{}: {}", name(curve), curve.in_words)),
+        }
     }
 
     /// The cost without work, across all sizes.
@@ -181,8 +186,7 @@ impl Over<'_> {
         let line = |direct: &Direct| {
             let (low, high) = ends?;
             let name = format!("no working set (c1){}", ring_words(direct.members));
-            let points =
-                points([(low, quotable(direct.cost_ns)), (high, quotable(direct.cost_ns))]);
+            let points = points([(low, direct.cost_ns), (high, direct.cost_ns)]);
             Some(Series::new(name, self.index, Role::Measured, points))
         };
         self.direct.iter().filter_map(line).collect()
@@ -204,8 +208,7 @@ impl Over<'_> {
         let title = "What the working set adds to a switch";
         let figure =
             Figure::new("cost-indirect", title, self.x.clone(), nanoseconds("indirect cost"));
-        Figure { in_words, ..figure }
-            .of(self.measured(|point| point.indirect_ns.filter(|of| of.quote().is_ok())))
+        Figure { in_words, ..figure }.of(self.measured(|point| point.indirect_ns))
     }
 }
 
@@ -261,7 +264,7 @@ pub(super) fn map(cost: &Cost) -> Option<Figure> {
 fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
     let named = |work: Option<Work>| work.map_or("no work".to_string(), |work| work.in_words());
     let series = |sweep: &Sweep| {
-        let all = sweep.points.iter().map(|of| (of.size as f64, quotable(of.cost.total_ns)));
+        let all = sweep.points.iter().map(|of| (of.size as f64, of.cost.total_ns));
         Series::new(named(sweep.work), index, Role::Measured, points(all))
     };
     // The largest jump of all, and of equals the first.
@@ -271,6 +274,7 @@ fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
         Some(jump) => {
             format!("{} {}.", named(largest.work), jump.in_words(&largest.breaks.axis))
         }
+        None if largest.breaks.pieces.is_empty() => String::new(),
         None => format!("{}: {}.", named(largest.work), largest.in_words),
     };
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
@@ -280,7 +284,7 @@ fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
     Some(Figure { base: Some(2.0), ..figure })
 }
 
-/// What may be a point.
+/// What may be a cell of a map, which has no mark of a rough figure.
 fn quotable(cost: Option<Estimate>) -> Option<Estimate> {
     cost.filter(|cost| cost.quote_cost().is_ok())
 }

@@ -256,7 +256,7 @@ fn breaks_at_one_place_are_one_mark_and_no_line_leaves_the_values() {
     assert_eq!(labels, ["break, 2 curves"]);
     assert!(cost.series().iter().all(|series| series.role == Role::Measured));
     assert!(cost.in_words.starts_with("Without a working set 3.0"), "{}", cost.in_words);
-    assert_eq!(cost.in_words.matches(". ").count(), 0, "one sentence: {}", cost.in_words);
+    assert_eq!(cost.in_words.matches(". ").count(), 1, "two sentences: {}", cost.in_words);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! A switch as a waterfall: each part stands where the ones before it end.
 
-use charts::{Axis, Figure, Point, Role, Series};
+use charts::{Axis, Figure, Known, Point, Role, Series};
 use model::estimate::Estimate;
-use model::explain::{Found, Part};
-use model::quote::Quoted;
+use model::explain::Found;
 use model::record::ExplainRecord;
 
 use super::answer::{found, headline, is_whole};
@@ -25,28 +24,32 @@ fn waterfall(record: &ExplainRecord, found: &Found, index: usize) -> Option<Figu
     if !is_whole(record) {
         return None;
     }
-    let quoted = |of: &Part| Some((of.part.in_words().to_string(), of.ns?.quote_cost().ok()?));
-    let parts: Vec<(String, Quoted)> = found.parts.iter().map(quoted).collect::<Option<_>>()?;
-    let whole = found.whole_ns?.quote_cost().ok()?;
-    let mut names: Vec<String> = parts.iter().map(|(name, _)| name.clone()).collect();
-    names.push("whole".to_string());
+    let whole = found.whole_ns.filter(|of| of.answer_cost().is_ok())?;
+    let mut names = Vec::new();
     let (mut ends, mut sum) = (Vec::new(), 0.0);
-    for (place, (_, part)) in parts.iter().enumerate() {
-        let [low, high] = [part.low(), part.high()].map(|end| Some(sum + end));
-        sum += part.value();
-        ends.push(Point { x: place as f64, y: sum, low, high });
+    for part in &found.parts {
+        // One that is not resolved from zero stands there, too: it is a part of the sum.
+        let ns = part.ns.filter(|ns| ns.value.is_finite())?;
+        ends.push(end(names.len(), sum, &ns));
+        names.push(part.part.in_words().to_string());
+        sum += ns.value;
+        if sum <= 0.0 {
+            return None;
+        }
     }
-    let last = Point {
-        x: parts.len() as f64,
-        y: whole.value(),
-        low: Some(whole.low()),
-        high: Some(whole.high()),
-    };
-    ends.push(last);
+    ends.push(end(names.len(), 0.0, &whole));
+    names.push("whole".to_string());
     let series = Series::new("up to and with it", index, Role::Bars, ends);
     let axes = (Axis::of_names("", names), nanoseconds("time of a switch"));
     let title = "What a switch is made of";
     lines("explain", title, headline(record), axes, [series])
+}
+
+/// The upper end of a part that begins where those before it end.
+fn end(place: usize, begins_at: f64, ns: &Estimate) -> Point {
+    let [low, high] = [ns.low, ns.high].map(|end| Some(begins_at + end?));
+    let known = if ns.quote_cost().is_ok() { Known::Well } else { Known::Roughly };
+    Point { low, high, known, ..Point::bare(place as f64, begins_at + ns.value) }
 }
 
 /// The whole and its parts.

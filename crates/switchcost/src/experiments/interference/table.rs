@@ -159,7 +159,7 @@ pub(crate) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Optio
     let point = |of: &Runs| {
         let (times, place) = (of.times?, names.iter().position(|known| *known == name(of))?);
         let Interval { low, high, .. } = times.interval(CONFIDENCE).filter(is_time)?;
-        Some(Point { x: place as f64, y: times.mean, low: Some(low), high: Some(high) })
+        Some(Point::with_ends(place as f64, times.mean, [low, high]))
     };
     let series = |(of, name): (Environment, &str)| {
         let runs = found.runs.iter().filter(|runs| runs.environment == of);

@@ -1,6 +1,6 @@
 //! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
 
-use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::placement::Placement;
 use model::record::{RingRecord, course};
@@ -15,6 +15,7 @@ use super::answer::members as counted_members;
 use crate::base::values::each_once;
 use crate::present::figures::{
     RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
+    time_words,
 };
 use crate::present::tiles::Tile;
 
@@ -131,7 +132,7 @@ fn by_size(record: &RingRecord, groups: &[Group], index: usize) -> Option<Figure
             series.push(curve);
         }
         marks.extend(law.law.knees.iter().map(|knee| mark(knee, &of)));
-        if groups.len() == 1 {
+        if groups.len() == 1 && law.law.shape().is_some() {
             sentence.push_str(&format!("; law: {}", law.in_words));
         }
     }
@@ -145,7 +146,7 @@ fn by_size(record: &RingRecord, groups: &[Group], index: usize) -> Option<Figure
 /// another story than the values.
 const NEAR: f64 = 0.25;
 
-/// Whether a line passes all values closely.
+/// Whether a line passes all values closely that it may be fitted to.
 pub(super) fn is_near(line: &[Point], values: &[Point]) -> bool {
     let at = |x: f64| {
         let pair = line.windows(2).find(|pair| pair[0].x <= x && x <= pair[1].x)?;
@@ -153,7 +154,7 @@ pub(super) fn is_near(line: &[Point], values: &[Point]) -> bool {
         let part = if other.x > one.x { (x - one.x) / (other.x - one.x) } else { 0.0 };
         Some(one.y + part * (other.y - one.y))
     };
-    values.iter().all(|value| {
+    values.iter().filter(|value| value.known == Known::Well).all(|value| {
         let holds = |y: f64| {
             let within = value.low.zip(value.high).is_some_and(|(low, high)| low <= y && y <= high);
             within || (y - value.y).abs() <= NEAR * value.y.abs()
@@ -168,7 +169,7 @@ fn range(all: &[Series]) -> String {
     let by_cost =
         |one: &(&String, &Point), other: &(&String, &Point)| one.1.y.total_cmp(&other.1.y);
     let told = |(name, of): (&String, &Point)| {
-        format!("{} at {:.0} members by {name}", words::time(of.y), of.x)
+        format!("{} at {:.0} members by {name}", time_words(of), of.x)
     };
     let ends = points().min_by(by_cost).zip(points().max_by(by_cost));
     ends.map_or(String::new(), |(least, most)| {
@@ -180,7 +181,7 @@ fn range(all: &[Series]) -> String {
 fn ends(series: &Series) -> String {
     let (first, last) = (series.points.first(), series.points.last());
     let end =
-        |of: &Point| format!("{} at {:.0} members{}", words::time(of.y), of.x, interval_words(of));
+        |of: &Point| format!("{} at {:.0} members{}", time_words(of), of.x, interval_words(of));
     let ends = each_once(first.into_iter().chain(last)).into_iter().map(end);
     ends.collect::<Vec<_>>().join(", ")
 }

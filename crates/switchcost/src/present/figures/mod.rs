@@ -6,10 +6,10 @@ pub(crate) mod rounds;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::findings::wakeup::{CONFIDENCE, Tail};
-use model::quote::Quoted;
+use model::quote::{Answer, ROUGH};
 use model::trial::Tally;
 use model::words;
 
@@ -27,9 +27,30 @@ pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
 /// Names that a sentence on what is not drawn has.
 const MOST_NAMED: usize = 3;
 
-/// A figure and its interval.
-fn point(x: f64, of: &Quoted) -> Point {
-    Point { x, y: of.value(), low: Some(of.low()), high: Some(of.high()) }
+/// The best that is known of a figure, and its interval if it has one.
+fn point(x: f64, answer: &Answer) -> Point {
+    let (low, high) = answer.ends().unzip();
+    let known = if answer.is_rough() { Known::Roughly } else { Known::Well };
+    Point { low, high, known, ..Point::bare(x, answer.value()) }
+}
+
+/// A time of a chart in a sentence: `~2.03 us`, where it is only roughly known.
+pub(crate) fn time_words(of: &Point) -> String {
+    let mark = if of.known == Known::Roughly { ROUGH } else { "" };
+    format!("{mark}{}", words::time(of.y))
+}
+
+/// Said of a chart with hollow points.
+const ROUGH_POINTS: &str =
+    "Hollow points (~): not at full speed, or in too few rounds; no comparison uses them.";
+
+/// Says below a chart what its hollow points are, if it has any.
+pub(crate) fn with_note_on_rough(mut figure: Figure) -> Figure {
+    let mut points = figure.series().iter().flat_map(|series| &series.points);
+    if points.any(|point| point.known == Known::Roughly) {
+        figure.in_words = format!("{} {ROUGH_POINTS}", figure.in_words).trim().to_string();
+    }
+    figure
 }
 
 /// The interval of a time: ` (1.1 us to 1.3 us)`; nothing of a figure that was published without
@@ -41,16 +62,16 @@ pub(crate) fn interval_words(of: &Point) -> String {
     })
 }
 
-/// Costs by their places; a place without one that may be quoted is left out.
+/// Costs by their places, the best that is known of each; a place without one is left out.
 pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
-    let quoted = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.quote_cost().ok()?));
-    all.into_iter().filter_map(quoted).collect()
+    let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_cost().ok()?));
+    all.into_iter().filter_map(known).collect()
 }
 
 /// The same of shares and rates, which may be zero.
 pub(crate) fn counts(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
-    let quoted = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.quote_count().ok()?));
-    all.into_iter().filter_map(quoted).collect()
+    let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_count().ok()?));
+    all.into_iter().filter_map(known).collect()
 }
 
 /// An axis of sizes of rings.
@@ -108,24 +129,24 @@ pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) ->
     ]
 }
 
-/// Costs by name as bars, the smallest first; none without any that may be quoted. Why others may
-/// not is said below. `about` is said before the figures.
+/// Costs by name as bars, the best that is known of each, the smallest first; none without any.
+/// Why others are not known is said below. `about` is said before the figures.
 pub(crate) fn bars(
     (id, title, label): (&str, &str, &str),
     about: &str,
     known: impl IntoIterator<Item = (String, Estimate)>,
     index: usize,
 ) -> Option<Figure> {
-    let (mut quoted, mut others) = (Vec::new(), Vec::new());
+    let (mut answers, mut others) = (Vec::new(), Vec::new());
     for (name, of) in known {
-        match of.quote_cost() {
-            Ok(of) => quoted.push((name, of)),
+        match of.answer_cost() {
+            Ok(answer) => answers.push((name, answer)),
             Err(_) => others.push(format!("{name} ({})", model::quote::cost(&of))),
         }
     }
-    quoted.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    let told = |(name, of): &(String, Quoted)| format!("{name} {}", words::time(of.value()));
-    let told = match &quoted[..] {
+    answers.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    let told = |(name, answer): &(String, Answer)| format!("{name} {}", answer.brief_time());
+    let told = match &answers[..] {
         [] => String::new(),
         [only] => format!("{}.", told(only)),
         [least, .., most] => format!("From {} to {}.", told(least), told(most)),
@@ -133,8 +154,8 @@ pub(crate) fn bars(
     let in_words = [about.to_string(), told, not_drawn(&others)];
     let in_words: Vec<String> = in_words.into_iter().filter(|words| !words.is_empty()).collect();
     let in_words = in_words.join(" ");
-    let (names, quoted): (Vec<String>, Vec<Quoted>) = quoted.into_iter().unzip();
-    let places = quoted.iter().enumerate().map(|(place, of)| point(place as f64, of));
+    let (names, answers): (Vec<String>, Vec<Answer>) = answers.into_iter().unzip();
+    let places = answers.iter().enumerate().map(|(place, answer)| point(place as f64, answer));
     let series = Series::new("measured", index, Role::Bars, places.collect());
     lines(id, title, in_words, (Axis::of_names("", names), nanoseconds(label)), [series])
 }

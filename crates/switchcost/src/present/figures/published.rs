@@ -11,6 +11,9 @@ use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, membe
 /// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
+/// The chart of what was printed of a machine.
+pub(crate) const AS_PRINTED: &str = "published";
+
 /// Said of figures that are of no run.
 const AS_PUBLISHED: &str = "As published, those of 1984 to 2007 without intervals; of the machines \
      of 1992 it is the CPU time of a hop.";
@@ -35,7 +38,44 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
         (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), rings(cpu_of_lap)),
         (arrays, by_array(machine, Some(index))),
     ];
-    all.into_iter().filter_map(|(figure, series)| figure.of(series)).collect()
+    let all = all.into_iter().filter_map(|(figure, series)| figure.of(series));
+    all.chain(as_printed(machine, index)).collect()
+}
+
+/// All that was printed of a machine of which less is known than a line: a row for each case, and
+/// for each range its ends.
+fn as_printed(machine: &Published, index: usize) -> Option<Figure> {
+    let is_line = line(machine, cost_of).len() > 1 || by_array(machine, None).len() > 1;
+    if is_line {
+        return None;
+    }
+    let (mut names, mut points) = (Vec::new(), Vec::new());
+    for case in &machine.cases {
+        let quantity = *case.figures.keys().next()?;
+        points.extend(point(case, quantity, names.len() as f64));
+        names.push(format!("{} of {}", quantity.in_words(), case.title));
+    }
+    for range in &machine.ranges {
+        let x = names.len() as f64;
+        points.push(match range.low_ns < range.high_ns {
+            true => Point::range(x, [range.low_ns, range.high_ns]),
+            false => Point::bare(x, range.low_ns),
+        });
+        names.push(range.of.clone());
+    }
+    let title = format!("What was published of {}", machine.name);
+    let x = Axis::of_names("", names);
+    let figure = Figure::new(AS_PRINTED, &title, x, log_ns("time"));
+    let in_words = "Printed without intervals; a bar is a range of figures.".to_string();
+    let series = published(year_name(machine), points, Some(index));
+    Figure { in_words, ..figure }.of([series])
+}
+
+/// Whether a chart is a single published figure, which says no more than the chart of what was
+/// printed.
+pub(crate) fn is_one_published_figure(figure: &Figure) -> bool {
+    let is_dot = |series: &Series| series.role == Role::Published && series.points.len() == 1;
+    figure.x.unit != Unit::Names && figure.series().len() == 1 && figure.series().iter().all(is_dot)
 }
 
 /// `sun-4/280, 1992`: by this it is asked for, and when it was published.
@@ -74,7 +114,7 @@ fn cpu_of_lap(case: &PublishedCase, ring: &Case) -> Option<Point> {
 fn point(case: &PublishedCase, of: Quantity, x: f64) -> Option<Point> {
     let ends = case.intervals.get(&of);
     let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
-    Some(Point { x, y: *case.figures.get(&of)?, low, high })
+    Some(Point { low, high, ..Point::bare(x, *case.figures.get(&of)?) })
 }
 
 /// The cost of a switch by array: a line for each way to walk it.
@@ -165,7 +205,7 @@ fn flat(name: String, (from, to): (f64, f64), ns: f64) -> Series {
     published(name, vec![Point::bare(from, ns), Point::bare(to, ns)], None)
 }
 
-/// c1 across all arrays; of the regions, of which only ranges were printed, both ends.
+/// c1 across all arrays; the regions, of which only ranges were printed.
 fn li(figure: &Figure) -> Vec<Series> {
     let (Ok(theirs), Some(all)) = (li2007::Figures::published(), range(figure)) else {
         return Vec::new();
@@ -174,10 +214,9 @@ fn li(figure: &Figure) -> Vec<Series> {
     for total in [&theirs.first_region, &theirs.second_region] {
         let over = (total.smallest_bytes as f64, total.largest_bytes as f64);
         let arrays = words::byte_range(total.smallest_bytes, total.largest_bytes);
-        for (end, us) in [("lowest", total.low_us), ("highest", total.high_us)] {
-            let name = format!("xeon-2.0, 2007, {arrays}, {end}");
-            series.push(flat(name, over, us * 1e3));
-        }
+        let ends = [total.low_us * 1e3, total.high_us * 1e3];
+        let points = [over.0, over.1].map(|bytes| Point::range(bytes, ends));
+        series.push(published(format!("xeon-2.0, 2007, {arrays}"), points.to_vec(), None));
     }
     series
 }

@@ -1,8 +1,8 @@
 //! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments
 //! use them too.
 
-use charts::{Figure, Point, Role, Scale, Series, together};
-use model::estimate::Estimate;
+use charts::{Figure, Known, Point, Role, Scale, Series, together};
+use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
 use model::machine::{Cache, CacheKind};
 use model::placement::Placement;
@@ -12,6 +12,7 @@ use model::ring::{Case, Counters, Op, Sample, Work};
 use model::run::Run;
 use model::subject::published;
 
+use super::points;
 use super::published::{by_year, of_published, with_published};
 use crate::experiments::Record;
 
@@ -202,10 +203,32 @@ fn li_and_others_lie_over_working_sets() {
     let cost = figure(&figures, "cost-by-array");
     let c1 = series(cost, Role::Published, "xeon-2.0, 2007, c1");
     assert!(c1.points.iter().all(|point| point.y == 3800.0), "{c1:?}");
-    let second = series(cost, Role::Published, "xeon-2.0, 2007, 256 to 512 KiB, highest");
-    assert_eq!(second.points[1], Point::bare(524_288.0, 203_200.0));
+    let second = series(cost, Role::Published, "xeon-2.0, 2007, 256 to 512 KiB");
+    let last = &second.points[1];
+    assert_eq!((last.x, last.high, last.known), (524_288.0, Some(203_200.0), Known::AsRange));
     assert!(
         figures.iter().all(|figure| figure.id != "history"),
         "no ring of two without work alone"
     );
+}
+
+#[test]
+fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none() {
+    let sure = Estimate::at_full_speed(1483.0, 10.0, 20, 0.001, 0.95);
+    let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
+    let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
+    let points = points([(2.0, sure), (4.0, shared), (8.0, open), (16.0, None)]);
+    let known: Vec<(f64, Known)> = points.iter().map(|point| (point.x, point.known)).collect();
+    assert_eq!(known, [(2.0, Known::Well), (4.0, Known::Roughly)]);
+}
+
+#[test]
+fn what_was_printed_as_a_range_is_drawn_as_one() {
+    let all = published().expect("published figures");
+    let xeon = all.iter().find(|machine| machine.name == "xeon-2.0").expect("the machine");
+    let figures = of_published(xeon, 0);
+    let printed = figure(&figures, "published");
+    let known: Vec<Known> = printed.series()[0].points.iter().map(|point| point.known).collect();
+    assert_eq!(known.first(), Some(&Known::Well));
+    assert!(known.contains(&Known::AsRange), "{known:?}");
 }

@@ -136,7 +136,7 @@ fn figure(base: &str, rows: &[Row], left_out: &LeftOut) -> Option<Figure> {
     let place = |row: &Row| cases.iter().position(|case| *case == row.case).unwrap_or_default();
     let point = |row: &Row| {
         let [y, low, high] = row.ratio;
-        Point { x: place(row) as f64, y, low: Some(low), high: Some(high) }
+        Point::with_ends(place(row) as f64, y, [low, high])
     };
     let of_run = |(run, name): &(usize, &str)| {
         let own = rows.iter().filter(|row| row.run == *run).map(point).collect();

@@ -20,7 +20,7 @@ use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::find_all;
 use crate::engine::store::speed::subjects_of_files;
 use crate::experiments::{self, Record};
-use crate::present::figures::published::with_published;
+use crate::present::figures::published::{is_one_published_figure, with_published};
 use crate::present::figures::{COST_BY_ARRAY, RING_COST};
 use crate::present::output::{print_text, put};
 use crate::present::page::{self, DETAILS};
@@ -273,7 +273,8 @@ impl Report {
 
     /// The whole file.
     fn page(&self) -> Result<String> {
-        let (names, figures) = lettered(&self.runs);
+        let (names, mut figures) = lettered(&self.runs);
+        figures.retain(|figure| !is_one_published_figure(figure));
         let all = published().context("the published figures")?;
         let (title, titles) = match &self.runs[..] {
             [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),

@@ -2,6 +2,7 @@
 
 use charts::Figure;
 
+use crate::present::figures::published::AS_PRINTED;
 use crate::present::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
 
 /// The chart of the difference of two runs.
@@ -10,7 +11,7 @@ pub(super) const DIFFERENCE: &str = "difference";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 25] = [
+const QUESTIONS: [(&str, &str); 26] = [
     (DIFFERENCE, "What differs?"),
     (RING_COST, "By processes?"),
     ("explain", "What is a switch made of?"),
@@ -36,6 +37,7 @@ const QUESTIONS: [(&str, &str); 25] = [
     ("cost-map", "By array and access?"),
     (RING_CPU, "How much CPU time?"),
     ("ring-switches", "How many switches a hop?"),
+    (AS_PRINTED, "What was published?"),
 ];
 
 /// Charts without a question are behind those with one, but before the samples.

@@ -12,11 +12,8 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
         By::Run => index as f64 + 1.0,
         By::Kernel | By::Build => index as f64,
     };
-    let point = |(index, of): (usize, &model::trend::Point)| Point {
-        x: at(index),
-        y: of.ns,
-        low: Some(of.low),
-        high: Some(of.high),
+    let point = |(index, of): (usize, &model::trend::Point)| {
+        Point::with_ends(at(index), of.ns, [of.low, of.high])
     };
     let points: Vec<Point> = found.points.iter().enumerate().map(point).collect();
     let (x, role) = match found.terms.by {

@@ -355,6 +355,16 @@ fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
     Some(format!("other tasks shared the CPU in {:.0} % of the slices", share * 100.0))
 }
 
+impl NoiseLevel {
+    /// Returns the level as people are told it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Unusable => "very noisy",
+            other => other.name(),
+        }
+    }
+}
+
 impl NoiseVerdict {
     /// The verdict on several groups of cases, each with its name: the worst of theirs. What is
     /// `common` to them is told once.
@@ -409,11 +419,7 @@ impl NoiseVerdict {
         }
         facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
-        let level = match self.level {
-            NoiseLevel::Unusable => "very noisy",
-            other => other.name(),
-        };
-        format!("{level} ({})", facts.join("; "))
+        format!("{} ({})", self.level.in_words(), facts.join("; "))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use charts::escape;
+use charts::{escape, micro};
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
@@ -67,6 +67,7 @@ pub(crate) fn paragraph(class: &str, words: &str) -> String {
         true => format!("<span class=\"typed\">{}</span>", escape(word)),
         false => escape(word).to_string(),
     };
+    let words = micro(words);
     let words: Vec<String> = words.split(' ').map(word).collect();
     format!("<p class=\"{class}\">{}</p>\n", words.join(" "))
 }
@@ -75,20 +76,21 @@ pub(crate) fn paragraph(class: &str, words: &str) -> String {
 pub(crate) fn tile(tile: &Tile) -> String {
     let [from, to, at] = tile.bar().map(|share| 100.0 * share);
     let interval = format!(
-        "<svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+        "<span class=\"bar\"><span>0</span><svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
          <path class=\"whole\" d=\"M0,4H100\"/><path class=\"ends\" d=\"M{from:.2},4H{to:.2}\"/>\
-         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg>\
+         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg><span>{}</span></span>\
          <span class=\"range\">{}</span>",
+        tile.scale(),
         escape(&tile.interval())
     );
-    let counted = "<span class=\"range\">counted</span>".to_string();
+    let without = tile.without_interval.map(|what| format!("<span class=\"range\">{what}</span>"));
     format!(
         "<li class=\"tile\"><span class=\"of\">{}</span><span class=\"figure\">{} <span \
          class=\"unit\">{}</span></span>{}</li>\n",
         escape(&tile.name),
         tile.figure(),
         tile.unit.replace("us", "µs"),
-        if tile.is_counted { counted } else { interval }
+        without.unwrap_or(interval)
     )
 }
 

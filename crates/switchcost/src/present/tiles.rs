@@ -3,6 +3,9 @@
 use model::estimate::Estimate;
 use model::words;
 
+/// What was counted.
+const COUNTED: &str = "counted";
+
 /// A figure with its unit and its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tile {
@@ -15,8 +18,8 @@ pub(crate) struct Tile {
     pub(crate) unit: &'static str,
     /// What the figure is set against: itself, or of a ratio 1.
     pub(crate) middle: f64,
-    /// Whether it was counted and has no interval.
-    pub(crate) is_counted: bool,
+    /// What a figure without an interval is: counted, or as published.
+    pub(crate) without_interval: Option<&'static str>,
     /// Of a figure that is not at full speed in many rounds: the mark before it, and its kind.
     pub(crate) mark: &'static str,
     pub(crate) kind: &'static str,
@@ -31,7 +34,7 @@ impl Tile {
             high,
             unit,
             middle: value,
-            is_counted: false,
+            without_interval: None,
             mark: "",
             kind: "",
         }
@@ -39,7 +42,15 @@ impl Tile {
 
     /// What was counted.
     pub(crate) fn counted(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self { is_counted: true, ..Self::of(name, [value; 3], unit) }
+        Self { without_interval: Some(COUNTED), ..Self::of(name, [value; 3], unit) }
+    }
+
+    /// A time in nanoseconds that was published, with its interval if it has one.
+    pub(crate) fn published(name: impl Into<String>, ns: f64, ends: Option<(f64, f64)>) -> Self {
+        let (scale, unit) = words::time_unit(ns);
+        let (low, high) = ends.unwrap_or((ns, ns));
+        let without_interval = ends.is_none().then_some("as published");
+        Self { without_interval, ..Self::of(name, [ns, low, high].map(|ns| ns / scale), unit) }
     }
 
     /// A figure of which only the ends are known, by the upper one.
@@ -61,9 +72,10 @@ impl Tile {
     pub(crate) fn cost(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
         let answer = of?.answer_cost().ok()?;
         let (scale, unit) = words::time_unit(answer.value());
-        let (low, high) = answer.ends()?;
+        let without_interval = answer.ends().is_none().then_some("in few rounds");
+        let (low, high) = answer.ends().unwrap_or((answer.value(), answer.value()));
         let tile = Self::of(name, [answer.value(), low, high].map(|ns| ns / scale), unit);
-        Some(Self { mark: answer.mark(), kind: answer.kind(), ..tile })
+        Some(Self { mark: answer.mark(), kind: answer.kind(), without_interval, ..tile })
     }
 
     /// A share in percent, if it holds.
@@ -88,12 +100,21 @@ impl Tile {
         Self { name, ..self }
     }
 
-    /// Where the interval begins and ends and where the figure is, as shares of a bar that reaches
-    /// from nothing to twice the middle.
+    /// Where the interval begins and ends and where the figure is, as shares of the bar.
     pub(crate) fn bar(&self) -> [f64; 3] {
+        let end = self.bar_end();
+        [self.low, self.high, self.value].map(|value| (value / end).clamp(0.0, 1.0))
+    }
+
+    /// The value at the right end of the bar, twice the middle; 0 is at the left end.
+    fn bar_end(&self) -> f64 {
         // A count may be nothing.
-        let whole = if self.middle > 0.0 { 2.0 * self.middle } else { self.high.max(1.0) };
-        [self.low, self.high, self.value].map(|of| (of / whole).clamp(0.0, 1.0))
+        if self.middle > 0.0 { 2.0 * self.middle } else { self.high.max(1.0) }
+    }
+
+    /// The right end of the bar as it is written.
+    pub(crate) fn scale(&self) -> String {
+        words::three_digits(self.bar_end())
     }
 
     /// The figure as it is written.
@@ -110,7 +131,7 @@ impl Tile {
     fn written(&self, value: f64) -> String {
         match self.unit {
             "x" if (0.1..10.0).contains(&value) => format!("{value:.3}"),
-            _ if self.is_counted => words::grouped(value),
+            _ if self.without_interval == Some(COUNTED) => words::grouped(value),
             _ => words::three_digits(value),
         }
     }

@@ -94,7 +94,7 @@ fn list(all: &[Published]) -> String {
 }
 
 /// The cost of its smallest case that is a pair, or of whatever it has.
-fn costs(machine: &Published) -> String {
+pub(crate) fn costs(machine: &Published) -> String {
     let pair = machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|r| r.members == 2));
     let words = || {
         let case = pair.or(machine.cases.first())?;

@@ -216,7 +216,9 @@ fn runs_of_several_experiments_on_two_machines_are_told_apart() {
     let all = ["ring", "clock"].map(|name| captured_run(&home, name));
     let html = written(&home, &[&all[0], &all[1]]);
     let page = page(&html);
-    for words in ["2 runs side by side.", "<b class=\"letter\">A</b> ring", "B: reading "] {
+    for words in
+        ["A: A switch costs ", "B: Reading a thread", "<b class=\"letter\">B</b> ", "B: reading "]
+    {
         assert!(page.contains(words), "no {words}");
     }
     assert!(!page.contains("Measured on"));

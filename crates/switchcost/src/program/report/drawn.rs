@@ -10,7 +10,7 @@ use model::machine::Machine;
 use model::noise::NoiseVerdict;
 use model::plan::Plan;
 use model::run::Run;
-use model::subject::{Origin, Published, Subcase, Subject};
+use model::subject::{Origin, Published, PublishedCase, Subcase, Subject};
 
 use crate::base::lines::{self, WIDTH};
 use crate::engine::store::read;
@@ -18,6 +18,7 @@ use crate::experiments::Record;
 use crate::present::figures::published::of_published;
 use crate::present::terminal::{View, counted};
 use crate::present::tiles::Tile;
+use crate::program::history::costs;
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {
@@ -116,13 +117,13 @@ impl Drawn {
         let figures = of_published(machine, index);
         Self {
             title: format!("{name}, {year}"),
-            headline: format!("{name}, {system}, as published by {source} ({year})."),
+            headline: format!("{name}: {}, as published by {source} ({year}).", costs(machine)),
             experiment: None,
             of_run: None,
             part: 0,
             machine: None,
             path: None,
-            tiles: Vec::new(),
+            tiles: machine.cases.iter().filter_map(published_tile).collect(),
             facts,
             noise: None,
             text: None,
@@ -151,6 +152,13 @@ impl Drawn {
     pub(crate) fn setting(&self) -> String {
         known(&self.facts, &["machine", "system", "kernel", "policy", "placement", "CPU"])
     }
+}
+
+/// The figure of a published case that comes first.
+fn published_tile(case: &PublishedCase) -> Option<Tile> {
+    let (quantity, ns) = case.figures.first_key_value()?;
+    let name = format!("{}, {}", quantity.in_words(), case.title);
+    Some(Tile::published(name, *ns, case.intervals.get(quantity).copied()))
 }
 
 /// Facts of these names on a line; the names of a machine and its system go without saying.

@@ -1,13 +1,13 @@
 //! What stands before the charts, the answer in a sentence and in tiles, and behind them: how it was
 //! measured and all that the runs say.
 
-use charts::escape;
+use charts::{escape, micro};
 use model::noise::{NoiseLevel, NoiseVerdict};
 
+use super::Report;
 use super::drawn::Drawn;
-use super::{Report, count_runs};
 use crate::present::page::{self, MOST_TILES, paragraph, tile};
-use crate::present::terminal::sentence;
+use crate::present::terminal::{counted, sentence};
 use crate::present::tiles::Tile;
 
 /// By their `names` the charts tell runs apart.
@@ -17,28 +17,14 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         (Some(lead), ..) => lead.clone(),
         (_, Some(difference), _) => difference.in_words.clone(),
         (.., [only]) => sentence(only.unfinished, &only.headline),
-        (.., many) if many.iter().all(|run| run.experiment.is_none()) => {
-            format!("{} published machines side by side.", many.len())
-        }
-        (.., many) => format!("{} runs side by side.", count_runs(many)),
+        (.., many) => side_by_side(many, names),
     };
     let setting: String = match &runs[..] {
         [only] => paragraph("setting", &format!("Measured on {}.", only.setting())),
         many if report.lead.is_some() => {
             paragraph("setting", &format!("Measured on {}.", many[0].place()))
         }
-        many => {
-            let run = |(name, run): (&String, &Drawn)| {
-                let setting = run.setting();
-                let title = run.experiment.map(|_| format!("{}: {setting}", run.title));
-                let words = title.unwrap_or(setting);
-                format!("<li><b class=\"letter\">{}</b> {}</li>", escape(name), escape(&words))
-            };
-            format!(
-                "<ul class=\"setting\">{}</ul>\n",
-                names.iter().zip(many).map(run).collect::<String>()
-            )
-        }
+        many => settings(many, names),
     };
     let tiles = match &report.difference {
         Some(difference) => difference.tiles.iter().take(MOST_TILES).cloned().collect(),
@@ -60,6 +46,39 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
     page::header("What a context switch costs", &lead, &setting, &tiles)
 }
 
+/// Runs whose answers are told one by one.
+const MOST_ANSWERS: usize = 3;
+
+/// The answer of each of several runs, a line each.
+fn side_by_side(runs: &[Drawn], names: &[String]) -> String {
+    let answer = |(name, run): (&String, &Drawn)| {
+        format!("{name}: {}", sentence(run.unfinished, &run.headline))
+    };
+    let mut lines: Vec<String> = names.iter().zip(runs).take(MOST_ANSWERS).map(answer).collect();
+    if let Some(more @ 1..) = runs.len().checked_sub(MOST_ANSWERS) {
+        lines.push(format!("And {} below.", counted(more, "more run")));
+    }
+    lines.join("\n")
+}
+
+/// Where and how runs were measured, a line for those that were measured alike.
+fn settings(runs: &[Drawn], names: &[String]) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (name, run) in names.iter().zip(runs) {
+        let letter = format!("<b class=\"letter\">{}</b> ", escape(name));
+        let setting = run.setting();
+        match lines.iter_mut().find(|(_, known)| *known == setting) {
+            Some((letters, _)) => letters.push_str(&letter),
+            None => lines.push((letter, setting)),
+        }
+    }
+    let line = |(letters, setting): (String, String)| {
+        format!("<li>{letters}{}</li>", escape(&micro(&setting)))
+    };
+    let lines: String = lines.into_iter().map(line).collect();
+    format!("<ul class=\"setting\">{lines}</ul>\n")
+}
+
 /// The worst of the verdicts on the machine.
 fn verdict(runs: &[Drawn]) -> Option<String> {
     let all: Vec<&NoiseVerdict> = runs.iter().filter_map(|run| run.noise.as_ref()).collect();
@@ -72,7 +91,8 @@ fn verdict(runs: &[Drawn]) -> Option<String> {
     };
     Some(format!(
         "<li class=\"tile noise {level}\"><span class=\"of\">the machine was</span>\
-         <span class=\"figure\">{level}</span><span class=\"range\">{}</span></li>\n",
+         <span class=\"figure\">{}</span><span class=\"range\">{}</span></li>\n",
+        level.in_words(),
         escape(&why)
     ))
 }

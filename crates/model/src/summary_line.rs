@@ -4,7 +4,7 @@ use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
-use crate::quote::{Answer, NotQuotable, cost as in_full};
+use crate::quote::cost as in_full;
 use crate::record::RingRecord;
 use crate::ring::{Kind, Policy, Walk};
 use crate::scaling::Knee;
@@ -18,24 +18,31 @@ pub fn in_words(
     cost: Option<&RingRecord>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
-    let rings: Vec<&CaseSummary> = [ring, cost].into_iter().flatten().filter_map(two).collect();
+    let rings: Vec<&CaseSummary> = [ring, cost].into_iter().flatten().flat_map(bare).collect();
     let mut parts = vec![switch_words(&rings)];
     if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
-        parts.push(working_set(with.answer_cost(), &bytes(array), &beside));
+        if let Ok(answer) = with.answer_cost() {
+            let array = bytes(array);
+            parts.push(format!("{} with {array} of working set{beside}", answer.time()));
+        }
     }
     parts.extend(ring.and_then(knees));
     parts.extend(machine(noise));
     parts.join("; ")
 }
 
-/// What a switch of two costs: the first of these rings of which it may be quoted, else the first.
-/// What is not of the normal policy says so, with what is known under that beside it.
+/// What a switch of two costs: the first of these rings of which it may be quoted, else the first
+/// of which anything is known, else what is known of a larger ring. What is not of the normal
+/// policy says so, with what is known under that beside it.
 fn switch_words(rings: &[&CaseSummary]) -> String {
     let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
     let is_quoted = |of: &&&CaseSummary| cost(of).is_some_and(|cost| cost.quote_cost().is_ok());
+    let is_known = |of: &&&CaseSummary| cost(of).is_some_and(|cost| cost.answer_cost().is_ok());
     let known = || rings.iter().filter(|of| cost(of).is_some());
-    let Some(best) = known().find(is_quoted).or(known().next()) else {
+    let pairs = || known().filter(|of| of.case.members == 2);
+    let best = pairs().find(is_quoted).or(pairs().find(is_known)).or(known().find(is_known));
+    let Some(best) = best.or(known().next()) else {
         return "What a switch costs here was not measured".to_string();
     };
     let Some(Ok(answer)) = cost(best).map(|cost| cost.answer_cost()) else {
@@ -45,21 +52,23 @@ fn switch_words(rings: &[&CaseSummary]) -> String {
         );
     };
     let cycles = best.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles}"));
-    let words = format!("A switch costs {} here{cycles}", answer.time_and_bound());
+    let members = match best.case.members {
+        2 => String::new(),
+        many => format!(" with {many} members"),
+    };
+    let words = format!("A switch costs {} here{members}{cycles}", answer.time_and_bound());
     if best.case.policy == Policy::Other {
         return words;
     }
-    let normal = known().find(|of| of.case.policy == Policy::Other).and_then(|of| cost(of));
-    let normal = normal.map(|cost| format!("; with the normal policy {}", in_full(&cost)));
+    let normal = pairs().find(|of| of.case.policy == Policy::Other).and_then(|of| cost(of));
+    let normal = normal.and_then(|cost| cost.answer_cost().ok());
+    let normal = normal.map(|cost| format!("; with the normal policy {}", cost.time()));
     format!("{words} under {}{}", best.case.policy, normal.unwrap_or_default())
 }
 
-/// What a switch costs with that array, or why it is not told.
-fn working_set(cost: Result<Answer, NotQuotable>, array: &str, beside: &str) -> String {
-    match cost {
-        Ok(cost) => format!("{} with {array} of working set{beside}", cost.time()),
-        Err(why) => format!("with {array} of working set: {}", why.of_time()),
-    }
+/// The rings of several members without work.
+fn bare(record: &RingRecord) -> impl Iterator<Item = &CaseSummary> {
+    record.cases.iter().filter(|of| of.case.members > 1 && of.case.work.is_none())
 }
 
 /// A ring of two without work.
@@ -80,7 +89,7 @@ fn beside(cost: &RingRecord, ring: Option<&RingRecord>) -> Option<String> {
 }
 
 /// The cost with the array that says most, and that array: the first one behind the largest jump,
-/// else the largest that may be quoted. Of two members that follow a chain through it, which no
+/// else the largest that may be quoted, else the largest that is known. Of two members that follow a chain through it, which no
 /// processor can fetch ahead; of other walks where there is none. With the curve that it is of.
 pub fn with_work(record: &RingRecord) -> Option<(&Curve, u64, Estimate)> {
     let curves = &record.found.cost.as_ref()?.curves;
@@ -89,7 +98,8 @@ pub fn with_work(record: &RingRecord) -> Option<(&Curve, u64, Estimate)> {
         let curve: &Curve = of;
         let behind = curve.jump.map(|jump| jump.to);
         let rank = |(array, cost): &(u64, Estimate)| {
-            (Some(curve.size(*array)) == behind, cost.quote_cost().is_ok(), *array)
+            let is_known = cost.answer_cost().is_ok();
+            (Some(curve.size(*array)) == behind, cost.quote_cost().is_ok(), is_known, *array)
         };
         let (array, cost) = curve.points.iter().filter_map(measured).max_by_key(rank)?;
         Some((curve, array, cost))
@@ -105,7 +115,7 @@ fn knees(record: &RingRecord) -> Option<String> {
     let threads = record.cases.first().is_some_and(|of| of.case.kind == Kind::Thread);
     let members = if threads { "threads" } else { "processes" };
     Some(match (&law.knees[..], law.shape()) {
-        ([], Some(_)) => format!("no knee up to {} {members}", law.largest_members),
+        ([], Some(_)) => format!("no jump up to {} {members}", law.largest_members),
         ([], None) => return None,
         (knees, _) => knees.iter().map(|knee| at(knee, members)).collect::<Vec<_>>().join(" and "),
     })

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use model::quote::ROUGH;
 use model::run::StopReason;
 use model::subject::PREFIX;
 
@@ -20,7 +21,7 @@ use crate::experiments::measure::table::rows_so_far;
 use crate::experiments::{self, Record};
 use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
 use crate::present::table::Table;
-use crate::present::terminal::View;
+use crate::present::terminal::{ROUGH_LEGEND, View};
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the
 /// one before, or a file (a path with a slash, or ending in .jsonl). A name that was given (--name)
@@ -227,9 +228,12 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
         entries.iter().zip(&briefs).zip(names).map(row),
     );
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
+    let is_rough = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
+    let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH));
+    let legend = if is_rough { ROUGH_LEGEND } else { "" };
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),
-        false => tables.text(|| format!("{table}\n")),
+        false => tables.text(|| format!("{table}\n{legend}")),
     };
     print_text(&text).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)

@@ -133,12 +133,12 @@ fn answer(record: &TrialRecord, found: &Found) -> String {
     if unfinished(record.end.as_ref()).is_some() {
         return "Whether getrusage or threadclock scatters more is unknown.".to_string();
     }
-    let scatter = match against.gain_percent.map(|gain| gain.quote()) {
+    let scatter = match against.gain_percent.map(|gain| gain.answer()) {
         None => "getrusage or threadclock did not scatter".to_string(),
         Some(Ok(gain)) => {
             let (how, size) =
                 (if gain.value() < 0.0 { "less" } else { "more" }, gain.value().abs());
-            let size = digits(size);
+            let size = format!("{}{}", gain.mark(), digits(size));
             format!("getrusage scatters {size} % {how} than threadclock over the same work")
         }
         Some(Err(why)) => {

@@ -7,6 +7,7 @@ use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use clap::Args;
 use model::experiment::Experiment;
 use model::findings::sampling::{Point, Process};
+use model::quote::NotQuotable;
 use model::record::TrialRecord;
 use model::ring::Policy;
 use model::trial::Trial;
@@ -115,22 +116,29 @@ fn answer(points: &[Point]) -> String {
     };
     let share = |account: &str| {
         let (told, truth) =
-            (told(account)?.quote_count().ok()?, told("precise")?.quote_cost().ok()?);
-        Some((told.value(), truth.value(), 100.0 * told.value() / truth.value()))
+            (told(account)?.answer_count().ok()?, told("precise")?.answer_cost().ok()?);
+        let mark = if told.is_rough() { told.mark() } else { truth.mark() };
+        Some((mark, told.value(), truth.value(), 100.0 * told.value() / truth.value()))
     };
-    let Some((seen, truth, percent)) = share("ticks") else {
+    let Some((mark, seen, truth, percent)) = share("ticks") else {
         let open = ["ticks", "precise"].into_iter().filter_map(told);
-        let why = open.filter_map(|of| of.quote_count().err()).next();
-        let why =
-            why.map(|why| format!("What timer ticks see of a sleeper: {}.", why.of("ms a second")));
-        return why.unwrap_or("What timer ticks see of a sleeper was not measured.".to_string());
+        let why = open.filter_map(|of| of.answer_count().err()).next();
+        return match why {
+            Some(NotQuotable::TooFewRounds(_)) => {
+                "Too few rounds to tell what ticks see of a sleeper: raise --budget.".to_string()
+            }
+            Some(why) => {
+                format!("What timer ticks see of a sleeper: {}.", why.of("ms a second"))
+            }
+            None => "What timer ticks see of a sleeper was not measured.".to_string(),
+        };
     };
     let [percent, seen, truth] = [percent, seen, truth].map(digits);
     let usage = share("getrusage");
     let usage =
         usage.map(|(.., all)| format!("; getrusage's user + system is {} % of it", digits(all)));
     format!(
-        "Ticks see {percent} % of the CPU time of a process that sleeps whenever they come \
+        "Ticks see {mark}{percent} % of the CPU time of a process that sleeps whenever they come \
          ({seen} of {truth} ms a second){}.",
         usage.unwrap_or_default()
     )

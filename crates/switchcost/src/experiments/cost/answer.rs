@@ -147,25 +147,14 @@ fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
 }
 
 impl Series {
-    /// The costs at the smallest and at the largest that may be quoted, and why there is none of
-    /// the ends themselves.
+    /// The costs at the smallest and at the largest size of which one is known.
     fn ends(&self) -> String {
-        let quoted = |(cost, _): &&(Estimate, String)| cost.answer_cost().is_ok();
-        let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];
-        let told = |(cost, size): &(Estimate, String)| match cost.answer_cost() {
-            Ok(answer) => format!("{}{size}", answer.time()),
-            Err(why) => format!("an unknown amount{size} ({})", why.of_time()),
+        let known = |(cost, size): &(Estimate, String)| {
+            cost.answer_cost().ok().map(|answer| format!("{}{size}", answer.time()))
         };
-        let ends = [self.costs.first(), known[0], known[1], self.costs.last()];
-        let mut sizes: Vec<&String> = Vec::new();
-        let mut all = Vec::new();
-        for end in ends.into_iter().flatten() {
-            if !sizes.contains(&&end.1) {
-                sizes.push(&end.1);
-                all.push(told(end));
-            }
-        }
-        all.join(", ")
+        let first = self.costs.iter().find_map(known);
+        let last = self.costs.iter().rev().find_map(known);
+        each_once(first.into_iter().chain(last)).join(", ")
     }
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.

@@ -66,6 +66,14 @@ pub(crate) fn name(found: &Found) -> String {
 }
 
 fn not_known(found: &Found, name: &str) -> String {
+    let mut answers = found
+        .points
+        .iter()
+        .filter_map(|point| Some((point, point.ns_per_preemption?.answer_cost().ok()?)));
+    let rough = answers.next().map(|(point, cost)| {
+        let by = by("a neighbour", point.bytes, point.stays_ns);
+        format!("A preemption costs {name} {} by {by}.", cost.time())
+    });
     let known = found.points.iter().find_map(|of| of.ns_per_preemption);
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {
         let advice = match found.subject {
@@ -76,11 +84,11 @@ fn not_known(found: &Found, name: &str) -> String {
                  else move the others away"
             }
         };
-        return format!(
-            "What a preemption costs {name} is unknown: other tasks ran on its CPU. {advice}."
-        );
+        let told = rough.unwrap_or_else(|| format!("What a preemption costs {name} is unknown."));
+        return format!("{told} Other tasks ran on its CPU. {advice}.");
     }
     match known {
+        _ if rough.is_some() => rough.unwrap_or_default(),
         Some(known) => format!("What a preemption costs {name}: {}.", cost(&known)),
         None => {
             format!("Too few preemptions of {name} to tell what one costs: try a longer --budget.")

@@ -80,7 +80,9 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: Ratio) -> Chang
         clocks_ghz: clocks.map(|(before, after)| [before, after]),
         in_words: String::new(),
     };
-    found.in_words = words::change(&found, last.started);
+    let label = &first.subject.side.label;
+    let name = (!label.is_empty()).then_some(label.as_str());
+    found.in_words = words::change(&found, last.started, name);
     found
 }
 

@@ -112,8 +112,8 @@ fn not_known(word: &str, known: &[(&Case, usize)]) -> String {
     titles.truncate(MOST_TITLES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "'{word}' is neither the beginning of a stored run's name, nor a case or label of \
-         one{meant} (cases: {}{more})",
+        "no run, case or label is called '{word}'{meant} (runs: `switchcost runs list`; cases: \
+         {}{more})",
         titles.join(", ")
     )
 }

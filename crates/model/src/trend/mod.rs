@@ -158,7 +158,8 @@ pub struct Change {
     /// The core's clocks before and behind, in GHz, where they differ: that is taken out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_ghz: Option<[f64; 2]>,
-    /// In words: `4.1 % (3.6 to 4.7) slower since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
+    /// In words: `4.1 % (3.6 to 4.7) slower since 2026-11-12, 1.54 us, not 1.48 us: kernel 6.12.3 ->
+    /// 6.12.9`.
     pub in_words: String,
 }
 
@@ -282,6 +283,12 @@ impl Trend {
         found.in_words = words::answer(&found);
         found.gate = terms.limit.map(|limit| found.gate(limit));
         found
+    }
+
+    /// Returns the change that is furthest from none, whichever way; the newest of equals.
+    pub fn largest_change(&self) -> Option<&Change> {
+        let extent = |change: &Change| change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs());
+        self.changes.iter().max_by(|one, other| extent(one).total_cmp(&extent(other)))
     }
 
     fn gate(&self, limit: f64) -> Gate {

@@ -30,7 +30,7 @@ pub(super) fn answer(of: &Trend) -> String {
     if of.runs < FEWEST_OF_ALL {
         return format!("{what} costs {cost}: {}", too_few(of.runs));
     }
-    match of.changes.last() {
+    match of.largest_change() {
         Some(change) => format!("{what} is {}", change.in_words),
         None => {
             let first = of.points.first().map_or("", |point| day(&point.started));
@@ -59,8 +59,9 @@ fn lower(what: &str) -> String {
     what.strip_prefix("A ").map_or(what.to_string(), |rest| format!("a {rest}"))
 }
 
-/// `4.1 % (3.6 to 4.7) slower since 2026-11-12: kernel 6.12.3 -> 6.12.9`.
-pub(super) fn change(of: &Change, before: &str) -> String {
+/// `4.1 % (3.6 to 4.7) slower since 2026-11-12 (upgraded), 1.54 us, not 1.48 us: kernel 6.12.3 ->
+/// 6.12.9`; `name` is what the reader calls the first run behind the change.
+pub(super) fn change(of: &Change, before: &str, name: Option<&str>) -> String {
     let way = if of.is_dearer() { "slower" } else { "faster" };
     let share = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
     let by = of.ratio.value.map_or(String::new(), |ratio| format!("{} % ", share(ratio)));
@@ -68,7 +69,15 @@ pub(super) fn change(of: &Change, before: &str) -> String {
         let ends = if of.is_dearer() { [low, high] } else { [high, low] };
         format!("({} to {}) ", share(ends[0]), share(ends[1]))
     });
-    format!("{by}{}{way} since {}: {}", ends.unwrap_or_default(), since(before, &of.since), why(of))
+    let named = name.map_or(String::new(), |name| format!(" ({name})"));
+    format!(
+        "{by}{}{way} since {}{named}, {}, not {}: {}",
+        ends.unwrap_or_default(),
+        since(before, &of.since),
+        time(of.after_ns),
+        time(of.before_ns),
+        why(of)
+    )
 }
 
 /// What changed beside it.

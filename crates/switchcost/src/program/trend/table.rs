@@ -58,7 +58,7 @@ fn text(found: &Trend, args: &TrendArgs) -> String {
     lines.extend((are_points && !found.changes.is_empty()).then(legend));
     if args.verbose {
         lines.extend(
-            found.left_out.iter().map(|of| format!("left out: {}: {}", of.why, of.runs.join(", "))),
+            found.left_out.iter().map(|of| format!("not used: {}: {}", of.why, of.runs.join(", "))),
         );
     } else {
         lines.extend(left_out(found));
@@ -129,11 +129,12 @@ fn points(found: &Trend) -> Vec<Row> {
     found.points.iter().enumerate().map(point).collect()
 }
 
-/// Earlier changes, changes of the clock, and how much is seen.
+/// Smaller changes, changes of the clock, and how much is seen.
 fn notes(found: &Trend) -> Vec<String> {
-    let earlier = found.changes.iter().rev().skip(1);
+    let largest = found.largest_change().map(|change| change.at);
+    let others = found.changes.iter().rev().filter(|change| Some(change.at) != largest);
     let mut lines: Vec<String> =
-        earlier.map(|Change { in_words, .. }| format!("before that: {in_words}")).collect();
+        others.map(|Change { in_words, .. }| format!("also {in_words}")).collect();
     lines.extend(found.clock_changes.iter().map(|of| format!("clock: {}", of.in_words)));
     let at = found.clock_ghz.map_or(String::new(), |ghz| format!(", all at {ghz:.2} GHz"));
     let runs = counted(found.runs, "run");
@@ -157,6 +158,6 @@ pub(super) fn left_out(found: &Trend) -> Option<String> {
     let of = |LeftOut { why, runs }: &LeftOut| format!("{} ({why})", runs.len());
     let all: Vec<String> = found.left_out.iter().map(of).collect();
     let runs: usize = found.left_out.iter().map(|of| of.runs.len()).sum();
-    let words = || format!("left out: {}: {}", counted(runs, "run"), all.join(", "));
+    let words = || format!("{} not used: {}", counted(runs, "run"), all.join(", "));
     (runs > 0).then(words)
 }

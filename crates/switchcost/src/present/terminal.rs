@@ -380,7 +380,7 @@ fn stop_words(run: &Run, common: &Common) -> String {
     }
     let widest = match common.precision {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
-        None => "not every case has an interval, which needs more time (--budget)".to_string(),
+        None => "not every case has an interval: raise --budget".to_string(),
     };
     // A plan of so many rounds asks for none.
     let precision = match stopping.precision > 0.0 {
@@ -396,7 +396,7 @@ fn stop_words(run: &Run, common: &Common) -> String {
 pub(crate) fn reason_words(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Precise => "precise enough",
-        StopReason::BudgetSpent => "the budget is spent",
+        StopReason::BudgetSpent => "time is up",
         StopReason::RoundsDone => "all rounds are done",
         StopReason::Interrupted => "interrupted",
         StopReason::Failed => "nothing could be measured",

@@ -161,7 +161,7 @@ fn a_spent_budget_leaves_what_was_measured_and_it_can_be_resumed() {
     let home = Home::new();
     let bounds = ["--sizes", "4K", "--runs", "2", "--laps", "200", "--budget", "1ms"];
     let said = interference(&home, &bounds);
-    assert!(said.out.contains("the budget is spent"), "{}", said.out);
+    assert!(said.out.contains("time is up"), "{}", said.out);
     let is_open = ["inconclusive", "growth of its interval not resolved"]
         .iter()
         .any(|told| said.out.contains(&format!("verdict: augmented setting: {told}")));

@@ -81,7 +81,7 @@ pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
     let fitting = || above.iter().map(|line| wrapped(line)).collect();
     let mut lines: Vec<String> = within(WIDTH, fitting);
     let left_out = columns.left_out.join(", ");
-    lines.push(format!("no room for: {left_out} (--batch=json has all)"));
+    lines.push(format!("hidden columns: {left_out} (--batch=json has all)"));
     lines.push(columns.head());
     lines.extend(table(&update.rows, &columns));
     lines

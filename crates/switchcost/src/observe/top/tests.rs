@@ -77,7 +77,7 @@ kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1
     let mut update = update();
     state().arrange(&mut update.rows);
     let text = lines(&update, &state());
-    let left_out = "no room for: cpu %, preempted by (--batch=json has all)";
+    let left_out = "hidden columns: cpu %, preempted by (--batch=json has all)";
     assert_eq!(text[3], left_out);
     assert_eq!([&text[..3], &text[4..]].concat().join("\n"), expected);
 }

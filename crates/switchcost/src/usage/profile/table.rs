@@ -84,7 +84,8 @@ fn headline(profile: &Profile) -> String {
         let found = profile.ratios.iter().find(of_all).map(times_words);
         text.extend(found.map(|words| format!(" With {library} it takes {words}.")));
     }
-    if let Some(percent) = wall_percent(row).filter(|_| row.switched > 0 && knows_wall(profile)) {
+    let is_told = |percent: &f64| row.switched > 0 && *percent >= 1.0 && knows_wall(profile);
+    if let Some(percent) = wall_percent(row).filter(is_told) {
         let wall = row.wall_ns_per_call;
         text += &format!(
             " A wall clock would say {} ({} % more): {} lost the CPU.",

@@ -146,7 +146,7 @@ pub(crate) struct RunArgs {
 
     /// What --fail-above and --markdown compare
     ///
-    /// Ten are added to both counts of switches, as so few come by chance.
+    /// Counts of fewer than about ten switches hardly weigh: ten are added to both.
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
     figures: Vec<Gated>,
 

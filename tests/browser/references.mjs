@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { PATIENCE_MS, cutOff, drawn, launch, rulesBroken } from "./browser.mjs";
 
 const [browserPath, references, screenshots, ...reports] = process.argv.slice(2);
-const WIDTHS = [390, 800, 1280];
+const WIDTHS = [390, 1280];
 const HEIGHT = 800;
 
 // The sentence, tiles, headings, and of each chart its axes, its series, and how many marks of which kind it draws.
@@ -44,9 +44,19 @@ function inOrder(headings) {
   levels.forEach((level, k) => assert.ok(level <= (levels[k - 1] ?? 0) + 1, `${headings[k]} skips a level`));
 }
 
-// The sentence, all tiles, and the first pictures with their axes are seen without scrolling.
-const beyond = (page) => page.evaluate(() => [...document.querySelectorAll(".lead, .tile, .first .chart")]
-  .filter((element) => element.getBoundingClientRect().bottom > innerHeight + 1).map((element) => `${element.className}: ${element.textContent.trim().slice(0, 40)}`));
+// The sentence, all tiles, and the first pictures with their axes are seen without scrolling; of a list of names that is
+// longer than a screen the beginning.
+const beyond = (page) => page.evaluate(() => [...document.querySelectorAll(".lead, .tile, .first .chart")].filter((element) => {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  return Math.min(bottom, height > innerHeight / 2 ? top + innerHeight / 3 : bottom) > innerHeight + 1;
+}).map((element) => `${element.className}: ${element.textContent.trim().slice(0, 40)}`));
+
+// What a bar of a tile stands for is written at both of its ends.
+const withoutScale = (page) => page.evaluate(() => [...document.querySelectorAll(".tile")].filter((tile) => tile.querySelector("svg")
+  && tile.querySelectorAll(".bar > span").length !== 2).map((tile) => tile.textContent.trim()));
+
+// A page with a figure has it in its first picture, not how the samples scatter.
+const firstPicture = (page) => page.evaluate(() => document.querySelector("figure")?.id);
 
 function asStored(name, found) {
   const file = join(references, `${name}.json`);
@@ -77,6 +87,8 @@ try {
         assert.deepEqual(await cutOff(page), [], `${name}: cut off at ${width} px`);
         if (width === 1280 && scheme === "light") {
           assert.deepEqual(await beyond(page), [], `${name}: below the first screen`);
+          assert.deepEqual(await withoutScale(page), [], `${name}: a bar without a scale`);
+          assert.notEqual(await firstPicture(page), "rounds", `${name}: samples before figures`);
           const found = await structure(page);
           inOrder(found.headings);
           assert.ok(Object.keys(found.charts).length > 0, `${name}: no chart`);

@@ -121,12 +121,26 @@ fn a_report_of_real_runs_is_drawn_whole_and_answers_its_reader() {
     });
 }
 
-/// Reports that are kept as references: what they show is stored below `tests/browser/references`.
-const REFERENCES: [(&str, &[&str]); 4] = [
+/// Reports of captured runs that are kept as references: what they show is stored below
+/// `tests/browser/references`.
+const REFERENCES: [(&str, &[&str]); 9] = [
     ("members", &["ring"]),
     ("working-set", &["cost"]),
     ("comparison", &["ring", "ring-again"]),
     ("machine", &["ring", "cost", "response", "clock"]),
+    ("links", &["links"]),
+    ("response", &["response"]),
+    ("calls", &["calls"]),
+    ("wake-ups", &["wakeup"]),
+    ("clocks", &["clock"]),
+];
+
+/// Runs of the fixtures, of a machine that was never quiet.
+const ROUGH_REFERENCES: [(&str, &str); 4] = [
+    ("parts", "explain"),
+    ("measure", "measure"),
+    ("malloc", "clock-malloc"),
+    ("ticks", "clock-sampling"),
 ];
 
 /// Of runs that are not laid over each other.
@@ -140,7 +154,19 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
             let runs = captured_on_one_machine(&home, runs);
             report(&home, &format!("{name}.html"), &runs, MOST_BYTES_OF_FEW)
         };
+        let rough = |(name, run): &(&str, &str)| {
+            let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+            let run = fixtures.join(format!("{run}.jsonl")).display().to_string();
+            report(&home, &format!("{name}.html"), &[run], MOST_BYTES_OF_FEW)
+        };
+        let published = ["history:xeon-2.0".to_string(), "history:sun-4/280".to_string()];
+        let beside = [captured_on_one_machine(&home, &["ring"]), published[..1].to_vec()].concat();
+        let of_history = [
+            report(&home, "published.html", &published, MOST_BYTES_OF_FEW),
+            report(&home, "beside-published.html", &beside, MOST_BYTES_OF_FEW),
+        ];
         let reports = REFERENCES.iter().map(drawn);
+        let reports = reports.chain(ROUGH_REFERENCES.iter().map(rough)).chain(of_history);
         [scripts().join("references"), screenshots()].into_iter().chain(reports).collect()
     });
 }

@@ -111,7 +111,7 @@ def find_slow(rounds: int, how: list[str], said_how: str, policy: str) -> None:
             print(f"# {SLOW} is {said_how}")
             for number in range(rounds):
                 ring = f"ring --members 2 {policy}--budget 2s"
-                typed(f"switchcost fleet submit --engine slurm --dataset ~/fleet --limit 1 --again -- {ring}", not number)
+                typed(f"switchcost fleet submit --engine slurm --dataset ~/fleet --parallel 1 --again -- {ring}", not number)
                 until(lambda: typed("switchcost fleet status --dataset ~/fleet", False).startswith("8 of 8"), "all answers")
                 typed("switchcost fleet collect --dataset ~/fleet", number in (0, rounds - 1))
             typed("switchcost fleet analyse --dataset ~/fleet")

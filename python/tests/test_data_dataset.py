@@ -269,6 +269,7 @@ def test_who_never_answered(dataset: Dataset) -> None:
     add(dataset, RING)
     dataset.compact()
     asked = Submission.new(dataset.path, "slurm", ["measure"], "switchcost")
+    asked.make_folder()
     asked.hosts, asked.time = ["n1", "n2"], "2026-11-21T22:00:00Z"
     asked.save()
     assert dataset.never_answered() == ["n2"]

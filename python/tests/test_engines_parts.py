@@ -36,6 +36,7 @@ Output = pytest.CaptureFixture[str]
 def answer(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the script of a submission prints on host `n1`."""
     submission = Submission.new(tmp_path_factory.mktemp("dataset"), "ssh", QUICK, _program.find())
+    submission.make_folder()
     submission.prepare()
     return subprocess.run(["sh", submission.job, "n1"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -48,6 +49,7 @@ def script(path: Path, *lines: str) -> Path:
 
 def asked(dataset: Path, *hosts: str, program: str = "switchcost") -> Submission:
     submission = Submission.new(dataset, "ssh", QUICK, program)
+    submission.make_folder()
     submission.hosts = list(hosts)
     submission.prepare()
     submission.save()
@@ -121,9 +123,9 @@ def test_the_printed_commands_bring_answers(tmp_path: Path, monkeypatch: pytest.
     script(tmp_path / "bin/ssh", "shift 2", 'case "$1" in gone) exit 255 ;; esac', 'shift; exec "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     dataset = tmp_path / "data set"
-    words = ["--engine", "ssh", "--hosts", "a,b.example,a", "--print", "--program", _program.find()]
+    words = ["--engine", "ssh", "--hosts", "a,b.example,a", "--program", _program.find()]
     code, lines, said = fleet(capsys, dataset, "submit", *words, "--staggered", "500ms", "--", *QUICK)
-    assert code == 0 and "printed for 2 of 2 hosts" in said, said
+    assert code == 0 and "asked 2 of 2 hosts" in said, said
     assert "about 0.7 node-minutes: 2 hosts, 20 s each" in said
     first, second = lines.splitlines()
     assert first.startswith("sleep 0; ssh -o BatchMode=yes a ") and second.startswith(
@@ -133,7 +135,7 @@ def test_the_printed_commands_bring_answers(tmp_path: Path, monkeypatch: pytest.
     subprocess.run(first, shell=True, check=True)
     code, said, _ = fleet(capsys, dataset, "status")
     assert code == 1 and "1 of 2 hosts have answered" in said and "b.example (its command was printed" in said
-    code, line, said = fleet(capsys, dataset, "submit", *words, "--limit", "2", "--", *QUICK)
+    code, line, said = fleet(capsys, dataset, "submit", *words, "--parallel", "2", "--", *QUICK)
     assert line.startswith("ssh -o BatchMode=yes b.example ") and "| xargs -d '\\n' -n 1 -P 2 sh -c" in said, said
     subprocess.run(["xargs", "-d", "\n", "-n", "1", "-P", "2", "sh", "-c"], input=line, text=True, check=True)
     assert fleet(capsys, dataset, "status")[0] == 0
@@ -150,7 +152,7 @@ def test_hosts_that_cannot_be_reached_stop_no_others_and_say_why(
     )
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     dataset = tmp_path / "d"
-    words = ["--engine", "ssh", "--hosts", "gone,a", "--print", "--program", _program.find(), "--", *QUICK]
+    words = ["--engine", "ssh", "--hosts", "gone,a", "--program", _program.find(), "--", *QUICK]
     lines = fleet(capsys, dataset, "submit", *words)[1]
     done = subprocess.run(["xargs", "-d", "\n", "-n", "1", "sh", "-c"], input=lines, text=True, capture_output=True)
     assert done.returncode == 123
@@ -171,14 +173,14 @@ def test_hosts_that_cannot_be_reached_stop_no_others_and_say_why(
 def test_a_command_that_no_host_would_take_is_not_sent(
     tmp_path: Path, capsys: Output, words: list[str], said: str
 ) -> None:
-    given = ["--engine", "ssh", "--hosts", "a", "--print"]
+    given = ["--engine", "ssh", "--hosts", "a"]
     code, lines, why = fleet(capsys, tmp_path / "d", "submit", *given, *words)
     assert (code, lines) == (2, "") and said in why and not (tmp_path / "d").exists(), why
 
 
 def test_errors_name_what_was_wrong(tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "d").mkdir()
-    given = ["submit", "--engine", "ssh", "--print", "--hosts-file", str(tmp_path / "none")]
+    given = ["submit", "--engine", "ssh", "--hosts-file", str(tmp_path / "none")]
     assert fleet(capsys, tmp_path / "d", *given)[::2] == (
         2,
         f"error: {given[-2]} {given[-1]}: No such file or directory\n",
@@ -204,17 +206,32 @@ def test_answers_from_elsewhere_count_as_answers(tmp_path: Path, capsys: Output,
 
 @pytest.mark.parametrize("hosts", ["a,../../x", "a,-oProxyCommand=x", "a,\x1b[2Jb", "a b", "", "a,;reboot"])
 def test_hosts_that_are_no_names_are_refused(tmp_path: Path, capsys: Output, hosts: str) -> None:
-    code, lines, said = fleet(capsys, tmp_path / "d", "submit", "--engine", "ssh", "--print", "--hosts", hosts)
+    code, lines, said = fleet(capsys, tmp_path / "d", "submit", "--engine", "ssh", "--hosts", hosts)
     assert (code, lines) == (2, "") and said.startswith("error: "), said
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize(
-    "words", [["--budget", "60"], ["--limit", "0"], ["--staggered", "soon"], ["--engine", "at"], ["--budget", "-1s"]]
+    "words",
+    [
+        ["--budget", "60"],
+        ["--parallel", "0"],
+        ["--limit", "2"],
+        ["--staggered", "soon"],
+        ["--engine", "at"],
+        ["--budget", "-1s"],
+    ],
 )
 def test_wrong_usage_is_refused(tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["submit", "--dataset", str(tmp_path), "--engine", "ssh", "--hosts", "a", *words])
+
+
+@pytest.mark.parametrize("engine", [["ssh", "--hosts", "a,b"], ["kubernetes", "--image", "x"]])
+def test_what_is_only_printed_asks_nobody(tmp_path: Path, cluster: Cluster, capsys: Output, engine: list[str]) -> None:
+    code, text, said = fleet(capsys, tmp_path / "d", "submit", "--engine", *engine, "--print", "--", *QUICK)
+    assert code == 0 and text and re.search(r"would ask \d of \d hosts \(nobody was asked\)", said), said
+    assert not (tmp_path / "d").exists() and not (cluster.folder / "created.json").exists()
 
 
 # What a host may send.
@@ -308,16 +325,16 @@ def test_what_is_printed_has_no_control_characters() -> None:
 
 def test_status_names_who_never_answered(tmp_path: Path) -> None:
     submission = asked(tmp_path, *(f"n{number:02}" for number in range(20)))
-    states = {"n03": State(False, "job 1_3 failed, exit code 1"), "n07": State(True, "job 1_7 running")}
+    states = {"n03": State(False, "job 13 failed, exit code 1"), "n07": State(True, "job 17 running")}
     assert status.answer(submission, states, 10) == (
-        f"18 of 20 hosts have answered (submission {submission.id}); n03 (job 1_3 failed, exit code 1) never did; "
-        "n07 (job 1_7 running) has not yet. The same `submit` asks again who never answered"
+        f"18 of 20 hosts have answered (submission {submission.id}); n03 (job 13 failed, exit code 1) did not answer; "
+        "n07 (job 17 running) may still answer. Run the same `submit` again to ask this one"
     )
     (submission.folder / "n03.log").write_text("first\n\x1b[31mno space\n\n")
     os.mkfifo(submission.folder / "n07.log")
-    assert "n03 (job 1_3 failed, exit code 1: [31mno space) never did" in status.answer(submission, states, 10)
+    assert "n03 (job 13 failed, exit code 1: [31mno space) did not answer" in status.answer(submission, states, 10)
     waiting = {host: State(True, "pending") for host in submission.hosts}
-    assert status.answer(submission, waiting, 2).endswith("n00 (pending), n01 (pending) and 18 more have not yet")
+    assert status.answer(submission, waiting, 2).endswith("n00 (pending), n01 (pending) and 18 more may still answer")
 
 
 # Kubernetes. There is no cluster here: kubectl is a script that hands out files and keeps what it is given.
@@ -376,7 +393,7 @@ def test_pods_are_asked_and_their_logs_collected(tmp_path: Path, cluster: Cluste
     )
     code, said, _ = fleet(capsys, dataset, "status")
     assert code == 3 and said.startswith("1 of 3 hosts have answered"), said
-    assert "n2 (pod p2 failed: evicted) never did; n3 (pod p3 pending) has not yet" in said
+    assert "n2 (pod p2 failed: evicted) did not answer; n3 (pod p3 pending) may still answer" in said
     assert fleet(capsys, dataset, "collect")[1].startswith("1 run of 1 host collected")
 
     assert fleet(capsys, dataset, "submit", *words)[0] == 0
@@ -387,9 +404,25 @@ def test_pods_are_asked_and_their_logs_collected(tmp_path: Path, cluster: Cluste
     assert "--selector=switchcost/submission=" + id in (cluster.folder / "calls").read_text()
 
 
+def test_a_node_that_is_not_ready_is_left_out_and_told(tmp_path: Path, cluster: Cluster, capsys: Output) -> None:
+    def node(name: str, ready: str, **spec: bool) -> dict[str, Any]:
+        conditions = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": ready}]
+        return {"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}}
+
+    cordoned = node("n4", "True", unschedulable=True)
+    cluster.show("nodes", [node("n1", "True"), node("n2", "False"), node("n3", "Unknown"), cordoned])
+    words = ["--engine", "kubernetes", "--image", "x", "--", *QUICK]
+    code, _, said = fleet(capsys, tmp_path / "d", "submit", *words)
+    assert code == 0 and "asked 2 of 2 hosts, 2 not ready (n2, n3), not asked (submission" in said, said
+    assert nodes_of(cluster.created()) == ["n1", "n4"]
+    cluster.show("nodes", [node("n2", "False")])
+    code, _, said = fleet(capsys, tmp_path / "other", "submit", *words)
+    assert (code, said) == (1, "error: --engine kubernetes: no host can be asked: 1 not ready (n2)\n")
+
+
 def test_the_jobs_of_submit_are_valid(tmp_path: Path, cluster: Cluster, capsys: Output) -> None:
     validate = pytest.importorskip("kubernetes_validate")
-    for options in ([], ["--unprivileged"], ["--limit", "2", "--staggered", "500ms"]):
+    for options in ([], ["--unprivileged"], ["--parallel", "2", "--staggered", "500ms"]):
         words = ["--engine", "kubernetes", "--image", "x", "--print", *options]
         code, text, said = fleet(capsys, tmp_path / "_".join(["d", *options]), "submit", *words)
         assert code == 0, said

@@ -6,6 +6,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,10 +80,18 @@ class Fleet:
 
 
 def test_all_nodes_answer_and_a_second_collection_changes_nothing(fleet: Fleet, tmp_path: Path) -> None:
-    assert fleet("submit", "--engine", "slurm", "--limit", "3", *QUICK)[0] == 0
-    job = fleet.cluster.call("squeue", "--noheader", "--format=%F").split()[0]
-    assert "ArrayTaskThrottle=3" in fleet.cluster.call("scontrol", "show", "job", job)
-    fleet.until_all()
+    assert fleet("submit", "--engine", "slurm", "--parallel", "3", *QUICK)[0] == 0
+    jobs = fleet.cluster.call("scontrol", "show", "job", "--oneliner").splitlines()
+    assert len(jobs) == 8 and len({job.split()[1] for job in jobs}) == 3
+    most = 0
+
+    def all_have_answered() -> bool:
+        nonlocal most
+        most = max(most, len(fleet.cluster.call("squeue", "-h", "-t", "running").splitlines()))
+        return fleet("status")[0] == 0
+
+    until(all_have_answered, "an answer of each node")
+    assert most <= 3
     assert fleet("status")[1].startswith("8 of 8 hosts have answered")
 
     code, said = fleet("collect")
@@ -106,14 +115,61 @@ def test_a_node_lost_while_it_measures_is_named_and_asked_again(fleet: Fleet) ->
     until(lambda: "requeued" in fleet("status")[1], "n3 requeued")
     until(lambda: fleet("status")[1].startswith("7 of 8"), "the others' answers")
     code, said = fleet("status")
-    assert code == 3 and "; n3 (job " in said and "requeued, pending" in said and "has not yet" in said, said
+    assert (
+        code == 3
+        and "; n3 (the node is down; job " in said
+        and "(requeued) waits for it" in said
+        and "may still answer" in said
+    ), said
     assert fleet("collect")[1].startswith("7 runs of 7 hosts collected")
-    assert "1 are still at it" in fleet("submit", "--engine", "slurm", *LONGER)[1]
+    assert "1 is still at it" in fleet("submit", "--engine", "slurm", *LONGER)[1]
 
     fleet.cluster.start_node("n3")
     fleet.until_all()
     assert fleet("collect")[1].startswith("1 run of 1 host collected")
     assert fleet.hosts() == dict.fromkeys(fleet.cluster.nodes, 1)
+
+
+def test_nodes_that_cannot_start_anything_are_left_out_and_a_busy_one_stops_no_other(fleet: Fleet) -> None:
+    call = fleet.cluster.call
+    call("scontrol", "update", "NodeName=n5", "State=DRAIN", "Reason=a fan")
+    fleet.cluster.kill("n6")
+    until(lambda: call("sinfo", "-h", "-n", "n6", "-o", "%T").startswith("down"), "n6 down")
+    job = call(
+        "sbatch", "--parsable", "--nodelist=n2", "--exclusive", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600"
+    )
+    until(lambda: "n2" in call("squeue", "-h", "-t", "running", "-o", "%N").split(), "n2 busy")
+    try:
+        for options in ([], ["--parallel", "4"]):
+            start = time.monotonic()
+            code, said = fleet("submit", "--engine", "slurm", "--again", *options, *QUICK)
+            assert code == 0 and "asked 6 of 6 hosts, 1 down (n6), 1 drained (n5), not asked" in said, said
+            until(lambda: fleet("status")[1].startswith("5 of 6 hosts"), "an answer of each free node", 60)
+            print(f"{options}: {time.monotonic() - start:.1f} s")
+            code, said = fleet("status")
+            assert code == 3 and re.search(
+                r"; n2 \(job \d+ waits: its node is busy\) may still answer$", said.strip()
+            ), said
+            # One that is drained while its job waits.
+            call("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=another fan")
+            assert "n2 (the node is drained; job" in fleet("status")[1]
+            call("scontrol", "update", "NodeName=n2", "State=RESUME")
+            waiting = call("squeue", "-h", "-t", "pending", "-o", "%i").split()
+            subprocess.run(["scancel", *waiting], check=True, env=fleet.cluster.environment)
+        call("scontrol", "update", "NodeName=n5", "State=RESUME")
+        fleet.cluster.start_node("n6")
+        fleet.cluster.wait_idle(7)
+        code, said = fleet("submit", "--engine", "slurm", *QUICK)
+        assert code == 0 and "asked 3 of 8 hosts, 5 of 8 have answered already" in said, said
+    finally:
+        subprocess.run(["scancel", job.strip()], check=True, env=fleet.cluster.environment)
+        if "n6" not in fleet.cluster.daemons:
+            fleet.cluster.start_node("n6")
+        for node in ("n2", "n5"):
+            update = ["scontrol", "update", f"NodeName={node}", "State=RESUME"]
+            subprocess.run(update, env=fleet.cluster.environment, stderr=subprocess.DEVNULL)
+    fleet.until_all()
+    fleet.cluster.wait_idle(8)
 
 
 def test_a_controller_that_is_restarted_loses_nothing(fleet: Fleet) -> None:
@@ -133,7 +189,7 @@ def test_a_full_disk_leaves_no_half_answers_and_the_rest_is_asked_again(fleet: F
     assert fleet("submit", "--engine", "slurm", *QUICK)[0] == 0
     until(lambda: not fleet.cluster.call("squeue", "-h", "-t", "running,pending,completing"), "the end of all jobs")
     code, said = fleet("status")
-    assert code == 1 and "failed, exit code 1" in said and "never did" in said, said
+    assert code == 1 and "failed, exit code 1" in said and "did not answer" in said, said
     answered = int(said.split()[0])
     assert 0 < answered < 8
     names = {path.name for path in fleet.dataset.glob("submissions/*/*")}
@@ -161,9 +217,9 @@ def test_nodes_that_slurm_does_not_know_are_refused(fleet: Fleet) -> None:
 
 def test_features_and_reservations_choose_the_nodes(fleet: Fleet) -> None:
     call = fleet.cluster.call
-    # Of another command: what is printed is asked, too.
-    code, said = fleet("submit", "--engine", "slurm", "--print", "--constraint", "odd", *QUICK, "--seed", "1")
-    assert code == 0 and {*re.findall(r"ReqNodeList=(\w+)", said)} == {"n1", "n3", "n5", "n7"}, said
+    code, said = fleet("submit", "--engine", "slurm", "--print", "--constraint", "odd", *QUICK)
+    assert code == 0 and {*re.findall(r"--nodelist=(\w+)", said)} == {"n1", "n3", "n5", "n7"}, said
+    assert not fleet.dataset.exists()
     reservation = ["ReservationName=check", "StartTime=now", "Duration=10", "Users=root", "Nodes=n2,n3"]
     call("scontrol", "create", "reservation", *reservation)
     try:

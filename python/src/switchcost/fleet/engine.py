@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .._program import printable
@@ -19,15 +19,23 @@ class State:
     why: str
 
 
+@dataclass
+class Selection:
+    """The hosts that are to be measured, and those that cannot start anything now, with their state: `drained`."""
+
+    hosts: list[str]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
 class Engine(Protocol):
     def add(self, group: argparse._ArgumentGroup) -> None:
         """The engine's own options of `submit`."""
 
-    def hosts(self, arguments: argparse.Namespace) -> list[str]:
+    def hosts(self, arguments: argparse.Namespace) -> Selection:
         """All hosts to be measured."""
 
     def text(self, submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
-        """What `submit --print` prints: what `submit` would do, or what a person does instead."""
+        """What `submit --print` prints: what `submit` would do."""
 
     def submit(self, submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
         """Asks the hosts, all or none. Adds to `submission.jobs`."""

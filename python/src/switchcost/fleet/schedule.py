@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.hosts_file:
         raise FleetError("--hosts-file FILE is missing: the hosts that ssh reaches", 2)
     hosts = shlex.quote(str(Path(arguments.hosts_file).absolute()))
-    asked = f"{submit} --hosts-file {hosts} --print -- {shlex.join(command)} | xargs -d '\\n' -n 1 -P 16 sh -c"
+    asked = f"{submit} --hosts-file {hosts} -- {shlex.join(command)} | xargs -d '\\n' -n 1 -P 16 sh -c"
     # systemd takes % for its own, and a quoted word as a whole.
     line = '"' + "; ".join([asked, *after]).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") + '"'
     print(SERVICE.format(command=line, hour=hour, minute=minute), end="")
@@ -86,9 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def cron_job(command: list[str], when: str, arguments: argparse.Namespace) -> str:
     """A pod on each node, as `submit` has it; the logs are collected as those of the DaemonSet are."""
-    hosts = kubernetes.all_nodes([])
+    # One that is not ready today may be so when it is asked.
+    hosts = list(kubernetes.all_nodes([]))
     submission = Submission(arguments.dataset, "00000000-000000", "", "kubernetes", hosts, command, program(arguments))
-    arguments.budget_s, arguments.limit, arguments.staggered_s = budget_s(command), None, 0.0
+    arguments.budget_s, arguments.parallel, arguments.staggered_s = budget_s(command), None, 0.0
     job = kubernetes.manifest(submission, hosts, arguments)
     job["metadata"]["labels"].pop(kubernetes.LABEL, None)
     job["spec"]["template"]["metadata"]["labels"].pop(kubernetes.LABEL, None)

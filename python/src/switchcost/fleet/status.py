@@ -32,7 +32,8 @@ def missing_states(submission: Submission) -> dict[str, State]:
     missing = [host for host in submission.hosts if host not in answered]
     known = engine(submission.engine).states(submission) if missing and submission.jobs else {}
     printed = "its command was printed; no answer has come back"
-    nothing = State(False, f"job {submission.jobs[-1]} is over and forgotten" if submission.jobs else printed)
+    forgotten = f"its job is over, and {submission.engine} has forgotten it"
+    nothing = State(False, forgotten if submission.jobs else printed)
     found = {host: known.get(host, nothing) for host in missing}
     # An answer may have come, and its job ended, between the two looks.
     answered = submission.answered()
@@ -40,17 +41,18 @@ def missing_states(submission: Submission) -> dict[str, State]:
 
 
 def answer(submission: Submission, states: dict[str, State], most: int) -> str:
+    """What is known of a submission's hosts; of those without an answer at most so many are named."""
     hosts = len(submission.hosts)
     parts = [f"{hosts - len(states)} of {hosts} hosts have answered (submission {submission.id})"]
-    for waiting, words in ((False, "never did"), (True, "has not yet")):
+    for waiting, words in ((False, "did not answer"), (True, "may still answer")):
         names = sorted(host for host, state in states.items() if state.waiting == waiting)
         named = [f"{host} ({words_of(submission, host, states[host])})" for host in names[:most]]
         if named:
             rest = f" and {len(names) - most} more" if len(names) > most else ""
-            verb = words if len(names) == 1 else words.replace("has not", "have not")
-            parts.append(f"{', '.join(named)}{rest} {verb}")
-    again = ". The same `submit` asks again who never answered" if not all(s.waiting for s in states.values()) else ""
-    return "; ".join(parts) + again
+            parts.append(f"{', '.join(named)}{rest} {words}")
+    missing = sum(not state.waiting for state in states.values())
+    these = "this one" if missing == 1 else f"these {missing}"
+    return "; ".join(parts) + (f". Run the same `submit` again to ask {these}" if missing else "")
 
 
 def words_of(submission: Submission, host: str, state: State) -> str:

@@ -104,17 +104,20 @@ class Submission:
 
     @classmethod
     def new(cls, dataset: Path, engine: str, command: list[str], program: str) -> Submission:
-        """One of no hosts yet, with a folder of its own."""
+        """One of no hosts yet, of which nothing is on the disk."""
         now = datetime.now(timezone.utc)
-        one = cls(dataset, f"{now:%Y%m%d-%H%M%S}", f"{now:%Y-%m-%dT%H:%M:%SZ}", engine, [], command, program)
-        second = one.id
+        return cls(dataset, f"{now:%Y%m%d-%H%M%S}", f"{now:%Y-%m-%dT%H:%M:%SZ}", engine, [], command, program)
+
+    def make_folder(self) -> None:
+        """Makes a folder of its own; its id is another one if there is one of this second."""
+        second = self.id
         for number in range(2, 1000):
             try:
-                one.folder.mkdir(parents=True)
-                return one
+                self.folder.mkdir(parents=True)
+                return
             except FileExistsError:
-                one.id = f"{second}-{number}"
-        raise FleetError(f"{dataset / 'submissions'}: 999 submissions in one second")
+                self.id = f"{second}-{number}"
+        raise FleetError(f"{self.dataset / 'submissions'}: 999 submissions in one second")
 
     @property
     def folder(self) -> Path:

@@ -50,11 +50,11 @@ def add(subparsers: Any) -> None:
     option("--engine", choices=ENGINES, required=True, help="what runs it")
     option("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
     option("--budget", metavar="TIME", type=duration, help="time of a measurement, such as 60s")
-    option("--limit", metavar="N", type=at_least_one, help="at most so many hosts at a time")
+    option("--parallel", metavar="N", type=at_least_one, help="at most so many hosts at a time")
     said = "time from a start to the next"
     option("--staggered", metavar="TIME", dest="staggered_s", type=seconds, default=0.0, help=said)
     option("--program", metavar="PATH", help="switchcost on the hosts [the one here; in an image: its own]")
-    option("--print", action="store_true", help="print it instead of running it")
+    option("--print", action="store_true", help="only print what it would do; nobody is asked")
     option("--again", action="store_true", help="ask all hosts anew, also where all have answered")
     for name, engine in ENGINES.items():
         engine.add(parser.add_argument_group("ssh, kubernetes" if name == "ssh" else name))
@@ -69,48 +69,72 @@ def run(arguments: argparse.Namespace) -> int:
         command += ["--budget", arguments.budget]
     check(command)
     arguments.budget_s = budget_s(command)
-    hosts = checked_hosts(chosen.hosts(arguments))
+    selection = chosen.hosts(arguments)
+    hosts = checked_hosts(selection.hosts)
     if not hosts:
-        raise FleetError(f"--engine {arguments.engine} knows no host", 2)
+        none = f"no host can be asked: {states_of(selection.left_out)}" if selection.left_out else "knows no host"
+        raise FleetError(f"--engine {arguments.engine}: {none}", 1 if selection.left_out else 2)
 
     known = None if arguments.again else last_like(arguments.dataset, arguments.engine, command)
     submission, answered, waiting = known, set[str](), set[str]()
     if submission:
-        waiting = {host for host, state in missing_states(submission).items() if state.waiting} & set(hosts)
-        answered = submission.answered() & set(hosts)
+        chosen_hosts = {*hosts, *selection.left_out}
+        waiting = {host for host, state in missing_states(submission).items() if state.waiting} & chosen_hosts
+        answered = submission.answered() & chosen_hosts
         submission.program = arguments.program or submission.program
     else:
         submission = Submission.new(arguments.dataset.resolve(), arguments.engine, command, program(arguments))
     asked = [host for host in hosts if host not in answered | waiting]
-    submission.hosts = checked_hosts([*submission.hosts, *asked])
-    if asked:
-        try:
-            submission.prepare()
-            if arguments.print:
-                sys.stdout.write(chosen.text(submission, asked, arguments))
-            else:
-                chosen.submit(submission, asked, arguments)
-        except BaseException:
-            if not known:
-                shutil.rmtree(submission.folder)
-            raise
-        submission.save()
-    if asked and arguments.print and arguments.limit and arguments.engine == "ssh":
-        how = f"at most {arguments.limit} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.limit} sh -c"
-        print(how, file=sys.stderr)
+    left_out = {host: state for host, state in selection.left_out.items() if host not in answered | waiting}
+    count = len({*hosts, *answered, *waiting})
+    if asked and arguments.print:
+        sys.stdout.write(chosen.text(submission, asked, arguments))
+    elif asked:
+        ask(submission, asked, arguments, is_new=not known)
     if asked:
         minutes = len(asked) * arguments.budget_s / 60
         print(
             f"about {minutes:,.1f} node-minutes: {len(asked):,} hosts, {arguments.budget_s:g} s each", file=sys.stderr
         )
     counts = (
-        (len(asked), f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"),
-        (len(answered), f"{len(answered)} of {len(hosts)} have answered already"),
-        (len(waiting), f"{len(waiting)} are still at it"),
+        (len(asked), f"{'would ask' if arguments.print else 'asked'} {len(asked)} of {count} hosts"),
+        (len(answered), f"{len(answered)} of {count} have answered already"),
+        (len(waiting), f"{len(waiting)} {'is' if len(waiting) == 1 else 'are'} still at it"),
+        (len(left_out), f"{states_of(left_out)}, not asked"),
     )
-    again = "; --again asks all anew" if len(answered) == len(hosts) else ""
-    print(f"{', '.join(said for n, said in counts if n)} (submission {submission.id}){again}", file=sys.stderr)
+    what = "nobody was asked" if arguments.print else f"submission {submission.id}"
+    again = "; --again asks all anew" if len(answered) == count else ""
+    print(f"{', '.join(said for n, said in counts if n)} ({what}){again}", file=sys.stderr)
     return 0
+
+
+def ask(submission: Submission, hosts: list[str], arguments: argparse.Namespace, is_new: bool) -> None:
+    """Has the engine ask the hosts, all or none; the submission is then on the disk."""
+    if is_new:
+        submission.make_folder()
+    submission.hosts = checked_hosts([*submission.hosts, *hosts])
+    try:
+        submission.prepare()
+        ENGINES[arguments.engine].submit(submission, hosts, arguments)
+    except BaseException:
+        if is_new:
+            shutil.rmtree(submission.folder)
+        raise
+    submission.save()
+    if arguments.parallel and arguments.engine == "ssh":
+        how = f"at most {arguments.parallel} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.parallel} sh -c"
+        print(how, file=sys.stderr)
+
+
+def states_of(left_out: dict[str, str]) -> str:
+    """How many hosts are left out, by state, with the names of a few: `3 drained (n5, n8, ...)`."""
+    by_state: dict[str, list[str]] = {}
+    for host, state in left_out.items():
+        by_state.setdefault(state, []).append(printable(host))
+    return ", ".join(
+        f"{len(names)} {state} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"
+        for state, names in sorted(by_state.items())
+    )
 
 
 def check(command: list[str]) -> None:

@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 
 from ..._program import printable
-from ..engine import State, call
+from ..engine import Selection, State, call
 from ..submission import LARGEST_ANSWER, FleetError, Submission, checked_hosts
 from . import ssh
 
@@ -27,17 +27,24 @@ def add(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--unprivileged", action="store_true", help="no root, no capability, no host PIDs")
 
 
-def hosts(arguments: argparse.Namespace) -> list[str]:
+def hosts(arguments: argparse.Namespace) -> Selection:
     if arguments.hosts or arguments.hosts_file:
         return ssh.hosts(arguments)
-    found = all_nodes([f"--selector={arguments.selector}"] if arguments.selector else [])
-    if arguments.selector and not found:
+    nodes = all_nodes([f"--selector={arguments.selector}"] if arguments.selector else [])
+    if arguments.selector and not nodes:
         raise FleetError(f"--selector {arguments.selector}: no node has these labels", 2)
-    return found
+    left_out = {name: "not ready" for name, is_ready in nodes.items() if not is_ready}
+    return Selection([name for name in nodes if name not in left_out], left_out)
 
 
-def all_nodes(options: list[str]) -> list[str]:
-    return [node["metadata"]["name"] for node in items(["nodes", *options])]
+def all_nodes(options: list[str]) -> dict[str, bool]:
+    """The nodes, and whether each is ready. One that is cordoned is: a drained node is measured again."""
+    nodes = {}
+    for node in items(["nodes", *options]):
+        conditions = node.get("status", {}).get("conditions", [])
+        ready = [condition.get("status") for condition in conditions if condition.get("type") == "Ready"]
+        nodes[node["metadata"]["name"]] = ready in ([], ["True"])
+    return nodes
 
 
 def items(what: list[str]) -> list[Any]:
@@ -56,7 +63,7 @@ def manifest(submission: Submission, hosts: list[str], arguments: argparse.Names
     if not arguments.image:
         raise FleetError("--image is missing: the image that deploy/Dockerfile builds, where the cluster finds it", 2)
     # All pods take their node at once, else a second one could come to a node that is done; they wait in it.
-    turn_s = max(arguments.staggered_s, 1.5 * arguments.budget_s / arguments.limit if arguments.limit else 0)
+    turn_s = max(arguments.staggered_s, 1.5 * arguments.budget_s / arguments.parallel if arguments.parallel else 0)
     name = {"app.kubernetes.io/name": "switchcost", LABEL: submission.id}
     lost = [{"type": "DisruptionTarget", "status": "True"}]
     return {

@@ -1,7 +1,7 @@
-"""Slurm: an array with an exclusive element for each node, requeued when its node is lost.
+"""Slurm: an exclusive job for each node, requeued when its node is lost.
 
-Slurm has no way to give each element a node of its own when it is submitted. So the array is submitted held, each
-element is given its node, and then it is released. A submission's folder must be the same on all nodes.
+Not an array: while one element waits for its node (busy, drained since), Slurm starts no other of its array. All jobs
+are submitted held, and released when Slurm has taken them all. A submission's folder must be the same on all nodes.
 """
 
 from __future__ import annotations
@@ -11,16 +11,38 @@ import math
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 
 from ..._program import printable
-from ..engine import State, call
+from ..engine import Selection, State, call
 from ..submission import FleetError, Submission
 
 # Job states after which nothing more will come; of any other state it may.
-OVER = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+OVER = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
+    *("REVOKED", "TIMEOUT"),
+}
 
-# Of an array without a limit.
-ELEMENTS = 200
+# States of a node that starts no job before somebody or something mends it, and what a person calls them.
+UNAVAILABLE = {
+    "drained": "drained",
+    "draining": "drained",
+    "down": "down",
+    "error": "down",
+    "fail": "failing",
+    "failing": "failing",
+    "inval": "invalid",
+    "unknown": "unknown to Slurm",
+    "future": "not there yet",
+    "maint": "under maintenance",
+}
+BUSY = {"allocated", "completing", "mixed", "planned", "reserved"}
+# Of states in sinfo: does not respond, saves power, will reboot, ...
+SUFFIXES = "*~#!%$@^-+"
+# Calls of sbatch at a time: most of its time it waits for slurmctld.
+SUBMITTERS = 8
 
 
 def add(group: argparse._ArgumentGroup) -> None:
@@ -31,11 +53,11 @@ def add(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--time", metavar="MINUTES", type=int, help="time limit of a job [10 + 4 x budget]")
 
 
-def hosts(arguments: argparse.Namespace) -> list[str]:
-    nodes = [line.split("|") for line in call(["sinfo", "--noheader", "--Node", "--format=%N|%R|%f"]).splitlines()]
+def hosts(arguments: argparse.Namespace) -> Selection:
+    nodes = [line.split("|") for line in call(["sinfo", "--noheader", "--Node", "--format=%N|%R|%f|%T"]).splitlines()]
     known = {name for name, *_ in nodes}
-    partitions = {partition for _, partition, _ in nodes}
-    chosen = [name for name, partition, _ in nodes if arguments.partition in (None, partition)]
+    partitions = {partition for _, partition, *_ in nodes}
+    chosen = [name for name, partition, *_ in nodes if arguments.partition in (None, partition)]
     if arguments.partition and not chosen:
         raise FleetError(f"--partition {arguments.partition}: there are {', '.join(sorted(partitions))}", 2)
     if arguments.nodelist:
@@ -43,19 +65,34 @@ def hosts(arguments: argparse.Namespace) -> list[str]:
         if unknown := [name for name in chosen if name not in known]:
             raise FleetError(f"--nodelist {arguments.nodelist}: Slurm has no node {printable(unknown[0])}", 2)
     if arguments.reservation:
-        chosen = [name for name in chosen if name in reserved(arguments.reservation)]
+        in_reservation = reserved(arguments.reservation)
+        chosen = [name for name in chosen if name in in_reservation]
         if not chosen:
             raise FleetError(
                 f"--reservation {arguments.reservation}: none of its nodes is among those that are named", 2
             )
     if arguments.constraint:
         wanted = set(re.split(r"[&,]", arguments.constraint))
-        features = {name: set(of.split(",")) for name, _, of in nodes}
+        features = {name: set(listed.split(",")) for name, _, listed, _ in nodes}
         if chosen and not (chosen := [name for name in chosen if wanted <= features[name]]):
-            there = sorted({feature for of in features.values() for feature in of} - {"(null)"})
+            there = sorted({feature for listed in features.values() for feature in listed} - {"(null)"})
             said = f"there are {', '.join(there)}" if there else "no node has a feature"
             raise FleetError(f"--constraint {arguments.constraint}: no node has all of these; {said}", 2)
-    return chosen
+    states = {name: state for name, _, _, state in nodes}
+    reasons = {name: unavailable(states[name], bool(arguments.reservation)) for name in chosen}
+    left_out = {name: reason for name, reason in reasons.items() if reason}
+    # Nodes that others use last: with --parallel nobody then waits behind them.
+    free_first = sorted(chosen, key=lambda name: states[name].rstrip(SUFFIXES) in BUSY)
+    return Selection([name for name in free_first if name not in left_out], left_out)
+
+
+def unavailable(state: str, is_reserved: bool) -> str | None:
+    """Why a node in this state of sinfo's would start no job; None if it will.
+
+    One that did not respond for a moment (`idle*`) is asked: its job waits, and Slurm says soon whether it is down.
+    """
+    name = state.rstrip(SUFFIXES)
+    return None if name == "maint" and is_reserved else UNAVAILABLE.get(name)
 
 
 def reserved(name: str) -> set[str]:
@@ -69,50 +106,54 @@ def reserved(name: str) -> set[str]:
 
 def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
     lines = [f"# {submission.job}, on each node:", *submission.job_text().splitlines()[1:], ""]
-    lines += ["# an element of an array for each node, submitted held; then its node and its start, then the release:"]
-    lines += [shlex.join(sbatch(submission, len(hosts), arguments.limit, arguments)), *updates("JOB", hosts, arguments)]
-    return "\n".join(lines) + "\n"
+    lines += ["# a job for each node, submitted held, and the release of all:"]
+    lines += [shlex.join(command) for command in commands(submission, hosts, arguments)]
+    return "\n".join([*lines, "scontrol release JOB,..."]) + "\n"
 
 
-def sbatch(submission: Submission, count: int, limit: int | None, arguments: argparse.Namespace) -> list[str]:
+def commands(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> Iterator[list[str]]:
+    """sbatch's command line for each host.
+
+    With `--parallel N` there are N job names, of each of which Slurm runs one job at a time. There a job whose node is
+    lost ends, and is not requeued: those behind it would wait for that node.
+    """
     minutes = arguments.time or 10 + math.ceil(4 * arguments.budget_s / 60)
-    folder = shlex.quote(str(submission.folder))
-    command = ["sbatch", "--parsable", "--hold", f"--array=0-{count - 1}" + (f"%{limit}" if limit else "")]
-    command += ["--job-name=switchcost", "--nodes=1", "--ntasks=1", "--exclusive", "--requeue", f"--time={minutes}"]
-    command += ["--chdir=/", f"--output={str(submission.folder).replace('%', '%%')}/%N.log", "--open-mode=append"]
+    folder, node = shlex.quote(str(submission.folder)), '"$SLURMD_NODENAME"'
+    same = [
+        "sbatch",
+        "--parsable",
+        "--hold",
+        "--nodes=1",
+        "--ntasks=1",
+        "--exclusive",
+        f"--time={minutes}",
+        "--chdir=/",
+    ]
+    same += [f"--output={str(submission.folder).replace('%', '%%')}/%N.log", "--open-mode=append"]
     for option in ("partition", "reservation"):
-        command += [f"--{option}", chosen] if (chosen := getattr(arguments, option)) else []
-    node = '"$SLURMD_NODENAME"'
-    return [*command, "--wrap", f"exec sh {folder}/job.sh {node} {folder}/{node}.jsonl"]
-
-
-def updates(job: str, hosts: list[str], arguments: argparse.Namespace, first: int = 0) -> list[str]:
-    """Lines for scontrol; `first` is how many hosts start before these."""
-    lines = []
+        same += [f"--{option}", chosen] if (chosen := getattr(arguments, option)) else []
+    same += ["--wrap", f"exec sh {folder}/job.sh {node} {folder}/{node}.jsonl"]
     for number, host in enumerate(hosts):
-        start = f" StartTime=now+{round((first + number) * arguments.staggered_s)}" if arguments.staggered_s else ""
-        lines.append(f"update JobId={job}_{number} ReqNodeList={host}{start}")
-    return [*lines, f"release {job}"]
+        if arguments.parallel:
+            turn = f"switchcost-{submission.id}-{number % arguments.parallel + 1}"
+            own = [f"--job-name={turn}", "--dependency=singleton", "--no-requeue"]
+        else:
+            own = ["--job-name=switchcost", "--requeue"]
+        if arguments.staggered_s:
+            own.append(f"--begin=now+{round(number * arguments.staggered_s)}")
+        yield [*same[:2], f"--nodelist={host}", *own, *same[2:]]
 
 
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
-    largest = re.search(r"MaxArraySize\s*=\s*(\d+)", call(["scontrol", "show", "config"]))
-    size = max(1, int(largest[1])) if largest else 1000
-    # To give an element its node takes Slurm the longer the more elements its array has. A limit holds in an array.
-    size = size if arguments.limit else min(size, ELEMENTS)
-    arrays = [hosts[first : first + size] for first in range(0, len(hosts), size)]
-    if arguments.limit and arguments.limit < len(arrays):
-        least = f"Slurm's arrays have {size} elements here: at least {len(arrays)}"
-        raise FleetError(f"--limit {arguments.limit}: {least}", 2)
-    limit = arguments.limit // len(arrays) if arguments.limit else None
     done: list[str] = []
     try:
-        for number, part in enumerate(arrays):
-            done.append(call(sbatch(submission, len(part), limit, arguments)).strip().split(";")[0])
-            lines = "".join(f"{line}\n" for line in updates(done[-1], part, arguments, number * size))
-            call(["scontrol"], lines)
+        with ThreadPoolExecutor(SUBMITTERS) as pool:
+            # Of jobs with one name the first that was submitted is the first to run.
+            submitted = map if arguments.parallel else pool.map
+            for job in submitted(call, commands(submission, hosts, arguments), repeat("")):
+                done.append(job.strip().split(";")[0])
+        call(["scontrol"], f"release {','.join(done)}\n")
     except BaseException:
-        # An element without a node of its own would run anywhere.
         if done:
             subprocess.run(["scancel", *done])
         raise
@@ -121,35 +162,45 @@ def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespa
 
 def states(submission: Submission) -> dict[str, State]:
     found = {}
-    for job in submission.jobs:
-        try:
-            shown = call(["scontrol", "show", "job", "--oneliner", job])
-        except FleetError as error:
-            # What ended some minutes ago (MinJobAge) is forgotten. Other failures are no answer.
-            if "Invalid job id" in str(error):
-                continue
-            raise
-        for line in shown.splitlines():
-            element = {key: value for key, value in re.findall(r"\b(\w+)=(\S*)", line.partition(" Command=")[0])}
-            found[element.get("ReqNodeList", "")] = state(element, submission)
+    jobs = set(submission.jobs)
+    nodes = call(["sinfo", "--noheader", "--Node", "--format=%N|%T"]).splitlines()
+    node_states = {name: unavailable(state, False) for name, _, state in (line.partition("|") for line in nodes)}
+    # One call for all: what ended some minutes ago (MinJobAge) is forgotten.
+    for line in call(["scontrol", "show", "job", "--oneliner"]).splitlines():
+        job = {key: value for key, value in re.findall(r"\b(\w+)=(\S*)", line.partition(" Command=")[0])}
+        # The jobs of older versions are arrays.
+        if {job.get("JobId"), job.get("ArrayJobId")} & jobs:
+            host = job.get("ReqNodeList", "")
+            found[host] = state(job, submission, node_states.get(host))
     return found
 
 
-def state(element: dict[str, str], submission: Submission) -> State:
-    job = f"job {element.get('ArrayJobId', '')}_{element.get('ArrayTaskId', '')}"
-    what = element.get("JobState", "UNKNOWN")
-    if element.get("Restarts", "0") != "0":
-        job += " requeued,"
+def state(job: dict[str, str], submission: Submission, unavailable: str | None) -> State:
+    name = f"job {job.get('JobId', '')}"
+    what = job.get("JobState", "UNKNOWN")
+    if job.get("Restarts", "0") != "0":
+        name += " (requeued)"
     shared = f"is {submission.folder} the same folder on the nodes?"
     if what == "COMPLETED":
-        return State(False, f"{job} completed, but its answer is not there: {shared}")
+        return State(False, f"{name} completed, but its answer is not there: {shared}")
     if what in OVER:
-        host = element.get("ReqNodeList", "")
+        host = job.get("ReqNodeList", "")
         said = submission.last_words(host) if (submission.folder / f"{host}.log").exists() else f"no log: {shared}"
-        code, _, signal = element.get("ExitCode", "?").partition(":")
+        code, _, signal = job.get("ExitCode", "?").partition(":")
         ended = f"exit code {code}" if signal == "0" else f"signal {signal}"
-        return State(False, f"{job} {what.lower()}, {ended}" + (f": {said}" if said else ""))
-    return State(True, f"{job} {what.lower()}" + (f": {element['Reason']}" if what == "PENDING" else ""))
+        ended = "its node was lost" if what == "NODE_FAIL" else f"{what.lower()}, {ended}"
+        return State(False, f"{name} {ended}" + (f": {said}" if said else ""))
+    if what == "PENDING" and unavailable:
+        return State(True, f"the node is {unavailable}; {name} waits for it")
+    return State(True, f"{name} {waits_for(job.get('Reason', '')) if what == 'PENDING' else what.lower()}")
+
+
+def waits_for(reason: str) -> str:
+    """Why a job waits, by its Reason of scontrol; of other reasons Slurm's own word."""
+    known = {"Resources": "its node is busy", "Priority": "its node is busy", "Dependency": "others are measured first"}
+    known |= {"BeginTime": "its time has not come", "JobHeldUser": "it is held", "JobHeldAdmin": "it is held"}
+    said = known.get(reason) or (f"Slurm says {reason}" if reason not in ("", "None") else "")
+    return "waits" + (f": {said}" if said else "")
 
 
 def fetch(submission: Submission) -> None:

@@ -1,11 +1,12 @@
-"""ssh, and any scheduler that takes a command line: the commands are printed, a person or a program runs them."""
+"""ssh, and any scheduler that takes a command line: `submit` prints the commands, a person or a program runs them."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 
-from ..engine import State
+from ..engine import Selection, State
 from ..submission import FleetError, Submission
 
 
@@ -14,7 +15,7 @@ def add(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--hosts-file", metavar="FILE", help="a file with a host a line")
 
 
-def hosts(arguments: argparse.Namespace) -> list[str]:
+def hosts(arguments: argparse.Namespace) -> Selection:
     if arguments.hosts_file:
         try:
             file = open(arguments.hosts_file)  # noqa: SIM115
@@ -22,10 +23,10 @@ def hosts(arguments: argparse.Namespace) -> list[str]:
             raise FleetError(f"--hosts-file {arguments.hosts_file}: {error.strerror}", 2) from None
         with file:
             lines = [line.partition("#")[0].strip() for line in file]
-        return [line for line in lines if line]
+        return Selection([line for line in lines if line])
     if not arguments.hosts:
         raise FleetError("no hosts: --hosts a,b,c or --hosts-file FILE names them", 2)
-    return str(arguments.hosts).split(",")
+    return Selection(str(arguments.hosts).split(","))
 
 
 def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
@@ -42,8 +43,7 @@ def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace
 
 
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
-    how = "--print prints the command line for each host; run them as you run commands on many hosts"
-    raise FleetError(f"ssh: {how}", 2)
+    sys.stdout.write(text(submission, hosts, arguments))
 
 
 def states(submission: Submission) -> dict[str, State]:

@@ -18,7 +18,7 @@ from skips import skip
 
 from switchcost import _program
 from switchcost.fleet import dataset as module
-from switchcost.fleet.dataset import Dataset, SetAside
+from switchcost.fleet.dataset import Dataset, IncomingFile, SetAside
 from switchcost.fleet.rows import SCHEMAS, exports, rows_of_all
 from switchcost.fleet.submission import FleetError, Submission, Unreadable
 from switchcost.tables import of_csv
@@ -49,7 +49,7 @@ def add(dataset: Dataset, *files: Path, host: str | None = "n1") -> list[str]:
         copies = [Path(folder, f"{number}-{file.name}") for number, file in enumerate(files)]
         for file, copy in zip(files, copies):
             shutil.copy(file, copy)
-        results = dataset.add_all([(copy, host) for copy in copies])
+        results = dataset.add_all([IncomingFile(copy, host) for copy in copies])
     return [one.reason if isinstance(one, SetAside) else ["there", "new"][one.is_new] for one in results]
 
 
@@ -114,6 +114,7 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     changed(files / "host.jsonl", host="../../x")
     changed(files / "escape.jsonl", host="n\x1b[31m1")
     changed(files / "late.jsonl", run="late", host="n1", started="9999-12-31T23:59:59Z")
+    changed(files / "early.jsonl", run="early", host="n1", started="2099-11-21T22:21:05Z")
     changed(files / "x\x1b[2Jx.jsonl", host="<script>alert(1)</script>")
     sent = sorted(files.iterdir())
     reasons = dict(zip([file.name for file in sent], add(dataset, *sent, host=None)))
@@ -123,6 +124,7 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     assert len(kept) == 2 * len(sent)
     assert all(f.read_text().rstrip("\n").isprintable() for f in (dataset.path / "set-aside").glob("*.reason"))
     assert reasons["late.jsonl"] == "its start is in the year 9999"
+    assert reasons["early.jsonl"] == "its start is 2099-11-21, more than a day from now: set the host's clock"
     assert "schema" in reasons["newer.jsonl"]
     assert "not a run id" in reasons["path.jsonl"] and "not a host name" in reasons["host.jsonl"]
     add(dataset, RING)

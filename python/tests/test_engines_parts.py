@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -284,6 +285,63 @@ def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, c
     code, said, why = fleet(capsys, tmp_path / "dataset", "collect", str(folder), "/dev/zero")
     assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 5 set aside"), said + why
     assert "endless.jsonl: 10995116277760 bytes, at most" in why and "zero: not a regular file" in why, why
+
+
+def test_each_file_of_a_folder_is_accounted_for_by_its_own_name(tmp_path: Path, capsys: Output, answer: str) -> None:
+    folder = tmp_path / "in"
+    (folder / "sub").mkdir(parents=True)
+    run, last = answer.rsplit("\n", 2)[0] + "\n", answer.splitlines()[-1] + "\n"
+    header, rest = run.split("\n", 1)
+
+    def changed(**fields: object) -> str:
+        first = json.loads(header)
+        first["header"].update(fields)
+        return json.dumps(first) + "\n" + rest
+
+    (folder / "good.jsonl").write_text(run)
+    (folder / "again.jsonl").write_text(run)
+    dirt = {
+        "empty.jsonl": ("", "it is empty"),
+        "random.jsonl": ("\x7fELF\x02\n\x00" * 100, "no line of it begins as a run's does"),
+        "cut.jsonl": (header[: len(header) // 2], "its first line is no header of a run file"),
+        "foreign.jsonl": ('{"level": "info", "message": "started"}\n', "its first line is no header of a run file"),
+        "schema.jsonl": (changed(run="s", schema=99), "schema"),
+        "future.jsonl": (changed(run="f", started="2099-01-01T00:00:00Z"), "its start is 2099-01-01, more than a day"),
+        "sub/host.jsonl": (changed(run="h", host=None), "it does not say of which host it is"),
+        "two.log.jsonl": (changed(run="t") + changed(run="../x") + last, "run 2 of 2: not a run id"),
+    }
+    for name, (text, _) in dirt.items():
+        (folder / name).write_text(text)
+    code, said, why = fleet(capsys, tmp_path / "d", "collect", str(folder))
+    assert code == 1 and said.startswith("2 runs of 2 hosts collected, 1 there already, 8 set aside"), said + why
+    lines = why.splitlines()
+    for name, (_, reason) in dirt.items():
+        (line,) = [line for line in lines if line.startswith(f"{folder}/{name}")]
+        assert reason in line, line
+    for noted in (tmp_path / "d/set-aside").glob("*.reason"):
+        assert noted.read_text().startswith(f"{folder}/") and "/tmp/tmp" not in noted.read_text()
+        assert noted.name.removesuffix(".reason").endswith(".jsonl") or "run_2_of_2" in noted.name, noted.name
+
+
+def test_what_cannot_be_opened_is_told(capsys: Output, answer: str) -> None:
+    """Root can open every file: it looks with the eyes of another user."""
+    other = 65534 if os.geteuid() == 0 else os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        (closed := Path(folder, "closed")).mkdir()
+        (secret := Path(folder, "secret.jsonl")).write_text(answer)
+        for path in (closed, secret):
+            path.chmod(0)
+        for path in (Path(folder), closed, secret):
+            os.chown(path, other, -1)
+        was = os.geteuid()
+        os.seteuid(other)
+        try:
+            code, _, why = fleet(capsys, Path(folder, "d"), "collect", folder)
+        finally:
+            os.seteuid(was)
+            closed.chmod(0o700)
+    assert code == 1 and f"{secret}: not opened: Permission denied\n" in why, why
+    assert f"{closed}: not opened: Permission denied\n" in why, why
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .._program import printable
-from .dataset import AT_ONCE, Dataset, Kept, SetAside
+from .dataset import AT_ONCE, Dataset, IncomingFile, Kept, SetAside
 from .engines import engine
 from .submission import HOST, FleetError, Submission, Unreadable, opened, submissions
 
@@ -30,6 +31,12 @@ class Answer:
     host: str | None = None
     submission: Submission | None = None
     broken: str = ""
+
+    def incoming(self) -> list[IncomingFile]:
+        """The runs, named by the file that people know; of several with the number of each."""
+        several = [f", run {number} of {len(self.parts)}" for number in range(1, len(self.parts) + 1)]
+        ends = several if len(self.parts) > 1 else [""]
+        return [IncomingFile(part, self.host, f"{self.path}{end}") for part, end in zip(self.parts, ends)]
 
 
 def add(subparsers: Any) -> None:
@@ -81,12 +88,12 @@ def take(dataset: Dataset, answers: Iterator[Answer]) -> Iterator[Kept | str]:
     A host has answered if not all of what it sent was set aside.
     """
     while batch := list(islice(answers, AT_ONCE)):
-        results = iter(dataset.add_all([(part, answer.host) for answer in batch for part in answer.parts]))
+        results = iter(dataset.add_all([file for answer in batch for file in answer.incoming()]))
         for answer in batch:
             of = list(islice(results, len(answer.parts)))
             kept = [one for one in of if isinstance(one, Kept)]
-            reasons = [one.reason for one in of if isinstance(one, SetAside)]
-            aside = [f"{printable(str(answer.path))}: {why}" for why in [*filter(None, [answer.broken]), *reasons]]
+            aside = [f"{printable(str(answer.path))}: {answer.broken}"] if answer.broken else []
+            aside += [f"{printable(one.source)}: {one.reason}" for one in of if isinstance(one, SetAside)]
             yield from kept
             yield from aside
             if answer.submission and answer.host in answer.submission.hosts:
@@ -127,16 +134,27 @@ def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
 
 
 def in_files(path: Path, asked: dict[str, Submission], work: Path) -> Iterator[Answer]:
-    """A run file, an answer, or several answers one after the other, as the logs of pods are."""
+    """A run file, an answer, or several answers one after the other, as the logs of pods are.
+
+    Each file gives something: where no run is in it, the answer says so.
+    """
     numbers = count()
     for file_path in run_files(path):
+        if isinstance(file_path, Answer):
+            yield file_path
+            continue
         try:
             with opened(file_path) as file:
                 answer: dict[str, str] | None = {}
+                is_empty = True
                 while answer is not None:
                     parts, answer = split(file, work, f"{next(numbers)}")
-                    of = answer or {}
-                    yield Answer(file_path, parts, of.get("host"), asked.get(of.get("submission", "")))
+                    sender = answer or {}
+                    is_empty = is_empty and not parts
+                    yield Answer(file_path, parts, sender.get("host"), asked.get(sender.get("submission", "")))
+                if is_empty:
+                    what = "no line of it begins as a run's does" if os.fstat(file.fileno()).st_size else "it is empty"
+                    yield Answer(file_path, [], broken=what)
         except Unreadable as error:
             yield Answer(file_path, [], broken=str(error))
 
@@ -174,10 +192,15 @@ def answer_of(line: bytes) -> dict[str, str]:
     raise Unreadable("its last line is not an answer's")
 
 
-def run_files(path: Path) -> Iterator[Path]:
-    """The file itself, or all *.jsonl below a folder; links are not followed."""
+def run_files(path: Path) -> Iterator[Path | Answer]:
+    """The file itself, or all *.jsonl below a folder; links are not followed. A folder that cannot be read is told."""
     if not path.exists():
         raise FleetError(f"{path}: no such file or folder", 2)
     if not path.is_dir():
         yield path
-    yield from (file for file in sorted(path.rglob("*.jsonl")) if not file.is_dir())
+        return
+    unread: list[OSError] = []
+    for folder, folders, files in os.walk(path, onerror=unread.append):
+        folders.sort()
+        yield from (Path(folder, name) for name in sorted(files) if name.endswith(".jsonl"))
+    yield from (Answer(Path(error.filename), [], broken=f"not opened: {error.strerror}") for error in unread)

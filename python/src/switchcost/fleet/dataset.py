@@ -88,6 +88,20 @@ FROM brought
 
 
 @dataclass(frozen=True)
+class IncomingFile:
+    """A run file that is to be moved into the dataset."""
+
+    path: Path
+    #: The host that sent it, which goes before what the file says of itself.
+    host: str | None = None
+    #: What people know it by, if not by its path: the file that it is a part of.
+    source: str | None = None
+
+    def name(self) -> str:
+        return self.source or str(self.path)
+
+
+@dataclass(frozen=True)
 class Kept:
     host: str
     run: str
@@ -97,7 +111,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class SetAside:
+    #: Its name in the dataset's folder set-aside/.
     name: str
+    #: What it was called where it came from.
+    source: str
     reason: str
 
 
@@ -111,10 +128,10 @@ class Dataset:
             why = "the path of a dataset cannot have any of *?[]{} in it (DuckDB's patterns)"
             raise FleetError(f"{self.path}: {why}")
 
-    def add_all(self, files: list[tuple[Path, str | None]]) -> list[Kept | SetAside]:
-        """Move run files in, each with the host that sent it, which goes before what the file says of itself.
+    def add_all(self, files: list[IncomingFile]) -> list[Kept | SetAside]:
+        """Move run files in. Nobody else may write to them.
 
-        Nobody else may write to them. A run is known by host and run id. A file that was resumed since takes the place
+        A run is known by host and run id. A file that was resumed since takes the place
         of the shorter one. Raises FleetError where the dataset cannot be written.
         """
         with self._at_work("cannot take files") as work, ThreadPoolExecutor(THREADS) as pool:
@@ -123,32 +140,29 @@ class Dataset:
                 results += self._add(part, work, pool)
             return results
 
-    def _add(
-        self, files: list[tuple[Path, str | None]], work: Path, pool: ThreadPoolExecutor
-    ) -> Iterator[Kept | SetAside]:
+    def _add(self, files: list[IncomingFile], work: Path, pool: ThreadPoolExecutor) -> Iterator[Kept | SetAside]:
         new: dict[tuple[str, str], Rows] = {}
-        moved = [work / f"{number}.jsonl" for number in range(len(files))]
-        all_files = [(file, to, host) for (file, host), to in zip(files, moved)]
-        parts = [all_files[first : first + IN_ONE] for first in range(0, len(all_files), IN_ONE)]
+        moves = [(file, work / f"{number}.jsonl") for number, file in enumerate(files)]
+        parts = [moves[first : first + IN_ONE] for first in range(0, len(moves), IN_ONE)]
         read = (one for reading in [pool.submit(self._read, part) for part in parts] for one in reading.result())
-        for (file, to, host), one in zip(all_files, read):
+        for (file, to), one in zip(moves, read):
             try:
                 if isinstance(one, Unreadable):
                     raise one
                 yield self._keep(to, one, new, work)
             except Unreadable as error:
-                yield self._set_aside(file, to, host, str(error))
+                yield self._set_aside(file, to, str(error))
         if new:
             list(pool.map(_sync, [self.runs, *{self.runs / host for host, _ in new}]))
             self._write_new(list(new.values()), work)
 
-    def _read(self, files: list[tuple[Path, Path, str | None]]) -> list[Rows | Kept | Unreadable]:
+    def _read(self, moves: list[tuple[IncomingFile, Path]]) -> list[Rows | Kept | Unreadable]:
         """Moves files, which are on the disk when this returns, and reads those that are new."""
         found: dict[Path, Rows | Kept | Unreadable] = {}
         new: list[tuple[str, str, Path]] = []
-        for file, to, host in files:
+        for file, to in moves:
             try:
-                known = self._take(file, to, host)
+                known = self._take(file, to)
             except Unreadable as error:
                 found[to] = error
                 continue
@@ -157,18 +171,18 @@ class Dataset:
             else:
                 found[to] = known
         found |= zip((to for _, _, to in new), rows_of_all(new))
-        return [found[to] for _, to, _ in files]
+        return [found[to] for _, to in moves]
 
-    def _take(self, file: Path, to: Path, host: str | None) -> tuple[str, str] | Kept:
+    def _take(self, file: IncomingFile, to: Path) -> tuple[str, str] | Kept:
         """Moves a file and looks at its beginning: host and run, if the dataset has not as much of it."""
-        shutil.move(file, to)
+        shutil.move(file.path, to)
         _sync(to)
         if to.stat().st_size > MAX_BYTES:
             raise Unreadable(f"longer than {MAX_BYTES} bytes")
         with open(to, "rb") as source:
             if sum(block.count(b"\n") for block in iter(lambda: source.read(1 << 20), b"")) > MAX_ROWS:
                 raise Unreadable(f"more than {MAX_ROWS} lines")
-        host, run = names_of(host, header_of(to))
+        host, run = names_of(file.host, header_of(to))
         return self._there(to, host, run) or (host, run)
 
     def _there(self, file: Path, host: str, run: str) -> Kept | None:
@@ -220,7 +234,7 @@ class Dataset:
                             raise one
                         new.append(one)
                     except Unreadable as error:
-                        aside.append(self._set_aside(path, path, path.parent.name, str(error)))
+                        aside.append(self._set_aside(IncomingFile(path, path.parent.name), path, str(error)))
                 self._write_new(new, work)
             return runs + self._merge(work), aside
 
@@ -337,20 +351,20 @@ class Dataset:
         target.parent.mkdir(parents=True, exist_ok=True)
         _settle(beside, target)
 
-    def _set_aside(self, file: Path, now: Path, host: str | None, reason: str) -> SetAside:
+    def _set_aside(self, file: IncomingFile, now: Path, reason: str) -> SetAside:
         """Keep a broken file, which is at `now`, by name, with the reason beside it; of a long one the start."""
         with open(now, "rb") as source:
             start = source.read(1 << 20)
         now.unlink()
-        known = host if host and HOST.fullmatch(host) else "unknown"
-        name = re.sub(r"[^A-Za-z0-9._+-]", "_", file.name)[:100].lstrip(".") or "file"
+        known = file.host if file.host and HOST.fullmatch(file.host) else "unknown"
+        name = re.sub(r"[^A-Za-z0-9._+-]", "_", Path(file.name()).name)[:100].lstrip(".") or "file"
         name = f"{known[:80]}-{hashlib.sha256(start).hexdigest()[:8]}-{name}"
         folder = self.path / "set-aside"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(start)
         reason = printable(reason, 300)
-        (folder / f"{name}.reason").write_text(f"{printable(str(file))}: {reason}\n")
-        return SetAside(name, reason)
+        (folder / f"{name}.reason").write_text(f"{printable(file.name())}: {reason}\n")
+        return SetAside(name, file.name(), reason)
 
     @contextmanager
     def _at_work(self, failed: str) -> Iterator[Path]:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from .submission import HOST, YEARS, Unreadable
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
 MAX_HEADER_BYTES = 16 << 20
 MAX_EXPORT_BYTES = 1 << 30
+# A clock that is further ahead is wrong; a day is what time zones may differ by.
+MOST_AHEAD = timedelta(days=1)
 # Tables of more bytes than this are not read as one.
 TOGETHER_BYTES = 32 << 20
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
@@ -77,6 +80,9 @@ def _rows(host: str, run: str, path: Path, told: dict[str, Any], samples: pa.Tab
         started = parse_time(told["header"].get("started"), YEARS)
     except ValueError as error:
         raise Unreadable(f"its start is {error}") from error
+    if started > datetime.now(timezone.utc) + MOST_AHEAD:
+        # It would be its host's newest run for as long, and the end of every period that is looked at.
+        raise Unreadable(f"its start is {started:%Y-%m-%d}, more than a day from now: set the host's clock")
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     recorded_host = printable(str(told["header"].get("host") or "")) or None

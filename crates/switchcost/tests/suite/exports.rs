@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::Home;
 use crate::common::stored::{captured_run, stored_run};
+use crate::common::{Home, Rows};
 use serde_json::Value;
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
@@ -222,6 +222,19 @@ fn without_slices(table: &str) -> String {
 }
 
 /// A line of each run, in their order: what the other formats have, or why there is nothing.
+#[test]
+fn what_tells_cases_apart_is_in_columns_and_in_a_unique_key() {
+    let run = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/measure.jsonl");
+    let rows = Rows::parse(&exported(&run.display().to_string(), "summary-csv"));
+    let keys: BTreeSet<&str> = rows.rows.iter().map(|row| row.text("key")).collect();
+    assert_eq!(keys.len(), rows.rows.len());
+    let chase = rows.rows.iter().find(|row| row.text("walk") == "chase").expect("a chase");
+    assert_eq!(chase.text("huge_pages"), "true");
+    assert!(chase.text("key").contains(" walk=chase huge-pages=true "), "{}", chase.text("key"));
+    let wakeup = rows.rows.iter().find(|row| row.text("load") == "busy").expect("a wake-up");
+    assert_eq!(wakeup.text("timer_slack_ns"), "1");
+}
+
 #[test]
 fn rows_of_many_runs_come_from_one_process_whatever_one_of_them_is() {
     let home = Home::new();

@@ -1,5 +1,7 @@
 //! A run in one row a case: as CSV, and as a table in Markdown.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::Result;
 use charts::clean;
 use model::estimate::Estimate;
@@ -18,23 +20,87 @@ fn launch(case: &Subcase) -> Option<&Measured> {
     case.figures.first_key_value()?.1.launches().first()
 }
 
+/// Columns of what else tells cases apart, behind the others, with the label that each has.
+const LABELS: [(&str, &str); 14] = [
+    ("walk", "walk"),
+    ("huge_pages", "huge-pages"),
+    ("burden", "burden"),
+    ("call", "call"),
+    ("primes", "primes"),
+    ("bytes", "bytes"),
+    ("preload", "preload"),
+    ("phase", "phase"),
+    ("setting", "setting"),
+    ("environment", "environment"),
+    ("noise", "noise"),
+    ("load", "load"),
+    ("timer_slack_ns", "timer-slack-ns"),
+    ("cpu_latency_us", "cpu-latency-us"),
+];
+
+/// The priority under real-time policies if none is asked for.
+const LOWEST_PRIORITY: &str = "1";
+
+/// Returns a key for each case: unique within the run, and the same on every host, as titles are not.
+fn keys(cases: &[Subcase]) -> Vec<String> {
+    let mut counts = BTreeMap::new();
+    for case in cases {
+        *counts.entry(key(case)).or_insert(0) += 1;
+    }
+    let mut keys = BTreeSet::new();
+    let mut unique = |case: &Subcase| {
+        let mut key = key(case);
+        if counts[&key] > 1 {
+            for (name, value) in &case.details {
+                key += &format!(" {name}={value}");
+            }
+        }
+        if !keys.insert(key.clone()) {
+            key += &format!(" case={}", case.number);
+        }
+        key
+    };
+    cases.iter().map(&mut unique).collect()
+}
+
+fn key(case: &Subcase) -> String {
+    let mut key = case.experiment.to_string();
+    for (name, value) in &case.labels {
+        key += &format!(" {name}={value}");
+    }
+    if let Some(priority) = priority(case).filter(|priority| *priority != LOWEST_PRIORITY) {
+        key += &format!(" priority={priority}");
+    }
+    key
+}
+
+/// Returns the priority of a case under a real-time policy.
+fn priority(case: &Subcase) -> Option<&str> {
+    let (_, value) = case.details.iter().find(|(name, _)| name == "real-time priority")?;
+    Some(value.as_str()).filter(|value| *value != "0")
+}
+
 /// One row a case; the guide lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
     summary_of(run, &Subject::of_run(run))
 }
 
+/// A case and its key.
+type Row<'a> = (&'a Subcase, &'a str);
+
 pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
+    let keys = keys(&subject.cases);
     let header = &run.header;
     let target = &*header.build.target;
-    let label = |name| move |case: &&Subcase| case.label(name).map(str::to_string);
-    let estimate = |case: &&Subcase| figure(case).map(|(_, estimate)| estimate);
-    let columns = Columns::<&Subcase>::new()
+    let label = |name| move |(case, _): &Row| case.label(name).map(str::to_string);
+    let estimate = |case: &Subcase| figure(case).map(|(_, estimate)| estimate);
+    let mut columns = Columns::<Row>::new()
         .right("run", |_| header.run.clone())
         .known("name", |_| header.name.clone())
         .known("host", |_| header.host.clone())
-        .right("experiment", |case| case.experiment)
-        .right("case", |case| case.number)
-        .right("title", |case| case.title.clone())
+        .right("experiment", |(case, _)| case.experiment)
+        .right("case", |(case, _)| case.number)
+        .right("title", |(case, _)| case.title.clone())
         .known("members", label("members"))
         .known("kind", label("kind"))
         .known("link", label("link"))
@@ -44,25 +110,33 @@ pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
         .known("placement", label("placement"))
         .known("policy", label("policy"))
         .known("state", label("state"))
-        .known("quantity", |case| Some(figure(case)?.0.in_words()))
+        .known("quantity", |(case, _)| Some(figure(case)?.0.in_words()))
         // The figure if it may be quoted.
-        .known("estimate", |case| Some(estimate(case)?.quote_cost().ok()?.value()))
-        .known("low", |case| estimate(case)?.low)
-        .known("high", |case| estimate(case)?.high)
-        .known("unit", |case| figure(case).map(|_| "ns"))
+        .known("estimate", |(case, _)| Some(estimate(case)?.quote_cost().ok()?.value()))
+        .known("low", |(case, _)| estimate(case)?.low)
+        .known("high", |(case, _)| estimate(case)?.high)
+        .known("unit", |(case, _)| figure(case).map(|_| "ns"))
         // Whatever was found.
-        .known("value", |case| Some(estimate(case)?.value))
-        .known("not_quotable", |case| Some(estimate(case)?.quote_cost().err()?.of_time()))
+        .known("value", |(case, _)| Some(estimate(case)?.value))
+        .known("not_quotable", |(case, _)| Some(estimate(case)?.quote_cost().err()?.of_time()))
         // In cycles of the core's clock, if it may be quoted; that clock.
-        .known("cycles", |case| Some(launch(case)?.cycles(target)?.quote_cost().ok()?.value()))
-        .known("clock_ghz", |case| launch(case)?.clock_ghz(target))
+        .known("cycles", |(case, _)| Some(launch(case)?.cycles(target)?.quote_cost().ok()?.value()))
+        .known("clock_ghz", |(case, _)| launch(case)?.clock_ghz(target))
         // By which power of the clock's period the figure goes, and that one's standard error.
-        .known("elasticity", |case| Some(launch(case)?.clock?.elasticity?.value))
-        .known("elasticity_error", |case| Some(launch(case)?.clock?.elasticity?.standard_error))
-        .right("quotable", |case| estimate(case).is_some_and(|of| of.quote_cost().is_ok()))
-        .known("speed", |case| estimate(case).map(|of| of.speed))
-        .known("rounds", |case| estimate(case).map(|of| of.rounds));
-    columns.csv(&subject.cases)
+        .known("elasticity", |(case, _)| Some(launch(case)?.clock?.elasticity?.value))
+        .known("elasticity_error", |(case, _)| {
+            Some(launch(case)?.clock?.elasticity?.standard_error)
+        })
+        .right("quotable", |(case, _)| estimate(case).is_some_and(|of| of.quote_cost().is_ok()))
+        .known("speed", |(case, _)| estimate(case).map(|of| of.speed))
+        .known("rounds", |(case, _)| estimate(case).map(|of| of.rounds));
+    columns = columns
+        .known("priority", |(case, _)| priority(case).map(str::to_string))
+        .right("key", |(_, key)| *key);
+    for (column, name) in LABELS {
+        columns = columns.known(column, label(name));
+    }
+    columns.csv(subject.cases.iter().zip(keys.iter().map(String::as_str)))
 }
 
 /// A table for a page or a comment.

@@ -8,18 +8,21 @@ import shutil
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("duckdb")
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from skips import skip
 
 from switchcost import _program
 from switchcost.fleet import dataset as module
+from switchcost.fleet.columns import SCHEMAS
 from switchcost.fleet.dataset import Dataset, IncomingFile, SetAside
-from switchcost.fleet.rows import SCHEMAS, exports, rows_of_all
+from switchcost.fleet.rows import exports, rows_of_all
 from switchcost.fleet.submission import FleetError, Submission, Unreadable
 from switchcost.tables import of_csv
 
@@ -327,8 +330,84 @@ def test_spark_reads_it(dataset: Dataset) -> None:
         assert connection.execute("SELECT sum(elapsed_ns) FROM samples").fetchall() == [(total,)]
 
 
+MEASURED = ROOT / "crates/switchcost/tests/fixtures/measure.jsonl"
+
+
+def test_cases_are_told_apart_by_columns_and_a_unique_key(dataset: Dataset) -> None:
+    assert add(dataset, MEASURED) == ["new"]
+    dataset.compact()
+    with dataset.connect() as connection:
+        ((cases, keys),) = connection.execute("SELECT count(*), count(DISTINCT key) FROM cases").fetchall()
+        assert cases == keys > 10
+        walks = connection.execute("SELECT DISTINCT walk, huge_pages FROM cases WHERE work_bytes > 0 ORDER BY ALL")
+        assert walks.fetchall() == [("chase", True), ("whole", True)]
+        in_samples = connection.execute("SELECT DISTINCT walk FROM samples WHERE work_bytes > 0 ORDER BY ALL")
+        assert in_samples.fetchall() == [("whole",)]
+        assert connection.execute("SELECT DISTINCT load FROM cases WHERE load IS NOT NULL ORDER BY 1").fetchall() == [
+            ("busy",),
+            ("idle",),
+        ]
+        quotable = connection.execute(
+            "SELECT count(*), bool_and(quotable), count(estimate) FROM quotable_cases"
+        ).fetchall()
+        ((count, all_quotable, estimates),) = quotable
+        assert 0 < count == estimates < cases and all_quotable
+
+
+def test_the_columns_are_described_beside_the_files(dataset: Dataset) -> None:
+    add(dataset, MEASURED)
+    dataset.compact()
+    tables = json.loads((dataset.parquet / "schema.json").read_text())["tables"]
+    assert {table: [*columns] for table, columns in tables.items()} == {t: s.names for t, s in SCHEMAS.items()}
+    assert tables["samples"]["elapsed_ns"] == {"type": "int64", "unit": "ns", "meaning": "time of the timed laps"}
+    unsaid = {name for columns in tables.values() for name, column in columns.items() if not column["meaning"]}
+    assert unsaid <= {"idle_driver", "idle_governor"}
+    with duckdb.connect() as connection, dataset.connect() as ours:
+        connection.execute((dataset.parquet / "views.sql").read_text())
+        for table in (*SCHEMAS, "quotable_cases"):
+            query = f"SELECT count(*) FROM {table}"
+            assert connection.execute(query).fetchall() == ours.execute(query).fetchall()
+
+
+def test_files_of_all_kinds_of_runs_have_the_same_columns(dataset: Dataset) -> None:
+    """Readers that take the columns of the first file, as polars does, read the others."""
+    for number, file in enumerate(sorted((ROOT / "crates/switchcost/tests/fixtures").glob("*.jsonl"))):
+        assert add(dataset, file, host=f"n{number}") == ["new"], file
+    dataset.compact()
+    for table, schema in SCHEMAS.items():
+        for file in (dataset.parquet / table).rglob("*.parquet"):
+            assert pq.read_schema(file).names == schema.names
+
+
+def test_columns_that_nobody_knows_here_are_kept(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a newer program, and of a newer version of the package that wrote the files of the same day."""
+
+    def newer(paths: list[Path]) -> list[dict[str, Any] | Unreadable]:
+        told = exports(paths)
+        for one in told:
+            assert isinstance(one, dict)
+            for table in ("summary", "samples"):
+                head, *lines = one[table].splitlines()
+                one[table] = "\n".join([f"{head},flavour_ns", *(f"{line},1.5" for line in lines), ""])
+        return told
+
+    add(dataset, TRIALS)
+    with monkeypatch.context() as patch:
+        patch.setattr("switchcost.fleet.rows.exports", newer)
+        add(dataset, RING)
+    dataset.compact()
+    add(dataset, RING, host="n2")
+    dataset.compact()
+    with dataset.connect() as connection:
+        for table in ("cases", "samples"):
+            found = connection.execute(
+                f"SELECT DISTINCT host, flavour_ns FROM {table} WHERE run = ? ORDER BY ALL", [RUN]
+            )
+            assert found.fetchall() == [("n1", "1.5"), ("n2", None)]
+
+
 def test_the_guide_has_every_column() -> None:
     guide = (ROOT / "docs/fleet.md").read_text() + (ROOT / "docs/python.md").read_text()
-    described = set(re.findall(r"`([a-z0-9_]+)`", guide))
+    described = set(re.findall(r"`([A-Za-z0-9_-]+)`", guide))
     missing = {t: [c for c in s.names if c not in described] for t, s in SCHEMAS.items()}
     assert missing == {t: [] for t in SCHEMAS}

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 #: What tells lines of one chart apart, where it differs.
-_TELLING = ("run", "host", "kind", "link", "stride_bytes", "op", "placement", "policy", "state")
+_TELLING = (
+    *("run", "host", "kind", "link", "stride_bytes", "op", "walk", "huge_pages", "placement", "policy", "priority"),
+    *("state", "burden"),
+)
 #: Estimates of which one is so many times another are drawn on a logarithmic axis.
 _SPAN = 30
 _ROW_INCHES = 0.2

@@ -7,7 +7,7 @@ import datetime
 import html
 import importlib
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from switchcost._program import printable
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _KINDS = {
     "int": """case round sample members hops voluntary involuntary migrations minor_faults major_faults laps priority
         slice_laps cpu primes bytes values command exit_code signal input_blocks output_blocks peak_threads_seen
-        at_exec_minor_faults orphans_ended left_behind rounds""",
+        at_exec_minor_faults orphans_ended left_behind rounds instructions L1-dcache-load-misses LLC-load-misses
+        dTLB-load-misses iTLB-load-misses context-switches page-faults cpu-migrations""",
     "float": "total mean sd min p50 p99 max estimate value low high spread cycles elasticity elasticity_error",
     "bool": "huge_pages interrupted dynamic_preemption quotable",
     "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
@@ -50,6 +51,11 @@ def needed(module: str, extra: str) -> Any:
 def kind(column: str) -> str:
     """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
     return _KIND_OF.get(column) or ("int" if unit(column) in ("ns", "us", "bytes") else "str")
+
+
+def is_known(column: str) -> bool:
+    """Whether the kind of the column's values is said here, and not guessed by its name."""
+    return column in _KIND_OF
 
 
 def arrow_type(column: str) -> pyarrow.DataType:
@@ -139,8 +145,10 @@ class Table:
         return to_html(self)
 
 
-def of_csv(text: str, first: Mapping[str, Any] | None = None) -> Table:
+def of_csv(text: str, first: Mapping[str, Any] | None = None, text_columns: Collection[str] = ()) -> Table:
     """A table of the program's CSV; `first` are columns of one value before it. Empty fields are None.
+
+    `text_columns` are taken as text, whatever their names say.
 
     Raises ValueError with the column where a field is not what its column holds.
     """
@@ -150,7 +158,8 @@ def of_csv(text: str, first: Mapping[str, Any] | None = None) -> Table:
     header, body = (rows[0], rows[1:]) if rows else ([], [])
     columns: dict[str, list[Any]] = {name: [value] * len(body) for name, value in (first or {}).items()}
     for at, name in enumerate(header):
-        columns[name] = [_value(name, row[at]) for row in body]
+        is_text = name in text_columns
+        columns[name] = [(row[at] or None) if is_text else _value(name, row[at]) for row in body]
     return Table(columns)
 
 

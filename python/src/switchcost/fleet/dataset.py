@@ -27,8 +27,9 @@ import pyarrow.parquet as pq
 
 from .._program import printable
 from ..tables import parse_time
-from .rows import RUN, SCHEMAS, Rows, first_line, header_of, names_of, rows_of_all
-from .submission import HOST, FleetError, Unreadable, submissions
+from .columns import BELOW_FULL_SPEED, QUOTABLE_CASES, SCHEMAS, described, with_others
+from .rows import RUN, Rows, first_line, header_of, names_of, rows_of_all
+from .submission import HOST, FleetError, Unreadable, submissions, written
 
 # A longer run file is set aside.
 MAX_BYTES, MAX_ROWS = 256 << 20, 1_000_000
@@ -56,7 +57,7 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 # the CPUs' numbers differ from host to host.
 # It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
 # 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
-FIGURES = """
+FIGURES = f"""
 CREATE VIEW measured AS
     SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
            cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
@@ -66,7 +67,7 @@ CREATE VIEW measured AS
            elasticity_error
     FROM cases JOIN machines USING (host, run)
     WHERE coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
-      AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone', 'cpu_time')
+      AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED}
       AND coalesce(high - low <= estimate / 2, true);
 CREATE VIEW figures AS
 WITH alike AS (
@@ -236,7 +237,9 @@ class Dataset:
                     except Unreadable as error:
                         aside.append(self._set_aside(IncomingFile(path, path.parent.name), path, str(error)))
                 self._write_new(new, work)
-            return runs + self._merge(work), aside
+            runs += self._merge(work)
+            self._describe()
+            return runs, aside
 
     def _left(self) -> list[Path]:
         """Run files that are not in Parquet, or not with this length."""
@@ -254,14 +257,31 @@ class Dataset:
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in memory with the views `samples`, `cases` and `machines`, with `date` in each.
 
-        A fourth, `figures`, has those cases that can be compared between hosts, by `label` and at one clock.
+        `quotable_cases` has the cases that may be quoted, `figures` those that can be compared between hosts, by
+        `label` and at one clock.
         """
         connection = _duckdb()
         for table in SCHEMAS:
             files = sorted((self.parquet / table).glob("date=*/*.parquet"))
             connection.execute(f"CREATE VIEW {table} AS {_rows_in(connection, table, files, True)}")
+        connection.execute(QUOTABLE_CASES)
         connection.execute(FIGURES)
         return connection
+
+    def _describe(self) -> None:
+        """Writes what the columns are, and the views for DuckDB's own shell, beside the files."""
+        tables = [table for table in SCHEMAS if any((self.parquet / table).glob("date=*/*.parquet"))]
+        if "cases" not in tables:
+            return
+        lines = ["-- duckdb -init FILE; the folder may have moved since: docs/fleet.md"]
+        for table in tables:
+            files = quoted(self.parquet / table / "*/*.parquet")
+            options = "hive_partitioning = true, union_by_name = true"
+            lines.append(f"CREATE VIEW {table} AS FROM read_parquet({files}, {options});")
+        for name, text in (("schema.json", described()), ("views.sql", "\n".join([*lines, QUOTABLE_CASES, ""]))):
+            file = self.parquet / name
+            if not file.exists() or file.read_text() != text:
+                written(file, text)
 
     def before(self, day: date, samples_only: bool) -> list[Path]:
         """The files of runs before a day: of Parquet, and the run files unless `samples_only`."""
@@ -308,13 +328,14 @@ class Dataset:
         for day in {rows.day for rows in runs}:
             for table in SCHEMAS:
                 tables = [rows.tables[table] for rows in runs if rows.day == day]
-                self._write_part(table, day, pa.concat_tables(tables), work)
+                self._write_part(table, day, pa.concat_tables(tables, promote_options="default"), work)
 
     def _write_part(self, table: str, day: str, rows: pa.Table, work: Path) -> None:
         folder = self.parquet / "new" / table / day
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(suffix=".parquet", dir=work, delete=False) as beside:
-            rows = rows.select(SCHEMAS[table].names).cast(SCHEMAS[table])
+            schema = with_others(table, rows.column_names)
+            rows = rows.select(schema.names).cast(schema)
             # In the way that is written and read fastest: it is soon merged.
             texts = [field.name for field in rows.schema if field.type == pa.string()]
             pq.write_table(rows, beside, compression="lz4", use_dictionary=texts, write_statistics=False)
@@ -391,7 +412,7 @@ class Dataset:
 def _rows_in(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path], dated: bool = False) -> str:
     """A query for the rows of Parquet files in today's columns, of which older files lack some and name some otherwise.
 
-    `dated`: with the date of the folders' names.
+    Columns that only a newer version knows follow. `dated`: with the date of the folders' names.
     """
     folder = [pa.field("date", pa.date32())] if dated else []
     fields, older = [*SCHEMAS[table], *folder], OLD if table == "machines" else []
@@ -401,7 +422,8 @@ def _rows_in(connection: duckdb.DuckDBPyConnection, table: str, files: list[Path
         of = f"[{', '.join(map(quoted, files))}], hive_partitioning = {dated}, union_by_name = true"
         rows += f" UNION ALL BY NAME FROM read_parquet({of})"
     names = ", ".join(f'"{field.name}"' for field in fields)
-    return f"SELECT {names} FROM (SELECT {OLDER if older else '*'} FROM ({rows}))"
+    known = ", ".join(f'"{name}"' for name in [*(field.name for field in fields), *older])
+    return f"SELECT {names}, * EXCLUDE ({known}) FROM (SELECT {OLDER if older else '*'} FROM ({rows}))"
 
 
 def quoted(text: str | Path) -> str:

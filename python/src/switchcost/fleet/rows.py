@@ -5,6 +5,7 @@ Estimates are the program's; nothing is computed here. A file may say anything: 
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -21,8 +22,10 @@ import pyarrow.csv
 
 from .._program import printable
 from .._program import run as run_program
-from ..machine import FACTS, facts_of
-from ..tables import Table, arrow_type, of_csv, parse_time
+from ..machine import facts_of
+from ..tables import Table, of_csv, parse_time
+from .columns import KEY, with_others
+from .columns import SCHEMAS as SCHEMAS
 from .submission import HOST, YEARS, Unreadable
 
 # A header is one line: the machine of a host with thousands of CPUs has below 4 MB.
@@ -34,17 +37,8 @@ MOST_AHEAD = timedelta(days=1)
 TOGETHER_BYTES = 32 << 20
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
 
-_KEY = "host run started"
-_CASE = "experiment case members kind link work_bytes stride_bytes op placement policy state"
-_COLUMNS = {
-    "samples": f"""{_KEY} {_CASE} round sample hops elapsed_ns user_ns system_ns voluntary involuntary migrations
-        minor_faults major_faults steal_ns laps cpu_ns setup_ns waited_ns disturbed call quantity values total mean sd
-        min p50 p99 max""",
-    "cases": f"""{_KEY} {_CASE} title quantity unit speed quotable estimate low high value not_quotable cycles clock_ghz
-        elasticity elasticity_error rounds""",
-    "machines": f"{_KEY} {' '.join(fact.name for fact in FACTS)} recorded_host file_bytes sha256",
-}
-SCHEMAS = {table: pa.schema([(name, arrow_type(name)) for name in names.split()]) for table, names in _COLUMNS.items()}
+# The name of a run is in `machines`.
+NOT_IN_CASES = {"name"}
 
 
 @dataclass(frozen=True)
@@ -87,11 +81,14 @@ def _rows(host: str, run: str, path: Path, told: dict[str, Any], samples: pa.Tab
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     recorded_host = printable(str(told["header"].get("host") or "")) or None
     machine = {**key, **facts_of(told), "recorded_host": recorded_host, **of_file}
-    cases = [{**row, **key} for row in _cases(of_csv(told["summary"]))]
+    names = [name for name in _header(told["summary"].encode()) if name not in NOT_IN_CASES]
+    schema = with_others("cases", names)
+    unknown = [name for name in names if name not in SCHEMAS["cases"].names]
+    cases = [{**row, **key} for row in _cases(of_csv(told["summary"], text_columns=unknown))]
     try:
         tables = {
             "samples": _with_key(samples, key),
-            "cases": pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]),
+            "cases": pa.Table.from_pylist(cases, schema=schema),
             "machines": pa.Table.from_pylist([machine], schema=SCHEMAS["machines"]),
         }
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
@@ -171,8 +168,8 @@ def _samples(texts: list[bytes]) -> Iterator[pa.Table | Unreadable]:
 
 
 def _read(text: bytes) -> pa.Table | Unreadable:
-    schema = SCHEMAS["samples"]
-    types = {name: schema.field(name).type for name in schema.names if name not in _KEY.split()}
+    schema = with_others("samples", [name for name in _header(text) if name not in KEY])
+    types = {name: schema.field(name).type for name in schema.names if name not in KEY}
     options = pa.csv.ConvertOptions(
         include_columns=list(types), include_missing_columns=True, column_types=types, strings_can_be_null=True
     )
@@ -183,8 +180,13 @@ def _read(text: bytes) -> pa.Table | Unreadable:
         return Unreadable(f"its rows cannot be a table: {error}")
 
 
+def _header(text: bytes) -> list[str]:
+    """The names of the columns of CSV."""
+    return next(csv.reader([text[: text.find(b"\n")].decode(errors="replace")]), [])
+
+
 def _with_key(samples: pa.Table, key: dict[str, Any]) -> pa.Table:
-    schema = SCHEMAS["samples"]
+    schema = with_others("samples", samples.column_names)
     same = {name: pa.repeat(pa.scalar(value, schema.field(name).type), len(samples)) for name, value in key.items()}
     return pa.table({**same, **{name: samples[name] for name in samples.column_names}}, schema=schema)
 

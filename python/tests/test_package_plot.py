@@ -46,6 +46,20 @@ def test_a_line_for_each_link_and_intervals_as_they_are() -> None:
     assert [float(end) for end in segments[0][:, 1]] == [9.0, 12.0]
 
 
+def test_lines_are_named_by_the_walk_and_huge_pages_where_these_differ() -> None:
+    same: dict[str, list[object]] = {"work_bytes": [4096, 8192] * 3, "stride_bytes": [64] * 6}
+    walks: list[object] = ["whole", "whole", "chase", "chase", "chase", "chase"]
+    axes = plot(cases(**same, walk=walks, huge_pages=[True, True, True, True, False, False]))
+    labels = [line.get_label() for line in axes.containers]
+    assert labels == ["whole, huge_pages=True", "chase, huge_pages=True", "chase, huge_pages=False"]
+
+
+def test_a_chart_of_nothing_says_why() -> None:
+    none: dict[str, list[object]] = {"estimate": [None] * 3, "not_quotable": ["few rounds", "busy $1", "busy $1"]}
+    assert plot(cases(**none)).get_xlabel() == r"no figure of 3 may be quoted: busy \$1"
+    assert plot(cases(estimate=[None])).get_xlabel() == "nothing was measured"
+
+
 def test_a_chart_says_what_it_is_of_in_plain_numbers() -> None:
     sizes = [4096, 65536, 1 << 20, 3 << 20]
     same: dict[str, list[object]] = {"experiment": ["cost"] * 4, "host": ["n$1"] * 4}

@@ -134,6 +134,10 @@ def test_options_that_were_given_reach_the_program(tmp_path: Path, monkeypatch: 
             lambda: switchcost.cost(["4K", 8192], walk="chase", budget="2m"),
             "cost --array=4K,8192 --walk=chase --budget=2m --quiet",
         ),
+        (
+            lambda: switchcost.cost(walk="both"),
+            "cost --walk=whole,chase --quiet",
+        ),
         (lambda: switchcost.measure(budget=1.5, name="-x"), "measure --budget=1500ms --name=-x --quiet"),
     ]
     for does, expected in calls:
@@ -147,6 +151,13 @@ def test_options_are_known_by_name_also_to_notebooks() -> None:
         parameters = inspect.signature(function).parameters
         assert {own, "budget", "name", "extra"} <= set(parameters) and "options" not in parameters
         assert ("rounds" in parameters) == (function is not switchcost.measure)
+
+
+def test_help_says_what_each_part_of_a_run_is() -> None:
+    for kind in (switchcost.Run, switchcost.Runs, switchcost.CommandUse):
+        for name in ("samples", "cases", "machine", "answer"):
+            attribute = inspect.getattr_static(kind, name)
+            assert attribute.__doc__, f"{kind.__name__}.{name}"
 
 
 def test_only_runs_of_this_process_are_given_also_by_an_error(

@@ -111,9 +111,10 @@ def cost(
 ) -> Runs:
     """Cost of a switch by working set (`switchcost cost --help`); one run.
 
-    `array` and `stride` are in bytes, `budget` is 55 s by default. Raises ProgramError.
+    `array` and `stride` are in bytes, `walk` is "both" by default, `budget` 55 s. Raises ProgramError.
     """
-    return _stored("cost", array=array, stride=stride, op=op, walk=walk, members=members, **options)
+    walks = "whole,chase" if walk == "both" else walk
+    return _stored("cost", array=array, stride=stride, op=op, walk=walks, members=members, **options)
 
 
 def run(
@@ -177,19 +178,23 @@ class CommandUse(Tables):
 
     @cached_property
     def samples(self) -> Table:
+        """One row a run of a command."""
         return tables.of_csv(self._samples, {"host": self.record["host"]})
 
     @cached_property
     def cases(self) -> Table:
+        """One row a command and figure: `estimate`, `low`, `high`, in `unit`."""
         rows = [_row(command, figure) for command in self.record["commands"] for figure in command["figures"]]
         return Table({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
 
     @cached_property
     def machine(self) -> Table:
+        """One row: the machine, the program and the conditions."""
         return machine_row({"header": self.record, "end": {}}, None)
 
     @property
     def answer(self) -> str:
+        """The real time of each command."""
         real = [row for row in self.cases.rows() if row["quantity"] == "real_ns"]
         return "; ".join(f"{row['title']}: {row['estimate'] / 1e6:.4g} ms" for row in real)
 

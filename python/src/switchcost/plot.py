@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ def plot(cases: Table, ax: Axes | None = None) -> Axes:
         placed = [row for row in switches if row.get(x)]
         if len({row[x] for row in placed}) > 1:
             return _lines(ax, placed, x)
+    if not rows:
+        ax.set_xlabel(_why_nothing(cases))
     if is_new and (figure := ax.get_figure(root=True)):
         figure.set_figheight(max(figure.get_figheight(), 1 + _ROW_INCHES * len(rows)))
     return _points(ax, rows)
@@ -83,8 +86,18 @@ def _points(ax: Axes, rows: list[dict[str, Any]]) -> Axes:
         ax.set_xscale("log")
         _plain(ax.xaxis)
     named = {_QUANTITIES.get(row["quantity"], row["quantity"]) for row in rows}
-    ax.set_xlabel(f"{', '.join(sorted(named))} ({rows[0]['unit']})" if rows else "nothing was measured")
+    if rows:
+        ax.set_xlabel(f"{', '.join(sorted(named))} ({rows[0]['unit']})")
     return ax
+
+
+def _why_nothing(cases: Table) -> str:
+    """Why there is no estimate to draw; with the reason that most cases have."""
+    reasons = Counter(row["not_quotable"] for row in cases.rows() if row.get("not_quotable"))
+    if not reasons:
+        return "nothing was measured"
+    ((reason, _),) = reasons.most_common(1)
+    return _safe(f"no figure of {len(cases)} may be quoted: {reason}")
 
 
 def _title(rows: list[dict[str, Any]]) -> str:

@@ -106,18 +106,25 @@ class Run(Tables):
 
     @cached_property
     def samples(self) -> Table:
+        """One row a sample as it was measured (docs/record-format.md), with `run` and `host`."""
         return tables.of_csv(self._export("csv"), {"run": self.name, "host": self.host})
 
     @cached_property
     def cases(self) -> Table:
+        """One row a case: `estimate`, `low`, `high`, in `unit`, and what tells it from others (docs/python.md).
+
+        `key` is unique in the run, and the same on all hosts. Filter by `quotable` and `speed`.
+        """
         return tables.of_csv(self._export("summary-csv"))
 
     @cached_property
     def machine(self) -> Table:
+        """One row: the machine, the program and the conditions of the run."""
         return machine_row(self.record, self.name)
 
     @cached_property
     def answer(self) -> str:
+        """What it says, as the program puts it."""
         shown = call("runs", "show", "--", self.source)
         return " ".join(shown.split("\n\n", 1)[0].split())
 

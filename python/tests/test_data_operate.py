@@ -136,12 +136,12 @@ def test_what_is_old_goes_when_it_is_said(dataset: Dataset, capsys: Output) -> N
     def days() -> list[str]:
         return sorted(folder.name for folder in (dataset.parquet / "cases").iterdir())
 
-    code, said, _ = fleet(capsys, dataset.path, "prune", "--before", "2026-11-03")
+    code, said, _ = fleet(capsys, dataset.path, "prune", "--older-than", "2026-11-03")
     assert code == 0 and re.fullmatch(r"\d files of runs before 2026-11-03, .* --yes removes them\n", said), said
     assert len(days()) == 4
-    assert fleet(capsys, dataset.path, "prune", "--before", "2026-11-03", "--samples-only", "--yes")[0] == 0
+    assert fleet(capsys, dataset.path, "prune", "--older-than", "2026-11-03", "--samples-only", "--yes")[0] == 0
     assert len(days()) == 4
-    assert fleet(capsys, dataset.path, "prune", "--before", "2026-11-03", "--yes")[1].startswith("removed: ")
+    assert fleet(capsys, dataset.path, "prune", "--older-than", "2026-11-03", "--yes")[1].startswith("removed: ")
     assert days() == ["date=2026-11-03", "date=2026-11-04"]
     assert new.exists() and not old.exists()
     with dataset.connect() as connection:

@@ -1,4 +1,4 @@
-"""What docs/python.md and docs/fleet.md tell to type is typed here."""
+"""What docs/python.md tells to type, and the queries of docs/fleet.md; its commands are in test_docs_fleet.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from skips import skip
 from test_data_analyse import fill
 
 import switchcost
-from switchcost.fleet.cli import main
 from switchcost.fleet.dataset import Dataset
 from switchcost.fleet.rows import SCHEMAS
 
@@ -91,41 +90,3 @@ def test_the_first_example_of_python_runs_as_it_stands(monkeypatch: pytest.Monke
     assert extras
     used = {"pandas": "to_pandas", "polars": "to_polars", "arrow": "to_arrow", "plot": "plot("}
     assert {extra for extra, call in used.items() if call in "\n".join(example)} <= set(extras[1].split(","))
-
-
-def test_the_fleets_commands_are_what_the_program_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Typed one after the other where no scheduler is needed; of the others the options."""
-    fill(Dataset(tmp_path / "fleet"), 40, 6, lambda i, _: 0.3 * (i == 5), names="n{}", figure={"quotable": True})
-    (tmp_path / "hosts").write_text("n1\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    typed = 0
-    for block in blocks("fleet.md"):
-        for line in block:
-            words = shlex.split(line.partition("   #")[0].replace("~", str(tmp_path)), comments=True)
-            if words[:2] != ["switchcost", "fleet"] or "results/" in words or "answers" in words:
-                continue
-            words = words[2 : words.index(">") if ">" in words else None]
-            words = [word for word in words if not word.startswith(">")]
-            needs_cluster = {"slurm", "kubernetes"} & {*words} and words[0] not in ("drain", "annotate")
-            if needs_cluster or "--yes" in words or words[0] in ("submit", "status", "collect"):
-                assert parsed(words), line
-                continue
-            if ("--before" in words and words[0] == "analyse") or "gpus" in line:
-                # Its runs and labels are those of the page's fleet.
-                assert parsed(words), line
-                continue
-            words = [word.replace("/var/lib/node_exporter", str(tmp_path)) for word in words]
-            assert main(words) == 0, (line, capsys.readouterr().err)
-            typed += 1
-    assert typed >= 7
-
-
-def parsed(words: list[str]) -> bool:
-    """Whether the command line's options are known: with --help, which is looked at last."""
-    end = words.index("--") if "--" in words else len(words)
-    with pytest.raises(SystemExit) as ended:
-        main([*[word for word in words[:end] if word != "..."], "--help"])
-    return ended.value.code == 0

@@ -355,6 +355,7 @@ class Dataset:
                     if parts := sorted((new / table / day).glob("*.parquet")):
                         self._merge_day(connection, table, day, parts, work / "merged")
         shutil.rmtree(new)
+        self._describe()
         return runs
 
     def _merge_day(

@@ -56,9 +56,9 @@ def test_slow_hosts_are_drained_and_noted(
         "kubectl cordon n007\nkubectl annotate --overwrite node n007 'switchcost/verdict=switchcost: +3"
     )
     for host, why in (
-        ("n001", "is not slow, but as the others"),
-        ("n008", "known since"),
-        ("x9", "not in the dataset"),
+        ("n001", "n001 is not slow: as the others"),
+        ("n008", "n008 is not slow: known since"),
+        ("x9", "x9 is not in the dataset"),
     ):
         code, lines, said = fleet(capsys, slow, "drain", "--engine", "slurm", host)
         assert (code, lines) == (2, "") and why in said, said

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{runs}, {len(taken) - len(aside) - len(new)} there already, {len(aside)} set aside")
     if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
         of = counted(len(asked[-1].hosts), "host")
-        print(f"{missing} of {of} not yet: `switchcost fleet status` says which and why")
+        print(f"{missing} of {of} {'has' if missing == 1 else 'have'} not answered: `switchcost fleet status` says why")
     for line in [*aside, *troubles]:
         print(line, file=sys.stderr)
     return 1 if aside or troubles else 0

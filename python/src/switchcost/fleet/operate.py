@@ -73,9 +73,12 @@ def chosen(arguments: argparse.Namespace) -> list[Host]:
     if wrong := set(checked_hosts(arguments.host)) - {host.name for host in slow}:
         name = min(wrong)
         known = {host.name: host for host in found.hosts}
-        verdict = known[name].acknowledged or known[name].verdict if name in known else "not in the dataset"
-        hint = "; --probably takes it, too" if verdict == "probably slow" else ""
-        raise FleetError(f"{name} is not slow, but {verdict}{hint}", 2)
+        if name not in known:
+            raise FleetError(f"{name} is not in the dataset", 2)
+        verdict = known[name].verdict
+        if verdict == "probably slow" and not known[name].acknowledged:
+            raise FleetError(f"{name} is only probably slow; add --probably to {arguments.subcommand} it", 2)
+        raise FleetError(f"{name} is not slow: {known[name].acknowledged or verdict}", 2)
     return [host for host in slow if not arguments.host or host.name in arguments.host]
 
 

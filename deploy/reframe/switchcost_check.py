@@ -55,7 +55,8 @@ class SwitchCost(rfm.RunOnlyRegressionTest):
 def ring_ns(members):
     """The cost of a switch in a ring of so many; the test's folder is the current one."""
     with open("ring.csv") as file:
-        rows = (row for row in csv.DictReader(file) if row["experiment"] == "ring")
+        # Rings are measured under SCHED_FIFO, too, where that is allowed.
+        rows = [row for row in csv.DictReader(file) if row["policy"] == "other"]
         row = next(row for row in rows if row["members"] == str(members))
     if not row["estimate"]:
         raise ValueError(f"no cost that may be quoted: {row['not_quotable']}")

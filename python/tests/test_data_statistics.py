@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from math import log
 
@@ -87,6 +88,21 @@ def test_more_days_are_needed_where_more_runs_are_slow_by_chance() -> None:
     assert days_needed(3, 0.03, 1000, 0.05) == 3
     assert days_needed(3, 0.03, 1, 0.05) == 2
     assert days_needed(2, 0.5, 1000, 0.05) == 3  # not even all
+
+
+@pytest.mark.parametrize("far", [0.11, 4.0, -6.0])
+def test_hosts_that_are_alike_and_one_that_is_not_need_little_memory(far: float) -> None:
+    """Fixed clocks and a throttled host: the fit's grid is as fine as hosts are alike, and reaches as far as one is."""
+    values = np.zeros(39)
+    values[0] = far
+    noise = Noise.normal(np.full(39, 0.0004))
+    tracemalloc.start()
+    tail = tail_of(values, noise, LIMIT)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100e6
+    chances = tail.probability(values, noise.kind, CERTAINLY)
+    assert (chances[0] < 1e-4) == (far > 0) and chances[1:].min() > 0.1
 
 
 TAILS: dict[str, Callable[[np.random.Generator, int], Floats]] = {

@@ -29,6 +29,10 @@ _IQR = 1.349  # of a normal distribution, in its standard deviations
 _REACH = 3.5
 FLEETS = 40
 _KINDS = 4
+# No figure is known better than this: hosts that are nearer to each other are alike.
+_LEAST_IQR = 0.001
+# Cells of the grid that levels are fitted on. What a fit takes goes with them, whatever hosts measure.
+_CELLS = 4096
 
 
 class Beyond(NamedTuple):
@@ -120,13 +124,15 @@ def _shape(skew: float, tail: float) -> Floats:
 def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
     """The most probable distribution of sound hosts. `values` are above their group, `limit` is what is called slow."""
     low, middle, high = _quartiles(values, limit)
-    iqr = max(high - low, 1e-4)
-    step = iqr / 12
+    iqr = max(high - low, _LEAST_IQR)
     reach = max(limit, _REACH * iqr / _IQR)
+    step = max(iqr / 12, 4 * reach / _CELLS)
     # The commonest kinds of hosts tell what levels are like; the others follow.
     common = np.argsort(-np.bincount(noise.kind, minlength=len(noise.samples)), kind="stable")[:_KINDS]
     kernels = [_kernel(np.clip(noise.samples[k], -2 * reach, 2 * reach), step) for k in common]
-    first = int(np.floor((min(values.min() - middle, -4 * iqr)) / step)) - 1
+    # Hosts that are further below than this tell nothing of the upper tail.
+    lowest = max(min(values.min() - middle, -4 * iqr), -2 * reach)
+    first = int(np.floor(lowest / step)) - 1
     edges = (np.arange(first, int(np.ceil(reach / step)) + 1) - 0.5) * step
     # Where a wide kernel brings hosts back from beyond the edge.
     beyond = edges[-1] + step * np.arange(1, max(len(k) for k in kernels) // 2 + 2)
@@ -137,25 +143,32 @@ def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
     core = sqrt(max(iqr**2 - (_IQR * min(spread, iqr)) ** 2, (0.3 * iqr) ** 2)) / _IQR
     skews, tails, scales = (one.ravel() for one in np.meshgrid(SKEWS, TAILS, _SCALES * core, indexing="ij"))
     likely = -(((skews - SKEW[0]) / SKEW[1]) ** 2 + ((tails - TAIL[0]) / TAIL[1]) ** 2) / 2
-    shapes = zip(skews[:: len(_SCALES)], tails[:: len(_SCALES)])
     apart = wide / (_SCALES * core)[:, None]
-    cumulated = [np.interp(apart, _shape(skew, tail), _ABOVE_Z, left=1, right=0) for skew, tail in shapes]
-    shares = -np.diff(np.concatenate(cumulated))
-    for count, kernel in zip(counts, kernels):
-        seen = shares @ _smearing(kernel, shares.shape[1], len(count))
-        there = count > 0
-        likely += np.log(np.maximum(seen[:, there] / seen.sum(axis=1, keepdims=True), 1e-9)) @ count[there]
-    at = int(np.argmax(likely))
-    levels = float(skews[at]), float(tails[at]), float(scales[at])
+    for at in range(0, len(likely), len(_SCALES)):
+        fits = slice(at, at + len(_SCALES))
+        cumulated = np.interp(apart, _shape(float(skews[at]), float(tails[at])), _ABOVE_Z, left=1, right=0)
+        likely[fits] += _likelihoods(-np.diff(cumulated), kernels, counts)
+    best = int(np.argmax(likely))
+    levels = float(skews[best]), float(tails[best]), float(scales[best])
     most = max(float(values.max()), 1.0)
+    step = max(step, (most + 20 * iqr) / (4 * _CELLS))
     grid = (np.arange(int(-20 * iqr / step), int(most / step) + 2) - 0.5) * step
     sound = np.interp(grid / levels[2], _shape(*levels[:2]), _ABOVE_Z, left=1, right=0)
     above = []
     for sample in noise.samples:
-        kernel = _kernel(sample, step)
-        shares = np.convolve(-np.diff(sound), kernel)[len(kernel) // 2 :][: len(grid) - 1]
+        shares = _smeared(-np.diff(sound)[None, :], _kernel(sample, step))[0]
         above.append(np.append(np.cumsum(shares[::-1])[::-1], 0.0) + sound[-1])
     return Tail(float(grid[0] + middle), step, above, len(values), levels)
+
+
+def _likelihoods(shares: Floats, kernels: list[Floats], counts: list[NDArray[np.int64]]) -> Floats:
+    """The logarithm of how probable the counts of hosts are by each row of shares, up to a constant."""
+    found = np.zeros(len(shares))
+    for count, kernel in zip(counts, kernels):
+        seen = _smeared(shares, kernel)[:, : len(count)]
+        there = count > 0
+        found += np.log(np.maximum(seen[:, there] / seen.sum(axis=1, keepdims=True), 1e-9)) @ count[there]
+    return found
 
 
 def _quartiles(values: Floats, limit: float) -> Floats:
@@ -170,10 +183,13 @@ def _kernel(sample: Floats, step: float) -> Floats:
     return np.asarray(counts / max(counts.sum(), 1), float)
 
 
-def _smearing(kernel: Floats, rows: int, columns: int) -> Floats:
-    """The matrix by which shares of levels become shares of values."""
-    at = np.arange(columns) - np.arange(rows)[:, None] + len(kernel) // 2
-    return np.where((at >= 0) & (at < len(kernel)), kernel[np.clip(at, 0, len(kernel) - 1)], 0.0)
+def _smeared(shares: Floats, kernel: Floats) -> Floats:
+    """Shares of values by shares of levels (rows): a convolution, whose memory goes with their length alone."""
+    columns, half = shares.shape[1], len(kernel) // 2
+    length = 1 << (columns + len(kernel) - 2).bit_length()
+    product = np.fft.rfft(shares, length, axis=1) * np.fft.rfft(kernel, length)
+    # Rounding leaves less than nothing where there is nothing.
+    return np.maximum(np.fft.irfft(product, length, axis=1)[:, half : half + columns], 0.0)
 
 
 def certainty(tail: Tail, noise: Noise, limit: float, false_alarms: float) -> float:

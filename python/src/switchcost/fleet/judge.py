@@ -16,7 +16,7 @@ from .effects import effects
 from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
 from .measured import GROUP, Fleet, Level
 from .statistics import FEWEST_HOSTS, Floats, Mask, spread
-from .tails import CERTAINLY, PROBABLY, Noise, Tail, certainty, days_needed, discoveries, tail_of
+from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
 
 TOO_NOISY = log(1.2)
 # A host of too few runs to be judged is measured again from here on, in deviations of its group.
@@ -53,9 +53,8 @@ class _Seen(NamedTuple):
 
     hosts: NDArray[np.int64]
     above: Floats
-    #: Of a sound host to be as far above: probably, and at most.
+    #: Of a sound host to be as far above.
     chance: Floats
-    safe: Floats
     certain_below: float
     #: By how much each would have to be above to be as improbable as this.
     tail: Tail
@@ -170,10 +169,10 @@ class _Judge:
         noise = fleet.noise(level, hosts, width, self.limit)
         scaled = above[hosts] / width
         tail = tail_of(scaled, noise, limit)
-        chance, safe = (tail.probability(scaled, noise.kind, beyond) for beyond in (PROBABLY, CERTAINLY))
+        chance = tail.probability(scaled, noise.kind)
         alarms = self.false_alarms / self.tests
         below = certainty(tail, noise, limit, alarms) if simulated else alarms / len(hosts)
-        return _Seen(hosts, above[hosts], chance, safe, below, tail, noise, width)
+        return _Seen(hosts, above[hosts], chance, below, tail, noise, width)
 
     def _judge_levels(self, in_drift: set[str]) -> None:
         """Each experiment apart; the host's worst is told."""
@@ -190,10 +189,11 @@ class _Judge:
             rest = np.sort(level.rest)
             shares = (len(rest) - np.searchsorted(rest, half[seen.hosts], side="right") + 1) / (len(rest) + 2)
             far = seen.above >= self.limit
-            open_ = far & (seen.safe > seen.certain_below)
+            open_ = far & (seen.chance > seen.certain_below)
             likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
+            thresholds = self._thresholds(seen, likely)
             for i, at in zip(seen.hosts, range(len(seen.hosts))):
-                needed[i] = min(needed[i], self._needed(seen, at, likely))
+                needed[i] = min(needed[i], thresholds[at])
                 if not far[at]:
                     continue
                 measured = int(level.days[i])
@@ -204,7 +204,7 @@ class _Judge:
                 enough = [days[at] >= days_needed(measured, float(shares[at]), count, by) for by in allowed]
                 if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
                     chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
-                certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below
+                certain[i] |= enough[1] and seen.chance[at] <= seen.certain_below
         order = np.argsort(np.where(certain, np.inf, chance), kind="stable")
         found = order[: discoveries(chance[(chance < 1) & ~certain], count, self.fdr)]
         judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
@@ -226,10 +226,11 @@ class _Judge:
             elif host.verdict == "as the others" and host.noise == "unusable":
                 host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
 
-    def _needed(self, seen: _Seen, at: int, likely: int) -> float:
-        """By how much a host would have to be above its group to be named."""
+    def _thresholds(self, seen: _Seen, likely: int) -> Floats:
+        """Returns how far each host would have to be above its group to be named."""
         chance = self.fdr * max(1, likely) / len(self.fleet.names) / len(self.levels)
-        return seen.tail.value(chance, int(seen.noise.kind[at])) * float(seen.widths[at])
+        thresholds: Floats = seen.tail.values(chance)[seen.noise.kind] * seen.widths
+        return np.maximum(thresholds, self.limit)
 
     def _measured_again(self, i: int, seen: _Seen, at: int, experiment: str) -> None:
         host = self.hosts[i]
@@ -248,8 +249,8 @@ class _Judge:
     def _certain(self, seen: _Seen | None) -> Iterator[tuple[int, float, float]]:
         """Hosts that are above their group for certain: which, by how much, how probable that is."""
         if seen:
-            for at in np.flatnonzero((seen.above >= self.limit) & (seen.safe <= seen.certain_below)):
-                yield int(seen.hosts[at]), float(seen.above[at]), float(seen.safe[at])
+            for at in np.flatnonzero((seen.above >= self.limit) & (seen.chance <= seen.certain_below)):
+                yield int(seen.hosts[at]), float(seen.above[at]), float(seen.chance[at])
 
     def _reason(self, i: int, experiment: str, sign: int = 1) -> str:
         """In what alone the host is slow, and what it has that others have not; `sign` is -1 of faster."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import comb, inf, sqrt
+from math import comb, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -29,24 +29,13 @@ _IQR = 1.349  # of a normal distribution, in its standard deviations
 _REACH = 3.5
 FLEETS = 40
 _KINDS = 4
+# Few hosts tell a tail so far out: beyond these, and this share of hosts, it is taken for a power law of this degree,
+# or for the fitted tail where that is longer. Student's t of n degrees has a tail of degree n.
+_FAR_HOSTS, _FAR_SHARE, _FAR_DEGREE = 5, 1 / 8, 3
 # No figure is known better than this: hosts that are nearer to each other are alike.
 _LEAST_IQR = 0.001
 # Cells of the grid that levels are fitted on. What a fit takes goes with them, whatever hosts measure.
 _CELLS = 4096
-
-
-class Beyond(NamedTuple):
-    """The power law that a tail is taken for beyond what this share of hosts should exceed, and at most so many."""
-
-    share: float
-    hosts: float
-    degree: int
-    #: The fitted tail where that is longer.
-    or_fitted: bool
-
-
-# Few hosts tell a tail so far out. Student's t of n degrees has one of degree n.
-CERTAINLY, PROBABLY = Beyond(1 / 8, 5, 3, True), Beyond(0.015, inf, 5, False)
 
 
 class Noise(NamedTuple):
@@ -77,31 +66,39 @@ class Tail:
     hosts: int
     levels: tuple[float, float, float]
 
-    def probability(self, values: Floats, kind: NDArray[np.int64], beyond: Beyond) -> Floats:
-        """Of a sound host to be as far above."""
+    def probability(self, values: Floats, kind: NDArray[np.int64]) -> Floats:
+        """Returns how probable it is of a sound host of each kind to be as far above as each value."""
+        return self._interpolate([self._with_far_tail(above) for above in self.above], values, kind)
+
+    def share_above(self, values: Floats, kind: NDArray[np.int64]) -> Floats:
+        """Returns the fitted share of sound hosts of each kind that are above each value."""
+        return self._interpolate(self.above, values, kind)
+
+    def _interpolate(self, shares: list[Floats], values: Floats, kind: NDArray[np.int64]) -> Floats:
         found = np.empty(len(values))
         at = (values - self.start) / self.step
-        for k, above in enumerate(self.above):
-            of = kind == k
-            found[of] = np.interp(at[of], np.arange(len(above)), self._shares(above, beyond))
+        for k, above in enumerate(shares):
+            hosts = kind == k
+            found[hosts] = np.interp(at[hosts], np.arange(len(above)), above)
         return found
 
-    def _shares(self, above: Floats, beyond: Beyond) -> Floats:
-        far = above * self.hosts < min(beyond.hosts, self.hosts * beyond.share)
+    def _with_far_tail(self, above: Floats) -> Floats:
+        far = above * self.hosts < min(_FAR_HOSTS, self.hosts * _FAR_SHARE)
         if not far.any():
             return above
         first = int(np.argmax(far))
         grid = self.start + self.step * np.arange(len(above))
         edge = max(grid[first], self.step)
-        power = above[first] * (np.maximum(grid, edge) / edge) ** -beyond.degree
-        if beyond.or_fitted:
-            power = np.maximum(above, power)
-        return np.where(np.arange(len(above)) >= first, power, above)
+        power = above[first] * (np.maximum(grid, edge) / edge) ** -_FAR_DEGREE
+        return np.where(np.arange(len(above)) >= first, np.maximum(above, power), above)
 
-    def value(self, probability: float, kind: int) -> float:
-        """What a sound host of this kind probably does not exceed but with this probability."""
-        below = self._shares(self.above[kind], PROBABLY) <= probability
-        return self.start + self.step * float(np.argmax(below) if below.any() else len(below))
+    def values(self, probability: float) -> Floats:
+        """Returns, of each kind, the value that a sound host exceeds with this probability."""
+        found = []
+        for above in self.above:
+            below = self._with_far_tail(above) <= probability
+            found.append(self.start + self.step * float(np.argmax(below) if below.any() else len(below)))
+        return np.array(found)
 
     def drawn(self, random: np.random.Generator, noise: Noise) -> Floats:
         """The values of one simulated fleet without a slow host."""
@@ -202,7 +199,7 @@ def certainty(tail: Tail, noise: Noise, limit: float, false_alarms: float) -> fl
         values = tail.drawn(random, noise)
         far = values > limit
         again = tail_of(values, noise, limit) if far.any() else tail
-        chances = again.probability(values[far], noise.kind[far], CERTAINLY)
+        chances = again.probability(values[far], noise.kind[far])
         least.append(float(chances.min()) if far.any() else 1.0)
     rank = int(false_alarms * FLEETS)
     return min(sorted(least)[rank], false_alarms / tail.hosts)

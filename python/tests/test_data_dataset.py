@@ -411,3 +411,15 @@ def test_the_guide_has_every_column() -> None:
     described = set(re.findall(r"`([A-Za-z0-9_-]+)`", guide))
     missing = {t: [c for c in s.names if c not in described] for t, s in SCHEMAS.items()}
     assert missing == {t: [] for t in SCHEMAS}
+
+
+def test_a_run_of_the_future_is_not_a_hosts_last_and_has_no_figure(dataset: Dataset) -> None:
+    """A host whose clock was wrong once would never be silent again."""
+    for run, day in (("a", "2026-11-01"), ("b", "2099-01-01")):
+        key = {"host": "n1", "run": run, "started": datetime.fromisoformat(f"{day}T00:00:00+00:00")}
+        case = {"experiment": "ring", "case": 0, "title": "ring of 2", "estimate": 100.0, "low": 99.0, "high": 101.0}
+        dataset.write("machines", day, pa.Table.from_pylist([{**key, "file_bytes": 1}], schema=SCHEMAS["machines"]))
+        dataset.write("cases", day, pa.Table.from_pylist([{**key, **case}], schema=SCHEMAS["cases"]))
+    assert dataset.last_runs() == {"n1": datetime(2026, 11, 1, tzinfo=timezone.utc).timestamp()}
+    with dataset.connect() as connection:
+        assert connection.execute("SELECT run FROM figures").fetchall() == [("a",)]

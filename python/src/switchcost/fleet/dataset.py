@@ -58,6 +58,7 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 # It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
 # 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
 FIGURES = f"""
+CREATE MACRO in_future(started) AS started > now() + INTERVAL 1 DAY;
 CREATE VIEW measured AS
     SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
            cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
@@ -66,7 +67,7 @@ CREATE VIEW measured AS
            CASE WHEN elasticity_error BETWEEN 0 AND 0.1 AND abs(elasticity) <= 5 THEN elasticity END AS own,
            elasticity_error
     FROM cases JOIN machines USING (host, run)
-    WHERE coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
+    WHERE NOT in_future(machines.started) AND coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
       AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED}
       AND coalesce(high - low <= estimate / 2, true);
 CREATE VIEW figures AS
@@ -258,7 +259,7 @@ class Dataset:
         """A DuckDB connection in memory with the views `samples`, `cases` and `machines`, with `date` in each.
 
         `quotable_cases` has the cases that may be quoted, `figures` those that can be compared between hosts, by
-        `label` and at one clock.
+        `label` and at one clock; runs that start later than a day from now (`in_future`) are not in `figures`.
         """
         connection = _duckdb()
         for table in SCHEMAS:
@@ -304,9 +305,10 @@ class Dataset:
                     folder.rmdir()
 
     def last_runs(self) -> dict[str, float]:
-        """The start of each host's last run (Unix)."""
+        """The start of each host's last run (Unix); one that starts later than a day from now is no run of today's."""
         with self.connect() as connection:
-            return dict(connection.execute("SELECT host, epoch(max(started)) FROM machines GROUP BY host").fetchall())
+            last = "SELECT host, epoch(max(started)) FROM machines WHERE NOT in_future(started) GROUP BY host"
+            return dict(connection.execute(last).fetchall())
 
     def never_answered(self) -> list[str]:
         """Hosts that were asked and of which no run began since (their clock may be a minute slow), by name."""

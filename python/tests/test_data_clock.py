@@ -92,45 +92,56 @@ def test_a_host_with_a_lower_clock_is_slow_by_its_clock(dataset: Dataset) -> Non
     found = analyse(fill(dataset, 40, 6, facts=lambda i, _: dict(governors[i == 7]), clock=low(7)))
     assert [(h.name, h.verdict, h.by_clock) for h in found.slow] == [("n007", "slow", True)]
     said = found.answer()
-    assert "1 is slow (n007: its clock is 7.0 % lower; per cycle as the others (" in said
+    below = "its clock is 7.0 % below its group's (power, cooling, governor?)"
+    assert f"1 is slow (n007: {below}; at equal clock as the others (" in said
     assert "frequency governor powersave, the others performance" in said
-    assert not found.effects and not found.drifts and not found.faster and not found.noisy
+    assert not found.effects and not found.drifts and not found.faster and not found.cannot_be_judged
     assert found.hosts[7].clock == pytest.approx(0.93, abs=0.002) and found.hosts[7].ratio == pytest.approx(1, abs=0.02)
-    assert "Costs are compared at one clock; 40 hosts tell theirs." in found.text()
+    assert "Costs are corrected to the same clock, which is known of 40 of 40 hosts." in found.text()
     value = json.loads(json.dumps(found.value()))
-    assert value["schema"] == 3 and value["hosts"][7]["by_clock"] is True
+    assert value["schema"] == 4 and value["hosts"][7]["by_clock"] is True
     page, gauges = report.page(found, "clock"), metrics.text(found, {})
-    assert '<td class="n">-7.0 %</td><td>slow</td><td>its clock is 7.0 % lower' in page
+    assert '<td class="n">-7.0 %</td><td>slow</td><td>its clock is 7.0 % below' in page
     assert 'switchcost_fleet_host_slow{fleet_host="n007",' in gauges and "host_clock_ratio" in gauges
     once = analyse(fill(Dataset(dataset.path.parent / "once"), 40, 1, clock=low(7)))
-    assert [h.name for h in once.suspects] == ["n007"] and "runs: n007: its clock is 7" in once.answer()
+    assert [h.name for h in once.to_measure_again] == ["n007"] and "runs: n007: its clock is 7" in once.answer()
 
 
 def test_a_host_with_a_higher_clock_is_faster_by_its_clock(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 40, 6, clock=low(7, 1.12)))
     assert [(h.name, h.by_clock) for h in found.faster] == [("n007", True)] and not found.slow
-    assert "1 is faster than the others (n007: its clock is 12 % higher; per cycle as the others (" in found.answer()
+    assert (
+        "1 is faster than the others (n007: its clock is 12 % above its group's; at equal clock as the others ("
+        in found.answer()
+    )
 
 
 def test_clocks_that_wander_hide_nobody_and_accuse_nobody(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 60, 8, lambda i, _: np.log(1.2) * (i == 7), clock=wandering))
     assert [(h.name, h.by_clock) for h in found.slow] == [("n007", False)]
     assert found.slow[0].ratio == pytest.approx(1.2, abs=0.02)
-    assert not (found.suspects or found.drifting or found.faster or found.noisy or found.effects or found.drifts)
+    assert not (
+        found.to_measure_again
+        or found.becoming_slower
+        or found.faster
+        or found.cannot_be_judged
+        or found.effects
+        or found.drifts
+    )
 
 
 def test_a_host_that_is_slow_per_cycle_and_has_a_lower_clock(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 40, 6, lambda i, _: 0.2 * (i == 7), clock=low(7)))
     assert [(h.name, h.by_clock) for h in found.slow] == [("n007", False)]
-    assert "n007: +22 %, its clock is 7.0 % lower)" in found.answer()
+    assert "n007: +22 %, its clock is 7.0 % below its group's (power, cooling, governor?))" in found.answer()
     little = analyse(fill(Dataset(dataset.path / "little"), 40, 6, lambda i, _: 0.025 * (i == 7), clock=low(7)))
-    assert "n007: its clock is 7.0 % lower; per cycle inconclusive (+2." in little.answer()
+    assert "; at equal clock it may be slower too (+2." in little.answer()
 
 
 def test_a_host_with_a_lower_clock_is_held_against_its_kernel(dataset: Dataset) -> None:
     fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=low(7))
     found = analyse(dataset)
-    assert "n007: its clock is 7.0 % lower; per cycle as the others (" in found.answer()
+    assert "at equal clock as the others (" in found.answer()
 
 
 def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -> None:
@@ -152,13 +163,13 @@ def test_a_kernel_that_is_slower_per_cycle_and_at_a_lower_clock_is_told_of_both(
     fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=lower)
     said = analyse(dataset).answer()
     assert "kernel release 6.1 (20 hosts): clock 6." in said and "kernel release 6.1 (20 hosts): +6." in said
-    assert "per cycle as the others" not in said
+    assert "at equal clock as the others" not in said
 
 
 def test_a_lower_clock_alone_is_said_to_be_per_cycle_as_the_others(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 60, 6, clock=clock(lambda i, _: 0.94 if i // 10 == 3 else 1)), labels=RACKS)
-    assert [str(e) for e in found.effects] == ["rack r3 (10 hosts): clock 6.0 % lower, per cycle as the others"]
-    assert "clock 6.0 % lower, per cycle as the others</td>" in report.page(found, "rack")
+    assert [str(e) for e in found.effects] == ["rack r3 (10 hosts): clock 6.0 % lower, at equal clock as the others"]
+    assert "clock 6.0 % lower, at equal clock as the others</td>" in report.page(found, "rack")
 
 
 def test_a_clock_that_falls_day_by_day(dataset: Dataset) -> None:
@@ -169,7 +180,7 @@ def test_a_clock_that_falls_day_by_day(dataset: Dataset) -> None:
     assert "rack r3, period of the clock" in report.page(found, "rack")
     alone = clock(lambda i, day: 1 - 0.05 * day / 19 * (i == 4))
     found = analyse(fill(Dataset(dataset.path.parent / "alone"), 60, 20, clock=alone))
-    assert [(h.name, h.by_clock) for h in found.drifting] == [("n004", True)] and not found.slow
+    assert [(h.name, h.by_clock) for h in found.becoming_slower] == [("n004", True)] and not found.slow
     assert "1 becomes slower (n004: its clock becomes 4.9 % lower)" in found.answer()
 
 
@@ -181,7 +192,7 @@ def test_where_no_elasticity_is_known_a_clock_accuses_nobody_per_cycle(dataset: 
         one = Dataset(dataset.path / str(by))
         found = analyse(fill(one, 40, 12, clock=low(7, by), **known))  # type: ignore[arg-type]
         assert [(h.name, h.by_clock) for h in found.slow] == [("n007", True)] and not found.faster
-        assert "; per cycle inconclusive (" in found.slow[0].reason
+        assert "; at equal clock it may be " in found.slow[0].reason
     low_kernel = clock(lambda i, _: 0.93 if i % 2 else 1)
     kernels = Dataset(dataset.path.parent / "kernels")
     facts = lambda i, _: {"kernel_release": "6.6" if i % 2 else "6.1"}  # noqa: E731
@@ -196,9 +207,9 @@ def test_datasets_without_clocks_are_judged_as_before(dataset: Dataset) -> None:
         rows = pq.ParquetFile(file).read()
         pq.write_table(rows.drop_columns(["cycles", "clock_ghz", "elasticity", "elasticity_error"]), file)
     found = analyse(dataset)
-    assert found.value() == known.value() and "one clock" not in found.text()
+    assert found.value() == known.value() and "same clock" not in found.text()
     assert [h.name for h in found.slow] == ["n007"] and found.answer().endswith(
-        "(n007: +38 %), 0 never answered, 0 too noisy to say."
+        "(n007: +38 %), 0 never answered, 0 cannot be judged."
     )
 
 

@@ -57,7 +57,7 @@ def test_slow_hosts_are_drained_and_noted(
     )
     for host, why in (
         ("n001", "n001 is not slow: as the others"),
-        ("n008", "n008 is not slow: known since"),
+        ("n008", "n008 is not slow: acknowledged since"),
         ("x9", "x9 is not in the dataset"),
     ):
         code, lines, said = fleet(capsys, slow, "drain", "--engine", "slurm", host)

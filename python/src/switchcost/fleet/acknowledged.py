@@ -23,9 +23,8 @@ class Acknowledged:
     reason: str
 
     def in_words(self) -> str:
-        return (
-            f"known since {self.since}" + (f" until {self.until}" if self.until < date.max else "") + f": {self.reason}"
-        )
+        until = f"acknowledged until {self.until}" if self.until < date.max else f"acknowledged since {self.since}"
+        return f"{until}: {self.reason}"
 
 
 def today() -> date:

@@ -16,6 +16,8 @@ from .statistics import FEWEST_OF_A_VALUE, Floats, Mask, slower
 
 # The share of a group's hosts from which a value is common enough to hold others against.
 COMMON = 0.1
+# Many hosts together are known better than one: from this part of a host's limit on they are told.
+PART_OF_LIMIT = 0.5
 
 Facts = dict[str, Any]
 
@@ -44,6 +46,7 @@ class _Search:
     def __init__(self, fleet: Fleet, level: Level, limit: float, chance: float) -> None:
         self.names, self.open, self.limit, self.chance = fleet.names, level.open, limit, chance
         self.rest = level.value.copy()
+        self.all_facts: Facts = {**fleet.facts_of, **fleet.labels_of}
 
     def centre(self, of: Mask) -> None:
         inside = of & ~np.isnan(self.rest)
@@ -65,7 +68,7 @@ class _Search:
                 return
             for effect, of in explained[best]:
                 self.rest[of] -= log(effect.ratio)
-                effect.together_with = _same_hosts(of, inside, {f: v for f, v in facts.items() if f != best})
+                effect.together_with = _same_hosts(of, inside, {f: v for f, v in self.all_facts.items() if f != best})
                 yield effect
             del left[best]
 
@@ -83,7 +86,7 @@ class _Search:
             both = of | against
             shift, p = slower(self.rest[both], of[both])
             unsure = abs(float(np.median(self.open[of]) - np.median(self.open[against])))
-            if shift - unsure >= self.limit and p <= self.chance:
+            if shift - unsure >= PART_OF_LIMIT * self.limit and p <= self.chance:
                 others = words(fact, str(fastest)) if common else "the others"
                 members = [self.names[i] for i in np.flatnonzero(of)]
                 found.append((Effect(group, fact, str(value), len(members), exp(shift), others, p, [], members), of))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +14,70 @@ from .statistics import FEWEST_HOSTS, Floats
 
 # Below so many runs no host is called slow.
 FEWEST_DAYS = 3
-SLOW = ("slow", "probably slow")
 # Labels such as racks go across the groups.
 ALL = -1
 ANSWERED_BY_NAME = 3
+
+
+class Verdict(str, Enum):
+    """What is said of a host. Each value is the only name of that verdict: in text, JSON, metrics and the report."""
+
+    SLOW = "slow"
+    PROBABLY_SLOW = "probably slow"
+    SLOWER_SINCE = "slower since"
+    MEASURE_AGAIN = "to measure again"
+    BECOMING_SLOWER = "becoming slower"
+    #: With all hosts of a rack or another part.
+    PART_BECOMING_SLOWER = "becoming slower with its part"
+    FASTER = "faster"
+    AS_THE_OTHERS = "as the others"
+    CANNOT_BE_JUDGED = "cannot be judged"
+    #: Its group has too few hosts.
+    NOT_COMPARED = "not compared"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+SLOW = (Verdict.SLOW, Verdict.PROBABLY_SLOW)
+ODD = (
+    *SLOW,
+    Verdict.SLOWER_SINCE,
+    Verdict.MEASURE_AGAIN,
+    Verdict.BECOMING_SLOWER,
+    Verdict.FASTER,
+)
+
+
+class FutureRun(NamedTuple):
+    """A run that starts later than a day from now: its host's clock was wrong."""
+
+    host: str
+    run: str
+    started: str
+
+
+@dataclass
+class LevelChange:
+    """A step in a host's own figures, from a day on. `ratio` is after / before of costs, or of the clock's period.
+
+    `experiment` is empty for the clock. `changed` are the facts that changed with it.
+    """
+
+    since: str
+    ratio: float
+    experiment: str
+    changed: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """By how much, since when, and with what."""
+        cause = ", ".join(self.changed[:2]) or "nothing recorded changed"
+        return f"{self.by()} since {self.since}; {cause}"
+
+    def by(self) -> str:
+        if not self.experiment:
+            return f"its clock is {apart(1 / self.ratio)}"
+        return f"{percent(self.ratio).lstrip('+-')} {'slower' if self.ratio > 1 else 'faster'}"
 
 
 @dataclass
@@ -31,7 +93,7 @@ class Host:
     group: int
     days: int
     ratio: float | None = None
-    verdict: str = "not judged"
+    verdict: Verdict = Verdict.NOT_COMPARED
     reason: str = ""
     chance: float | None = None
     would_be_found: float | None = None
@@ -43,20 +105,29 @@ class Host:
     by_clock: bool = False
     ratios: dict[str, float] = field(default_factory=dict)
     acknowledged: str = ""
+    #: The steps of its own figures, in their order.
+    steps: list[LevelChange] = field(default_factory=list)
+    #: That of the verdict "slower since".
+    step: LevelChange | None = None
 
     def is_slow(self) -> bool:
         return self.verdict in SLOW
 
+    def is_alarming(self) -> bool:
+        return self.is_slow() or self.verdict == Verdict.SLOWER_SINCE
+
     def slowness(self) -> float:
         """The ratio that the verdict is of."""
-        drifts = self.verdict == "becomes slower"
+        if self.step:
+            return self.step.ratio
+        drifts = self.verdict == Verdict.BECOMING_SLOWER
         if self.by_clock:
             return 1 / ((self.clock_change if drifts else self.clock) or 1)
         return (self.change if drifts else self.ratio) or 0
 
     def __str__(self) -> str:
         """By how much, and what goes with it."""
-        how_much = [] if self.by_clock else [percent(self.slowness())]
+        how_much = [] if self.by_clock or self.step else [percent(self.slowness())]
         return f"{self.name}: {', '.join([*how_much, *filter(None, [self.acknowledged or self.reason])])}"
 
 
@@ -83,8 +154,16 @@ class Effect:
     def __str__(self) -> str:
         return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {self.by()}"
 
+    def sentence(self, verb: str, all_effects: list[Effect]) -> str:
+        within = "" if self.group == ALL else f" (group {self.group + 1})"
+        others = "the others" if self.others == "the others" else f"those with {self.others}"
+        cost = "" if self.clock else f" in cost{alone(self, all_effects)}"
+        with_it = f"; the same hosts: {', '.join(self.together_with)}" if self.together_with else ""
+        name = words(self.fact, self.value)
+        return f"all {number(self.hosts, 'host')} with {name}{within} {verb} than {others}: {self.by()}{cost}{with_it}"
+
     def by(self) -> str:
-        per_cycle = ", per cycle as the others" if self.per_cycle_as_others else ""
+        per_cycle = ", at equal clock as the others" if self.per_cycle_as_others else ""
         return f"clock {apart(1 / self.ratio)}{per_cycle}" if self.clock else percent(self.ratio)
 
 
@@ -101,46 +180,82 @@ class Analysis:
     fdr: float
     varied: list[dict[str, Any]]
     period: tuple[str, str] = ("", "")
+    in_future: list[FutureRun] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     heat: Floats = field(default_factory=lambda: np.empty((0, 0)))
     daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Odd hosts by verdict, those that are furthest from the others first.
-        self.odd = {verdict: self._having(verdict) for verdict in (*SLOW, "measure again", "becomes slower", "faster")}
-        self.odd["faster"].reverse()
-        self.slow, self.candidates, self.suspects, self.drifting, self.faster = self.odd.values()
+        self.odd = {verdict: self._having(verdict) for verdict in ODD}
+        self.odd[Verdict.FASTER].reverse()
+        self.slow, self.probably_slow = self.odd[Verdict.SLOW], self.odd[Verdict.PROBABLY_SLOW]
+        self.slower_since, self.to_measure_again = self.odd[Verdict.SLOWER_SINCE], self.odd[Verdict.MEASURE_AGAIN]
+        self.becoming_slower, self.faster = self.odd[Verdict.BECOMING_SLOWER], self.odd[Verdict.FASTER]
         self.acknowledged = sorted((h for h in self.hosts if h.acknowledged), key=lambda h: -h.slowness())
-        self.noisy = self._having("too noisy to say")
+        self.cannot_be_judged = self._having(Verdict.CANNOT_BE_JUDGED)
+        self.not_compared = self._having(Verdict.NOT_COMPARED)
 
-    def _having(self, verdict: str) -> list[Host]:
+    def _having(self, verdict: Verdict) -> list[Host]:
         found = (h for h in self.hosts if h.verdict == verdict and not h.acknowledged)
         return sorted(found, key=lambda h: -h.slowness())
 
     def answer(self) -> str:
         """The first line."""
         parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
-        if self.candidates:
-            probably = f"{number(len(self.candidates), 'is', 'are')} probably slow{brackets(self.candidates)}"
-            parts.append(f"{probably}, about {self.fdr:.0%} of these by chance")
-        if self.suspects:
+        if self.probably_slow:
+            parts.append(f"{number(len(self.probably_slow), 'is', 'are')} probably slow{brackets(self.probably_slow)}")
+        if self.slower_since:
+            became = number(len(self.slower_since), "became", "became")
+            parts.append(f"{became} slower ({'; '.join(self.steps_in_words())})")
+        if self.to_measure_again:
             few = f"on fewer than {FEWEST_DAYS} runs"
-            parts.append(f"{len(self.suspects)} to measure again (slow {few}: {listed(self.suspects)})")
+            parts.append(f"{len(self.to_measure_again)} to measure again (slow {few}: {listed(self.to_measure_again)})")
         for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
             if effects:
                 parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
-        if self.drifting:
-            parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(self.drifting)}")
+        if self.becoming_slower:
+            becomes = number(len(self.becoming_slower), "becomes", "become")
+            parts.append(f"{becomes} slower{brackets(self.becoming_slower)}")
         if self.faster:
             parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(self.faster)}")
         if self.acknowledged:
-            parts.append(f"{len(self.acknowledged)} known to be slow{brackets(self.acknowledged)}")
+            parts.append(f"{len(self.acknowledged)} acknowledged{brackets(self.acknowledged)}")
         parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
-        parts.append(f"{len(self.noisy)} too noisy to say")
-        small = sum(g["hosts"] for g in self.groups if not g["judged"])
-        if small:
-            parts.append(f"{small} in groups below {FEWEST_HOSTS} hosts, where nobody can be called odd")
+        parts += [f"{len(self.cannot_be_judged)} cannot be judged{self._why_not_judged()}"]
+        if self.not_compared:
+            names = brackets([h.name for h in self.not_compared])
+            parts.append(f"{len(self.not_compared)} not compared, in groups below {FEWEST_HOSTS} hosts{names}")
+        if self.in_future:
+            runs = "; ".join(f"{run.host}: {run.started}" for run in self.in_future[:ANSWERED_BY_NAME])
+            count = number(len(self.in_future), "run", "runs")
+            parts.append(f"{count} set aside, dated after tomorrow ({runs}{more(self.in_future)})")
         return f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}: {', '.join(parts)}."
+
+    def steps_in_words(self, most: int = ANSWERED_BY_NAME) -> list[str]:
+        """Hosts that became slower, the worst first; several with one recorded cause and day are told once."""
+        by_cause: dict[tuple[object, ...], list[Host]] = {}
+        for host in self.slower_since:
+            step = host.step or LevelChange("", 1.0, "")
+            alone = () if step.changed else (host.name,)
+            by_cause.setdefault((step.since, *step.changed, *alone), []).append(host)
+        told = []
+        for hosts in by_cause.values():
+            if len(hosts) == 1 or hosts[0].step is None:
+                told.append(str(hosts[0]))
+                continue
+            ratio = float(np.median([h.slowness() for h in hosts]))
+            same = replace(hosts[0].step, ratio=ratio)
+            told.append(f"{len(hosts)} hosts: {same}")
+        return [*told[:most], *(["..."] if len(told) > most else [])]
+
+    def _why_not_judged(self) -> str:
+        """The commonest reasons, each with its hosts where there are several."""
+        reasons = Counter(host.reason for host in self.cannot_be_judged).most_common()
+        if not reasons:
+            return ""
+        said = [reason if len(reasons) == 1 else f"{count}: {reason}" for reason, count in reasons[:ANSWERED_BY_NAME]]
+        return f": {'; '.join(said)}{more(reasons)}"
 
     def text(self, rows: int = 20) -> str:
         lines = [self.answer(), ""]
@@ -151,22 +266,28 @@ class Analysis:
                 lines.append(f"{title}: {h} ({number(h.days, 'run')}, group {h.group + 1})")
             if len(hosts) > rows:
                 lines.append(f"{title}: {len(hosts) - rows} more (--json has all)")
-        for title, effects in (("slow as a whole", self.effects), ("becoming slower", self.drifts)):
-            for e in effects:
-                within = "" if e.group == ALL else f" of group {e.group + 1}"
-                with_it = f"; the same hosts: {', '.join(e.together_with)}" if e.together_with else ""
-                lines.append(f"{title}: {e}{alone(e, self.effects + self.drifts)}, against {e.others}{within}{with_it}")
+        for effect in merged(self.effects):
+            lines.append(effect.sentence("are slower", self.effects + self.drifts))
+        for effect in merged(self.drifts):
+            lines.append(effect.sentence("become slower", self.effects + self.drifts))
         lines += [f"never answered: {', '.join(self.never_answered[:rows])}"] if self.never_answered else []
-        lines += [f"too noisy to say: {', '.join(h.name for h in self.noisy[:rows])}"] if self.noisy else []
+        unjudged = self.cannot_be_judged
+        lines += (
+            [f"cannot be judged: {', '.join(h.name for h in unjudged[:rows])}{left(unjudged, rows)}"]
+            if unjudged
+            else []
+        )
+        lines += [f"set aside: run {run.run} of {run.host}, dated {run.started}" for run in self.in_future[:rows]]
         lines += ["", self.terms()]
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        said = f"Slow: in at most {self.false_alarms:.0%} of sound fleets one host is; below {self.limit:.0%} none."
-        said += " That is of fleets simulated with the tails that this one's sound hosts have."
-        said += f" Probably slow: about {self.fdr:.0%} of these are by chance, more where sound hosts have long tails."
-        if told := sum(h.clock is not None for h in self.hosts):
-            said += f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}."
+        said = f'"Slow" is wrong at most {once_in(self.false_alarms)} fleets.'
+        said += f" Hosts less than {whole_percent(self.limit)} above their group are never named."
+        said += f' Of the hosts called "probably slow" expect {whole_percent(self.fdr)} to be sound.'
+        if known := sum(h.clock is not None for h in self.hosts):
+            hosts = number(len(self.hosts), "host")
+            said += f" Costs are corrected to the same clock, which is known of {known:,} of {hosts}."
         return said
 
     def value(self) -> dict[str, Any]:
@@ -176,23 +297,45 @@ class Analysis:
             effect["members"] = effect["members"][:1000]
         rates = {"false_alarms": self.false_alarms, "fdr": self.fdr}
         period = {"days": self.days, "first_day": self.period[0], "last_day": self.period[1]}
+        future = [run._asdict() for run in self.in_future]
         terms = {"limit": self.limit, **rates, **period, "groups": self.groups}
-        return {"schema": 3, "in_words": self.answer(), **terms, **lists, "never_answered": self.never_answered}
+        return {
+            "schema": 4,
+            "in_words": self.answer(),
+            **terms,
+            **lists,
+            "never_answered": self.never_answered,
+            "in_future": future,
+        }
 
 
 def merged(effects: list[Effect]) -> list[Effect]:
-    """The same value in several groups and experiments as one, the slowest first.
+    """One cause as one effect, the slowest first: a fact in several groups and experiments, and facts of like hosts.
 
-    Its ratio is that of the group with most hosts, in the experiment that is slowest there.
+    Its ratio is that of the group with most hosts, in the experiment that is slowest there. A rack that is a kernel is
+    the kernel, together with the rack.
     """
-    of: dict[tuple[str, str, bool], Effect] = {}
-    members: dict[tuple[str, str, bool], set[str]] = {}
+    by_value: dict[tuple[str, str, bool], Effect] = {}
     for effect in sorted(effects, key=lambda e: (-e.hosts, -e.ratio)):
-        key = (effect.fact, effect.value, effect.clock)
-        first = of.setdefault(key, replace(effect))
-        members[key] = members.get(key, set()) | set(effect.members)
-        first.hosts = len(members[key])
-    return sorted(of.values(), key=lambda e: -e.ratio)
+        first = by_value.setdefault((effect.fact, effect.value, effect.clock), replace(effect, members=[]))
+        first.members = sorted({*first.members, *effect.members})
+        first.hosts = len(first.members)
+    causes: list[Effect] = []
+    for effect in by_value.values():
+        same = next((c for c in causes if c.clock == effect.clock and have_same_hosts(c, effect)), None)
+        if same is None:
+            causes.append(effect)
+            continue
+        name = words(effect.fact, effect.value)
+        same.together_with = list(dict.fromkeys([*same.together_with, name, *effect.together_with]))
+        same.together_with = [one for one in same.together_with if one != words(same.fact, same.value)]
+        same.ratio = max(same.ratio, effect.ratio)
+    return sorted(causes, key=lambda e: -e.ratio)
+
+
+def have_same_hosts(one: Effect, other: Effect) -> bool:
+    common = len({*one.members} & {*other.members})
+    return common >= 0.9 * len({*one.members} | {*other.members})
 
 
 def alone(effect: Effect, all_of: list[Effect]) -> str:
@@ -201,9 +344,25 @@ def alone(effect: Effect, all_of: list[Effect]) -> str:
 
 
 def power(group: dict[str, Any]) -> str:
-    """What would be found in a group."""
+    """What would be named in a group, and how many of the hosts that are 5 % slower."""
     by = group["would_be_found"]
-    return f"slower by {by - 1:.0%} would be found" if by else "too few hosts to judge"
+    if not by:
+        return "too few hosts to compare" if group["hosts"] < FEWEST_HOSTS else "no figures to compare"
+    share = group["named_shares"]["0.05"]
+    named = f"a host is named if it measures {whole_percent(by - 1)} or more above its group"
+    return f"{named}; of hosts that are 5 % slower that is {whole_percent(share)}"
+
+
+def once_in(rate: float) -> str:
+    return f"once in {round(1 / rate)}" if rate <= 0.5 else f"in {whole_percent(rate)} of"
+
+
+def left(items: Sequence[object], shown: int) -> str:
+    return f" and {len(items) - shown:,} more" if len(items) > shown else ""
+
+
+def whole_percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def percent(ratio: float | None) -> str:

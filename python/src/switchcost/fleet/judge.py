@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 from .acknowledged import Acknowledged
 from .dataset import Dataset
 from .effects import effects
-from .findings import ALL, FEWEST_DAYS, Analysis, Effect, Host, apart, percent, words
+from .findings import (
+    ALL,
+    FEWEST_DAYS,
+    Analysis,
+    Effect,
+    Host,
+    LevelChange,
+    Verdict,
+    apart,
+    percent,
+    whole_percent,
+    words,
+)
 from .measured import GROUP, Fleet, Level
 from .statistics import FEWEST_HOSTS, Floats, Mask, spread
 from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
@@ -21,6 +33,8 @@ from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
 TOO_NOISY = log(1.2)
 # A host of too few runs to be judged is measured again from here on, in deviations of its group.
 MEASURED_AGAIN = 5
+# Of hosts that are slower by these shares the report says how many would be named.
+POWER_OF = (0.05, 0.1, 0.2)
 # As if a group knew its own width from so many hosts less.
 WIDTH_OF = 50
 
@@ -80,9 +94,12 @@ class _Judge:
             host.ratios = {e: exp(v) for e, level in self.levels.items() if not np.isnan(v := level.value[i])}
             host.ratio, host.change = _ratio(ratio[i]), _ratio(change[i])
             host.clock, host.clock_change = _ratio(-self.clock.value[i]), _ratio(-self.clock_change.value[i])
-        #: Values with what parts have in common taken out, and the days above the limit, by experiment.
+        #: Values with what parts have in common taken out, by experiment.
         self.rest: dict[str, Floats] = {}
-        self.certain_of = 0
+        #: How far sound hosts of each group differ (standard deviation).
+        self.group_scatter = np.full(len(fleet.keys), np.nan)
+        #: Of each host, were it slower by POWER_OF, how probably it would be named.
+        self.named_shares = np.zeros((len(self.hosts), len(POWER_OF)))
 
     def _worst(self, levels: dict[str, Level], field: str) -> Floats:
         """Of each host the largest over experiments."""
@@ -108,8 +125,9 @@ class _Judge:
         self._judge_levels(in_drift)
         self._judge_clocks(in_drift)
         self._judge_trends(drifts)
+        self._judge_steps(in_drift, parts)
         for host in self.hosts:
-            if host.name in acknowledged and host.is_slow():
+            if host.name in acknowledged and host.is_alarming():
                 host.acknowledged = acknowledged[host.name].in_words()
         courses = self.fleet.courses.values()
         analysis = Analysis(
@@ -124,6 +142,7 @@ class _Judge:
             fdr=self.fdr,
             varied=self.fleet.varied(self.levels, self.clock),
             period=self.fleet.period(),
+            in_future=self.fleet.in_future,
         )
         analysis.labels, analysis.heat = self.fleet.by_case()
         self._draw_courses(analysis)
@@ -132,7 +151,7 @@ class _Judge:
     def _draw_courses(self, analysis: Analysis) -> None:
         of = dict(self.fleet.courses, **{"": self.fleet.clocks})
         named = [(words(e.fact, e.value), e.members, e.experiment) for e in analysis.drifts[:6]]
-        named += [(h.name, [h.name], "" if h.by_clock else h.experiment or "") for h in analysis.drifting[:6]]
+        named += [(h.name, [h.name], "" if h.by_clock else h.experiment or "") for h in analysis.becoming_slower[:6]]
         first = next(iter(self.fleet.courses), "")
         for name, members, experiment in [("all hosts", self.fleet.names, named[0][2] if named else first), *named]:
             said = "" if len(self.levels) < 2 and experiment else f", {experiment or 'period of the clock'}"
@@ -192,6 +211,7 @@ class _Judge:
             open_ = far & (seen.chance > seen.certain_below)
             likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
             thresholds = self._thresholds(seen, likely)
+            self._note_power(seen, thresholds)
             for i, at in zip(seen.hosts, range(len(seen.hosts))):
                 needed[i] = min(needed[i], thresholds[at])
                 if not far[at]:
@@ -210,21 +230,51 @@ class _Judge:
         judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
         for i in sorted(judged):
             self.hosts[i].would_be_found = exp(max(needed[i], self.limit))
-            if self.hosts[i].verdict == "not judged":
-                self.hosts[i].verdict = "too noisy to say" if needed[i] > TOO_NOISY else "as the others"
+            if self.hosts[i].verdict == Verdict.NOT_COMPARED:
+                self.hosts[i].verdict = Verdict.AS_THE_OTHERS
         for i in {*np.flatnonzero(certain).tolist(), *found.tolist()}:
             host = self.hosts[i]
             if host.name not in in_drift and named_by[i]:
-                host.verdict = "slow" if certain[i] else "probably slow"
+                host.verdict = Verdict.SLOW if certain[i] else Verdict.PROBABLY_SLOW
                 host.chance, host.ratio = float(chance[i]), exp(above[i])
                 host.experiment = str(named_by[i])
                 host.reason = self._reason(i, host.experiment)
         self._judge_faster(seen_of)
-        for host in self.hosts:
-            if host.verdict == "not judged" and (self.fleet.group == host.group).sum() >= FEWEST_HOSTS:
-                host.verdict, host.reason = "too noisy to say", "no figure at full speed"
-            elif host.verdict == "as the others" and host.noise == "unusable":
-                host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
+        for i, host in enumerate(self.hosts):
+            if host.verdict == Verdict.NOT_COMPARED and (self.fleet.group == host.group).sum() >= FEWEST_HOSTS:
+                host.verdict, host.reason = Verdict.CANNOT_BE_JUDGED, "no figure at full speed"
+            elif host.verdict == Verdict.AS_THE_OTHERS and host.noise == "unusable":
+                host.verdict, host.reason = Verdict.CANNOT_BE_JUDGED, "most runs found the machine unusable"
+            elif host.verdict == Verdict.AS_THE_OTHERS and needed[i] > TOO_NOISY:
+                host.verdict, host.reason = Verdict.CANNOT_BE_JUDGED, self._why_not_judged(host, i)
+
+    def _why_not_judged(self, host: Host, i: int) -> str:
+        """Whether its group scatters too much, or it alone."""
+        group = self.fleet.group == host.group
+        usual = float(np.median([h.would_be_found for h in self.hosts if h.group == host.group and h.would_be_found]))
+        scatter = self.group_scatter[host.group]
+        if log(usual) > TOO_NOISY:
+            only = f"only one that is {whole_percent(usual - 1)} slower would stand out"
+            differ = (
+                f"sound hosts of group {host.group + 1} differ by {whole_percent(exp(scatter) - 1)} from each other"
+            )
+            return f"{differ}, so {only}"
+        days = np.nanmedian([level.days[group].max() for level in self.levels.values()])
+        if host.days < days / 2:
+            return f"{host.days} runs, where others have {days:.0f}"
+        return "its own figures differ too much from day to day"
+
+    def _note_power(self, seen: _Seen, thresholds: Floats) -> None:
+        """Notes by how much sound hosts differ, and which share of slower ones would be named."""
+        for group in range(len(self.group_scatter)):
+            inside = self.fleet.group[seen.hosts] == group
+            if inside.any():
+                self.group_scatter[group] = np.fmin(self.group_scatter[group], spread(seen.above[inside]))
+        for column, slower in enumerate(POWER_OF):
+            sound = (thresholds - log(1 + slower)) / seen.widths
+            shares = seen.tail.share_above(sound, seen.noise.kind)
+            named = self.named_shares[seen.hosts, column]
+            self.named_shares[seen.hosts, column] = np.maximum(named, shares)
 
     def _thresholds(self, seen: _Seen, likely: int) -> Floats:
         """Returns how far each host would have to be above its group to be named."""
@@ -235,15 +285,15 @@ class _Judge:
     def _measured_again(self, i: int, seen: _Seen, at: int, experiment: str) -> None:
         host = self.hosts[i]
         if seen.above[at] > MEASURED_AGAIN * spread(seen.above):
-            host.verdict, host.experiment, host.ratio = "measure again", experiment, exp(seen.above[at])
+            host.verdict, host.experiment, host.ratio = Verdict.MEASURE_AGAIN, experiment, exp(seen.above[at])
 
     def _judge_faster(self, seen_of: dict[str, _Seen]) -> None:
         for experiment in seen_of:
             seen = self._seen(self.rest[experiment], self.levels[experiment], -1, simulated=False)
             for i, above, chance in self._certain(seen):
                 host = self.hosts[i]
-                if host.verdict == "as the others" and self.levels[experiment].days[i] >= FEWEST_DAYS:
-                    host.verdict, host.chance, host.experiment = "faster", chance, experiment
+                if host.verdict == Verdict.AS_THE_OTHERS and self.levels[experiment].days[i] >= FEWEST_DAYS:
+                    host.verdict, host.chance, host.experiment = Verdict.FASTER, chance, experiment
                     host.ratio, host.reason = exp(-above), self._reason(i, experiment, -1)
 
     def _certain(self, seen: _Seen | None) -> Iterator[tuple[int, float, float]]:
@@ -261,20 +311,23 @@ class _Judge:
 
     def _judge_clocks(self, in_drift: set[str]) -> None:
         """The clock's period in place of a cost; a host that is slow per cycle remains so."""
-        for sign, verdict in ((1, "slow"), (-1, "faster")):
+        for sign, verdict in ((1, Verdict.SLOW), (-1, Verdict.FASTER)):
             for i, above, chance in self._certain(self._seen(self.rest[""], self.clock, sign, simulated=False)):
                 if self.hosts[i].name not in in_drift:
                     self._judge_clock(i, sign * above, verdict, chance)
 
-    def _judge_clock(self, i: int, period: float, verdict: str, chance: float) -> None:
+    def _judge_clock(self, i: int, period: float, verdict: Verdict, chance: float) -> None:
         host = self.hosts[i]
         host.clock = exp(-period)
-        said = f"its clock is {apart(host.clock)}"
-        if host.is_slow() or (verdict == "faster" and host.verdict == "faster"):
+        said = f"its clock is {percent(host.clock).lstrip('+-')} {'below' if period > 0 else 'above'} its group's"
+        if verdict == Verdict.SLOW:
+            said += " (power, cooling, governor?)"
+        if host.is_slow() or (verdict == host.verdict == Verdict.FASTER):
             host.reason = "; ".join(filter(None, [said, host.reason]))
-        elif not host.verdict.startswith("becomes slower"):
-            parts = [said, self._per_cycle(i), *self.fleet.unlike(i)]
-            host.verdict = "measure again" if verdict == "slow" and self.clock.days[i] < FEWEST_DAYS else verdict
+        elif host.verdict != Verdict.PART_BECOMING_SLOWER:
+            parts = [said, self._at_equal_clock(i), *self.fleet.unlike(i)]
+            few = verdict == Verdict.SLOW and self.clock.days[i] < FEWEST_DAYS
+            host.verdict = Verdict.MEASURE_AGAIN if few else verdict
             host.by_clock, host.chance, host.reason = True, chance, "; ".join(parts[:4])
 
     def _is_alike(self, effect: Effect) -> bool:
@@ -287,39 +340,64 @@ class _Judge:
         ]
         return bool(max(apart) < self.limit)
 
-    def _per_cycle(self, i: int) -> str:
+    def _at_equal_clock(self, i: int) -> str:
         """What the host's costs are at one clock: of the experiment that is furthest from the others."""
         there = [e for e in self.levels if not np.isnan(self.rest[e][i])]
         if not there:
-            return "per cycle not known"
+            return "at equal clock its costs are not known"
         furthest = max(there, key=lambda e: abs(self.rest[e][i]))
         level = self.levels[furthest]
         value, error = self.rest[furthest][i], float(np.hypot(1.96 * level.error[i], level.open[i]))
-        alike = self.hosts[i].verdict == "as the others" and abs(value) + error < self.limit
-        how = "as the others" if alike else "faster" if self.hosts[i].verdict == "faster" else "inconclusive"
-        of = f"{percent(exp(value))}, {percent(exp(value - error))} to {percent(exp(value + error))}"
-        return f"per cycle {how} ({of})"
+        low, high = percent(exp(value - error)), percent(exp(value + error))
+        interval = f"{percent(exp(value))}, {low} to {high}"
+        verdict = self.hosts[i].verdict
+        if verdict == Verdict.AS_THE_OTHERS and abs(value) + error < self.limit:
+            return f"at equal clock as the others ({interval})"
+        if verdict == Verdict.FASTER:
+            return f"at equal clock faster ({interval})"
+        return f"at equal clock it may be {'slower too' if value > 0 else 'as the others'} ({interval})"
 
     def _judge_trends(self, drifts: list[Effect]) -> None:
         for effect in drifts:
             for name in effect.members:
                 host = self.hosts[self.fleet.index[name]]
                 if not host.is_slow():
-                    host.verdict, host.by_clock = (
-                        f"becomes slower with {words(effect.fact, effect.value)}",
-                        effect.clock,
-                    )
+                    host.verdict, host.by_clock = Verdict.PART_BECOMING_SLOWER, effect.clock
+                    host.reason = f"with {words(effect.fact, effect.value)}"
+        replaced = (Verdict.AS_THE_OTHERS, Verdict.FASTER, Verdict.CANNOT_BE_JUDGED)
         for experiment, change in [*self.changes.items(), ("", self.clock_change)]:
-            for i, above, chance in self._certain(
-                self._seen(self.rest[f"trend {experiment}"], change, simulated=False)
-            ):
+            seen = self._seen(self.rest[f"trend {experiment}"], change, simulated=False)
+            for i, above, chance in self._certain(seen):
                 host = self.hosts[i]
-                if host.verdict in ("as the others", "faster", "too noisy to say"):
-                    host.verdict, host.chance, host.by_clock = "becomes slower", chance, not experiment
+                if host.verdict in replaced:
+                    host.verdict, host.chance, host.by_clock = Verdict.BECOMING_SLOWER, chance, not experiment
                     if experiment:
                         host.experiment, host.change, host.reason = experiment, exp(above), ""
                     else:
                         host.reason = f"its clock becomes {apart(host.clock_change)}"
+
+    def _judge_steps(self, in_drift: set[str], parts: list[Effect]) -> None:
+        """A host's own course: the last step says more than the level over all days, which lies between both."""
+        rate = self.false_alarms / (self.tests / 2)
+        for experiment, course in [*self.fleet.courses.items(), ("", self.fleet.clocks)]:
+            for i, steps in enumerate(self.fleet.steps(course, rate)):
+                large = [step for step in steps if abs(step.after - step.before) >= self.limit]
+                changes = [self.fleet.level_change(i, course, step, experiment) for step in large]
+                self.hosts[i].steps += changes
+                # A step that a part explains, or that was taken back, is none of the host's own today.
+                if changes and changes[-1].ratio > 1 and not self._is_of_part(changes[-1], parts):
+                    self._judge_step(i, changes[-1], in_drift)
+
+    def _judge_step(self, i: int, step: LevelChange, in_drift: set[str]) -> None:
+        host = self.hosts[i]
+        if host.name in in_drift or (host.step and host.step.ratio >= step.ratio):
+            return
+        host.verdict, host.step, host.by_clock = Verdict.SLOWER_SINCE, step, not step.experiment
+        host.experiment, host.reason = step.experiment or None, str(step)
+
+    def _is_of_part(self, step: LevelChange, parts: list[Effect]) -> bool:
+        """Whether what changed with it is told of as slow as a whole."""
+        return any(step.changed and step.changed[0].endswith(f" -> {e.value}") for e in parts)
 
     def _groups(self) -> list[dict[str, Any]]:
         groups = []
@@ -328,7 +406,10 @@ class _Judge:
             found = [found for i in of if (found := self.hosts[i].would_be_found)]
             known = [words(c, v) for c, v in zip(self.fleet.group_by, key.split("\x1f")) if v != "?"]
             said = {"hosts": len(of), "in_words": ", ".join(known), "judged": bool(found)}
-            groups.append({**said, "would_be_found": float(np.median(found)) if found else None})
+            shares = dict(zip(map(str, POWER_OF), self.named_shares[of].mean(axis=0).tolist()))
+            scatter = exp(self.group_scatter[g]) - 1 if found else None
+            power = {"would_be_found": float(np.median(found)) if found else None, "scatter": scatter}
+            groups.append({**said, **power, "named_shares": shares})
         return groups
 
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .dataset import Dataset
-from .findings import words
+from .findings import FutureRun, LevelChange, words
 from .statistics import FEWEST_HOSTS, Floats, location, scatters, slopes, spreads
+from .steps import Step, find_steps
 from .submission import FleetError
 from .tails import Noise
 
@@ -137,6 +138,8 @@ class Fleet:
     def _read_facts(self, days: tuple[date, date], labels: list[str]) -> None:
         """Each host as its last run found it; runs before it was what it is now do not count for it."""
         execute = self.connection.execute
+        late = "SELECT host, run, started::DATE::VARCHAR FROM machines WHERE in_future(started) ORDER BY ALL"
+        self.in_future = [FutureRun(*row) for row in execute(late).fetchall()]
         columns = [c[0] for c in execute("DESCRIBE machines").fetchall()]
         unknown = [c for c in self.group_by if c not in columns and c not in labels]
         if unknown:
@@ -150,7 +153,8 @@ class Fleet:
             f"""CREATE TEMP TABLE current AS
             WITH kept AS (
                 SELECT host, machines.run, {", ".join(f"machines.{fact}" for fact in kept)}, {key} AS grp
-                FROM machines LEFT JOIN labels USING (host) WHERE machines.date BETWEEN ? AND ?
+                FROM machines LEFT JOIN labels USING (host)
+                WHERE machines.date BETWEEN ? AND ? AND NOT in_future(started)
             ), last AS (SELECT host, arg_max(grp, started) AS grp FROM kept GROUP BY host)
             SELECT * FROM kept SEMI JOIN last USING (host, grp)""",
             days,
@@ -251,6 +255,29 @@ class Fleet:
             error[of] = deviation * (last - first)
         return Level(change, error, left, count, error, np.zeros(1))
 
+    def steps(self, course: Course, false_alarms: float) -> list[list[Step]]:
+        """Returns the changes of level of each host's own figures."""
+        return find_steps(course.ratio, course.error, false_alarms)
+
+    def level_change(self, i: int, course: Course, step: Step, experiment: str) -> LevelChange:
+        """Builds what is told of a step: since when, by how much, and which facts changed with it."""
+        dates = [_date_of(course.days[column]) for column in (step.column, step.second_before, step.second_after)]
+        ratio = exp(step.after - step.before)
+        return LevelChange(dates[0], ratio, experiment, self._changed_facts(self.names[i], *dates[1:]))
+
+    def _changed_facts(self, host: str, before: str, after: str) -> list[str]:
+        """Facts that differ between the first run of a day and the last of another, the likeliest cause first."""
+        query = f"""SELECT {", ".join(f"CAST({fact} AS VARCHAR)" for fact in FACTS)} FROM machines
+            WHERE host = ? AND date = CAST(? AS DATE) ORDER BY started {{}} LIMIT 1"""
+        old = self.connection.execute(query.format("ASC"), [host, before]).fetchall()
+        new = self.connection.execute(query.format("DESC"), [host, after]).fetchall()
+        if not old or not new:
+            return []
+        changed = {f: (a, b) for f, a, b in zip(FACTS, old[0], new[0]) if None not in (a, b) and a != b}
+        if "kernel_release" in changed:
+            changed.pop("kernel_version", None)
+        return [f"{words(fact, before)} -> {words('', after).strip()}" for fact, (before, after) in changed.items()]
+
     def days_above(self, course: Course, taken_out: Floats, limits: Floats) -> Floats:
         """On how many days each host was above its limit, without what is taken out of it."""
         with np.errstate(invalid="ignore"):
@@ -263,7 +290,7 @@ class Fleet:
         there = ~np.isnan(rows).all(axis=0)
         dates = np.floor(course.days[there]).astype(int)
         medians = np.nanmedian(rows[:, there], axis=0) if there.any() else np.array([])
-        found = {str(np.datetime64(int(day), "D")): value for day, value in zip(dates, medians)}
+        found = {_date_of(day): value for day, value in zip(dates, medians)}
         return list(found), np.array(list(found.values()))
 
     def by_case(self) -> tuple[list[str], Floats]:
@@ -303,6 +330,10 @@ class Fleet:
             if mine != usual and mine is not None and usual is not None and count >= 0.8 * len(group):
                 found.append(f"{words(fact, str(mine))}, the others {words('', str(usual)).strip()}")
         return found
+
+
+def _date_of(day: float) -> str:
+    return str(np.datetime64(int(day), "D"))
 
 
 def _middle(logarithms: Floats) -> float | None:

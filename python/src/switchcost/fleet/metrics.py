@@ -6,30 +6,22 @@ import argparse
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 
 from .analyse import analysed, common, write
 from .dataset import Dataset
-from .findings import ALL, Analysis, Host
+from .findings import ALL, Analysis, Host, Verdict
 
 # The label is `fleet_host`, as Prometheus itself labels the machine that a file was collected on.
 HOST = "fleet_host"
+BECOMING_SLOWER = (Verdict.BECOMING_SLOWER, Verdict.PART_BECOMING_SLOWER)
 
 
 def text(analysis: Analysis, last: dict[str, float]) -> str:
     """Gauges without time stamps, which the collector refuses; `last` has the start of each host's last run (Unix)."""
-    states = [
-        "as the others",
-        "slow",
-        "probably slow",
-        "measure again",
-        "becomes slower",
-        "faster",
-        "too noisy to say",
-        "not judged",
-    ]
-    counts = dict.fromkeys(states, 0)
+    counts: dict[str, int] = {verdict.value: 0 for verdict in Verdict}
     for host in analysis.hosts:
-        counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1
+        counts[host.verdict.value] += 1
     counts["never answered"] = len(analysis.never_answered)
     lines = gauge("switchcost_fleet_hosts", "Hosts by verdict", [({"verdict": v}, n) for v, n in counts.items()])
     # By what they are: a number would belong to another group once there are others.
@@ -40,13 +32,20 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     hosts = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
     gauges: tuple[tuple[str, str, Callable[[Host], float | None]], ...] = (
         ("host_clock_ratio", "Clock of its core to that of the host's group", lambda h: h.clock),
-        ("host_change_ratio", "Change of it over all days, by its trend", lambda h: h.change),
-        ("host_slow", "1 where the host is called slow", lambda h: shown(h, "slow")),
-        ("host_probably_slow", "1 where it is probably slow", lambda h: shown(h, "probably slow")),
-        ("host_drifts", "1 where it becomes slower", lambda h: h.verdict.startswith("becomes")),
+        (
+            "host_change_ratio",
+            "Cost on the last day / cost on the first, by the trend (1.10: 10 % slower)",
+            lambda h: h.change,
+        ),
+        ("host_slow", "1 where the host is called slow", lambda h: shown(h, Verdict.SLOW)),
+        ("host_probably_slow", "1 where it is probably slow", lambda h: shown(h, Verdict.PROBABLY_SLOW)),
+        ("host_stepped", "1 where it is slower since a day", lambda h: shown(h, Verdict.SLOWER_SINCE)),
+        ("host_step_ratio", "Cost or clock period after that day / before", lambda h: h.step.ratio if h.step else None),
+        ("host_step_timestamp_seconds", "That day", lambda h: start_of_day(h.step.since) if h.step else None),
+        ("host_drifts", "1 where it becomes slower", lambda h: h.verdict in BECOMING_SLOWER),
         ("host_last_run_timestamp_seconds", "Start of its last run", lambda h: last.get(h.name)),
     )
-    meaning = "Cost in an experiment, at one clock, to that of the host's group"
+    meaning = "Cost in an experiment, corrected to one clock, compared with the host's group"
     ratios = [({**of, "experiment": e}, ratio) for of, h in hosts for e, ratio in h.ratios.items()]
     lines += gauge("switchcost_fleet_host_ratio", meaning, ratios)
     for name, meaning, value in gauges:
@@ -65,7 +64,11 @@ def identity(words: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:6]
 
 
-def shown(host: Host, verdict: str) -> bool:
+def start_of_day(day: str) -> float:
+    return datetime.fromisoformat(day).replace(tzinfo=timezone.utc).timestamp()
+
+
+def shown(host: Host, verdict: Verdict) -> bool:
     """A host that is known to be slow raises no alert."""
     return host.verdict == verdict and not host.acknowledged
 

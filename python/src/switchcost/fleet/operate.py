@@ -12,7 +12,7 @@ import sys
 from .._program import printable
 from .analyse import analysed, common
 from .engine import call
-from .findings import Host
+from .findings import Host, Verdict
 from .submission import FleetError, checked_hosts
 
 # Notes of ours begin with this: `undrain` leaves nodes alone that somebody else has drained.
@@ -69,21 +69,23 @@ def undrain(arguments: argparse.Namespace) -> int:
 
 def chosen(arguments: argparse.Namespace) -> list[Host]:
     found = analysed(arguments)
-    slow = [*found.slow, *(found.candidates if arguments.probably else [])]
+    # A step with a recorded cause is for who made the change.
+    unexplained = [host for host in found.slower_since if host.step and not host.step.changed]
+    slow = [*found.slow, *unexplained, *(found.probably_slow if arguments.probably else [])]
     if wrong := set(checked_hosts(arguments.host)) - {host.name for host in slow}:
         name = min(wrong)
         known = {host.name: host for host in found.hosts}
         if name not in known:
             raise FleetError(f"{name} is not in the dataset", 2)
         verdict = known[name].verdict
-        if verdict == "probably slow" and not known[name].acknowledged:
+        if verdict == Verdict.PROBABLY_SLOW and not known[name].acknowledged:
             raise FleetError(f"{name} is only probably slow; add --probably to {arguments.subcommand} it", 2)
         raise FleetError(f"{name} is not slow: {known[name].acknowledged or verdict}", 2)
     return [host for host in slow if not arguments.host or host.name in arguments.host]
 
 
 def note(host: Host) -> str:
-    verdict = "" if host.verdict == "slow" else f"{host.verdict}, "
+    verdict = f"{host.verdict}, " if host.verdict == Verdict.PROBABLY_SLOW else ""
     return OURS + verdict + printable(str(host).partition(": ")[2], 200)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .analyse import analysed, common, write
-from .findings import Analysis, Host, merged, number, percent, power, words
+from .findings import Analysis, Host, Verdict, merged, number, percent, power, words
 from .statistics import Floats
 
 ROWS = 200
@@ -60,7 +60,7 @@ def page(analysis: Analysis, title: str) -> str:
         heat_map(analysis),
         courses(analysis),
         table("What differs within a group", VARIED, analysis.varied, f"<p>{VARIED_SAID}</p>"),
-        names("Too noisy to say", [h.name + (f" ({h.reason})" if h.reason else "") for h in analysis.noisy]),
+        names("Cannot be judged", [h.name + (f" ({h.reason})" if h.reason else "") for h in analysis.cannot_be_judged]),
         names("Never answered", analysis.never_answered),
     ]
     return (
@@ -85,7 +85,7 @@ class Column(NamedTuple):
 
 ODD = (
     Column("host", False, lambda h: h.name),
-    Column("by", True, lambda h: percent(h.change if h.verdict == "becomes slower" else h.ratio)),
+    Column("by", True, lambda h: percent(h.change if h.verdict == Verdict.BECOMING_SLOWER else h.ratio)),
     Column("in", False, lambda h: h.experiment or ""),
     Column("clock", True, lambda h: percent(h.clock) if h.clock else ""),
     Column("verdict", False, lambda h: h.verdict),
@@ -229,10 +229,7 @@ def heat_map(analysis: Analysis) -> str:
 
 def _rows_of_the_map(analysis: Analysis) -> list[tuple[str, Floats]]:
     # What is slow goes first; what has no figure goes last.
-    first = {
-        h.name: rank
-        for rank, h in enumerate([*analysis.slow, *analysis.candidates, *analysis.suspects, *analysis.drifting])
-    }
+    first = {h.name: rank for rank, h in enumerate([h for hosts in analysis.odd.values() for h in hosts])}
     score = [(first.get(h.name, len(first)), -(h.ratio or 0)) for h in analysis.hosts]
     order = sorted(range(len(score)), key=lambda i: score[i])
     single = len(order) if len(order) <= ROWS_OF_THE_MAP else min(len(first), NAMED_IN_THE_MAP)

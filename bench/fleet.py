@@ -220,9 +220,9 @@ def faults(arguments: argparse.Namespace) -> None:
         fleet = Fleet(seed, arguments.hosts, arguments.days, faults=True)
         with tempfile.TemporaryDirectory() as folder:
             found = analyse(simulate(fleet, Path(folder) / "d"), labels=fleet.labels())
-        named = {h.name for h in [*found.slow, *found.suspects]}
+        named = {h.name for h in [*found.slow, *found.to_measure_again]}
         rack = set(fleet.names[fleet.racks == fleet.bad_rack])
-        false = (named | {h.name for h in [*found.drifting, *found.faster]}) - fleet.slow.keys() - rack
+        false = (named | {h.name for h in [*found.becoming_slower, *found.faster]}) - fleet.slow.keys() - rack
         hit, missed = ([s for n, s in fleet.slow.items() if (n in named) == there] for there in (True, False))
         kernels = {e.value for e in found.effects if e.fact == "kernel_release"}
         racks = {e.value for e in found.drifts if e.fact == "rack"}
@@ -240,7 +240,7 @@ def sound(arguments: argparse.Namespace) -> None:
         fleet = Fleet(seed, arguments.hosts, arguments.days, faults=False)
         with tempfile.TemporaryDirectory() as folder:
             found = analyse(simulate(fleet, Path(folder) / "d"), labels=fleet.labels())
-        named = [*found.slow, *found.suspects, *found.drifting, *found.faster]
+        named = [*found.slow, *found.to_measure_again, *found.becoming_slower, *found.faster]
         hosts, fleets, others = hosts + len(named), fleets + bool(named), others + len(found.effects) + len(found.drifts)
         if named or found.effects or found.drifts:
             print(f"seed {seed}: {found.answer()}", file=sys.stderr, flush=True)

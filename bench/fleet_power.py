@@ -118,8 +118,8 @@ def one(of: tuple[int, int, int, str, bool, float]) -> dict[str, float]:
         begun = time.monotonic()
         found = analyse(dataset, labels=fleet.labels(), fdr=fdr)
         seconds = time.monotonic() - begun
-    certain, candidates = {h.name for h in found.slow}, {h.name for h in found.candidates}
-    again = {h.name for h in found.suspects}
+    certain, candidates = {h.name for h in found.slow}, {h.name for h in found.probably_slow}
+    again = {h.name for h in found.to_measure_again}
     by = {share: {fleet.names[i] for i in np.flatnonzero(fleet.slow == share)} for share in (0.05, 0.20)}
     slow, plain = by[0.05] | by[0.20], fleet.plain()
     wrong = [e for e in found.effects if (e.fact, e.value) != ("kernel_release", "6.6.60") and e.fact != "rack"]

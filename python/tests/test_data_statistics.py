@@ -22,7 +22,7 @@ from switchcost.fleet.statistics import (
     spread,
     spreads,
 )
-from switchcost.fleet.tails import Noise, certainty, days_needed, discoveries, tail_of
+from switchcost.fleet.tails import CERTAINLY, PROBABLY, Noise, certainty, days_needed, discoveries, tail_of
 
 LIMIT = log(1.03)
 
@@ -101,7 +101,7 @@ def test_hosts_that_are_alike_and_one_that_is_not_need_little_memory(far: float)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 100e6
-    chances = tail.probability(values, noise.kind)
+    chances = tail.probability(values, noise.kind, CERTAINLY)
     assert (chances[0] < 1e-4) == (far > 0) and chances[1:].min() > 0.1
 
 
@@ -128,7 +128,7 @@ def test_false_alarms_of_a_fleet(count: int, shape: str) -> None:
         noise = Noise.normal(np.full(count, 0.003))
         tail = tail_of(values, noise, LIMIT)
         below = certainty(tail, noise, LIMIT, rate)
-        alarms += bool(((values > LIMIT) & (tail.probability(values, noise.kind) <= below)).any())
+        alarms += bool(((values > LIMIT) & (tail.probability(values, noise.kind, CERTAINLY) <= below)).any())
     print(f"{shape}, {count} hosts: {alarms} of 60")
     # With 3 expected, 8 or more of 60 are seen once in a hundred times.
     assert alarms <= 7
@@ -144,7 +144,7 @@ def test_five_percent_among_a_thousand_are_named_and_few_others(shape: str, leas
         values[:40] += log(1.05)
         values -= np.median(values)
         noise = Noise.normal(np.full(1000, 0.003))
-        chances = tail_of(values, noise, LIMIT).probability(values, noise.kind)
+        chances = tail_of(values, noise, LIMIT).probability(values, noise.kind, PROBABLY)
         named = np.argsort(chances)[: discoveries(chances[values > LIMIT], 1000, 0.1)]
         found.append((named < 40).sum())
         false.append((named >= 40).sum() / max(1, len(named)))

@@ -71,8 +71,10 @@ class LevelChange:
 
     def __str__(self) -> str:
         """By how much, since when, and with what."""
-        cause = ", ".join(self.changed[:2]) or "nothing recorded changed"
-        return f"{self.by()} since {self.since}; {cause}"
+        return f"{self.by()} since {self.since}; {self.cause()}"
+
+    def cause(self) -> str:
+        return ", ".join(self.changed[:2]) or "nothing recorded changed"
 
     def by(self) -> str:
         if not self.experiment:
@@ -184,6 +186,8 @@ class Analysis:
     labels: list[str] = field(default_factory=list)
     heat: Floats = field(default_factory=lambda: np.empty((0, 0)))
     daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
+    #: The days and ratios of hosts that became slower, in the experiment (or clock) of their step.
+    step_courses: dict[str, tuple[list[str], Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Odd hosts by verdict, those that are furthest from the others first.
@@ -202,6 +206,17 @@ class Analysis:
 
     def answer(self) -> str:
         """The first line."""
+        first, *others = self._parts()
+        hosts = f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}"
+        return f"{hosts}: {', '.join([first, *others])}."
+
+    def sentences(self) -> list[str]:
+        """The same, for a page: a sentence for each finding."""
+        hosts = f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}"
+        first, *others = self._parts()
+        return [f"{hosts}: {first}.", *(f"{part[:1].upper()}{part[1:]}." for part in others if part[:2] != "0 ")]
+
+    def _parts(self) -> list[str]:
         parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
         if self.probably_slow:
             parts.append(f"{number(len(self.probably_slow), 'is', 'are')} probably slow{brackets(self.probably_slow)}")
@@ -230,7 +245,7 @@ class Analysis:
             runs = "; ".join(f"{run.host}: {run.started}" for run in self.in_future[:ANSWERED_BY_NAME])
             count = number(len(self.in_future), "run", "runs")
             parts.append(f"{count} set aside, dated after tomorrow ({runs}{more(self.in_future)})")
-        return f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}: {', '.join(parts)}."
+        return parts
 
     def steps_in_words(self, most: int = ANSWERED_BY_NAME) -> list[str]:
         """Hosts that became slower, the worst first; several with one recorded cause and day are told once."""

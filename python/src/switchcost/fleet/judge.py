@@ -28,7 +28,7 @@ from .findings import (
 )
 from .measured import GROUP, Fleet, Level
 from .statistics import FEWEST_HOSTS, Floats, Mask, spread
-from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
+from .tails import CERTAINLY, PROBABLY, Noise, Tail, certainty, days_needed, discoveries, tail_of
 
 TOO_NOISY = log(1.2)
 # A host of too few runs to be judged is measured again from here on, in deviations of its group.
@@ -67,8 +67,9 @@ class _Seen(NamedTuple):
 
     hosts: NDArray[np.int64]
     above: Floats
-    #: Of a sound host to be as far above.
+    #: Of a sound host to be as far above: probably, and at most.
     chance: Floats
+    safe: Floats
     certain_below: float
     #: By how much each would have to be above to be as improbable as this.
     tail: Tail
@@ -152,6 +153,8 @@ class _Judge:
         of = dict(self.fleet.courses, **{"": self.fleet.clocks})
         named = [(words(e.fact, e.value), e.members, e.experiment) for e in analysis.drifts[:6]]
         named += [(h.name, [h.name], "" if h.by_clock else h.experiment or "") for h in analysis.becoming_slower[:6]]
+        for h in analysis.slower_since:
+            analysis.step_courses[h.name] = self.fleet.daily([h.name], of[h.experiment or ""])
         first = next(iter(self.fleet.courses), "")
         for name, members, experiment in [("all hosts", self.fleet.names, named[0][2] if named else first), *named]:
             said = "" if len(self.levels) < 2 and experiment else f", {experiment or 'period of the clock'}"
@@ -188,10 +191,10 @@ class _Judge:
         noise = fleet.noise(level, hosts, width, self.limit)
         scaled = above[hosts] / width
         tail = tail_of(scaled, noise, limit)
-        chance = tail.probability(scaled, noise.kind)
+        chance, safe = (tail.probability(scaled, noise.kind, far_tail) for far_tail in (PROBABLY, CERTAINLY))
         alarms = self.false_alarms / self.tests
         below = certainty(tail, noise, limit, alarms) if simulated else alarms / len(hosts)
-        return _Seen(hosts, above[hosts], chance, below, tail, noise, width)
+        return _Seen(hosts, above[hosts], chance, safe, below, tail, noise, width)
 
     def _judge_levels(self, in_drift: set[str]) -> None:
         """Each experiment apart; the host's worst is told."""
@@ -208,7 +211,7 @@ class _Judge:
             rest = np.sort(level.rest)
             shares = (len(rest) - np.searchsorted(rest, half[seen.hosts], side="right") + 1) / (len(rest) + 2)
             far = seen.above >= self.limit
-            open_ = far & (seen.chance > seen.certain_below)
+            open_ = far & (seen.safe > seen.certain_below)
             likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
             thresholds = self._thresholds(seen, likely)
             self._note_power(seen, thresholds)
@@ -224,7 +227,7 @@ class _Judge:
                 enough = [days[at] >= days_needed(measured, float(shares[at]), count, by) for by in allowed]
                 if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
                     chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
-                certain[i] |= enough[1] and seen.chance[at] <= seen.certain_below
+                certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below
         order = np.argsort(np.where(certain, np.inf, chance), kind="stable")
         found = order[: discoveries(chance[(chance < 1) & ~certain], count, self.fdr)]
         judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
@@ -299,8 +302,8 @@ class _Judge:
     def _certain(self, seen: _Seen | None) -> Iterator[tuple[int, float, float]]:
         """Hosts that are above their group for certain: which, by how much, how probable that is."""
         if seen:
-            for at in np.flatnonzero((seen.above >= self.limit) & (seen.chance <= seen.certain_below)):
-                yield int(seen.hosts[at]), float(seen.above[at]), float(seen.chance[at])
+            for at in np.flatnonzero((seen.above >= self.limit) & (seen.safe <= seen.certain_below)):
+                yield int(seen.hosts[at]), float(seen.above[at]), float(seen.safe[at])
 
     def _reason(self, i: int, experiment: str, sign: int = 1) -> str:
         """In what alone the host is slow, and what it has that others have not; `sign` is -1 of faster."""

@@ -421,3 +421,18 @@ def test_labels(tmp_path: Path) -> None:
 
 def test_shares() -> None:
     assert (share("3%"), share("0.03")) == (0.03, 0.03)
+
+
+def test_a_report_names_its_rows_and_fits_its_drawings(dataset: Dataset) -> None:
+    """Rows of several hosts were all called "6 hosts", short columns were broken, and labels lay over each other."""
+    found = analyse(fill(dataset, 90, 6, lambda i, _: 0.9 * (i == 7) + 0.06 * (i == 8)))
+    page = report.page(found, "rows")
+    rows = re.findall(r"\d+-\d+ % of the others \(\d+\)</text>", page)
+    assert len(rows) == len(set(rows)) == 10 and ">n007</text>" in page
+    assert "overflow-wrap: anywhere" not in page and "white-space: nowrap" in page
+    # The worst host's bar and its mark lie within the drawing, and its name ends there.
+    assert max(float(x) for x in re.findall(r'<circle cx="([\d.]+)"', page)) < report.WIDTH
+    bars = [float(x) + float(w) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', page)]
+    assert max(bars) <= report.WIDTH
+    at = [float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="end">[\d,]+ hosts?</text>', page)]
+    assert len(at) >= 2 and min(abs(a - b) for i, a in enumerate(at) for b in at[:i]) >= 11

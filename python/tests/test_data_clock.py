@@ -101,7 +101,10 @@ def test_a_host_with_a_lower_clock_is_slow_by_its_clock(dataset: Dataset) -> Non
     value = json.loads(json.dumps(found.value()))
     assert value["schema"] == 4 and value["hosts"][7]["by_clock"] is True
     page, gauges = report.page(found, "clock"), metrics.text(found, {})
-    assert '<td class="n">-7.0 %</td><td>slow</td><td>its clock is 7.0 % below' in page
+    assert (
+        '<td class="n" data-of="clock">-7.0 %</td><td class="long" data-of="what goes with it">its clock is 7.0 % below'
+        in page
+    )
     assert 'switchcost_fleet_host_slow{fleet_host="n007",' in gauges and "host_clock_ratio" in gauges
     once = analyse(fill(Dataset(dataset.path.parent / "once"), 40, 1, clock=low(7)))
     assert [h.name for h in once.to_measure_again] == ["n007"] and "runs: n007: its clock is 7" in once.answer()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from html import escape
 from math import exp, log
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,32 +16,83 @@ from .findings import Analysis, Host, Verdict, merged, number, percent, power, w
 from .statistics import Floats
 
 ROWS = 200
-ROWS_OF_THE_MAP = 80
 NAMED_IN_THE_MAP = 40
+PARTS_OF_THE_REST = 10
 GROUPS = 12
-WIDTH = 900
+STEPS_DRAWN = 12
+# Units of a drawing, which are pixels at least: a narrow screen scrolls, so that no text falls below 11 pixels.
+WIDTH, NARROW = 640, 320
 # Colours of the map end at this ratio; beyond it all are the same.
 DARKEST = log(1.25)
 
+# Colours and forms are those of the program's own pages (crates/charts/src/html/charts.css, present/page.css).
 STYLE = """
-:root { --paper: #fff; --ink: #1a1a1a; --faint: #767676; --line: #ddd; --mark: #c0392b; --bar: #4a7aa7 }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181b; --ink: #e6e6e6; --faint: #9a9a9a; --line: #333; --mark: #ff7b6b; --bar: #6fa3d4 }
+:root {
+  --paper: #ffffff; --ink: #1c2127; --muted: #59636e; --line: #d3d9de; --panel: #f5f7f8; --link: #0a5c99;
+  --grid: #e3e7ea; --s0: #0072b2; --s1: #d55e00; --warn: #8a4b00; --good: #17693a; --bad: #a3231f;
 }
-html { color-scheme: light dark; background: var(--paper); color: var(--ink) }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 960px; margin: 2em auto; padding: 0 1em }
-h1 { font-size: 1.25em; line-height: 1.4 }
-h2 { font-size: 1.05em; margin-top: 2.2em }
-p, figcaption { color: var(--faint) }
-figure { margin: 1em 0 }
-table { border-collapse: collapse; width: 100%; font-size: 14px }
-td, th { text-align: left; padding: 3px 10px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top }
-td { overflow-wrap: anywhere }
-td:first-child { min-width: 5em }
-td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-svg { width: 100%; height: auto }
-svg text { font: 11px system-ui, sans-serif; fill: var(--faint) }
-ol { columns: 2; column-gap: 3em; font-size: 13px; color: var(--faint); padding-left: 2em }
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14181c; --ink: #e4e9ed; --muted: #a3aeb8; --line: #353d45; --panel: #1c2228; --link: #7cc0f5;
+    --grid: #2c343b; --s0: #56b4e9; --s1: #ff9e4a; --warn: #f2b45c; --good: #6fcf97; --bad: #ff8f87;
+  }
+}
+* { box-sizing: border-box; }
+html { color-scheme: light dark; }
+body {
+  margin: 0 auto; padding: 0.6rem 1rem 1rem; max-width: 76rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif; overflow-wrap: break-word;
+}
+h1 { font-size: 1rem; line-height: 1.3; font-weight: 500; color: var(--muted); margin: 0 0 0.2rem; }
+h2 { font-size: 1.2rem; line-height: 1.3; margin: 1.6rem 0 0.4rem; }
+p { margin: 0.3rem 0; }
+.lead { font-size: 1.2rem; font-weight: 500; line-height: 1.35; margin: 0 0 0.3rem; max-width: 68rem; }
+.more { margin: 0.1rem 0; max-width: 68rem; }
+.setting { color: var(--muted); font-size: 0.9rem; margin: 0.3rem 0 0.6rem; }
+.words { color: var(--muted); font-size: 0.95rem; max-width: 68rem; }
+.tiles { display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 0.6rem 0; padding: 0; list-style: none; }
+.tile {
+  display: flex; flex-direction: column; flex: 1 1 8.2rem; min-width: 0; max-width: 13rem; background: var(--panel);
+  padding: 0.35rem 0.6rem 0.4rem; border-radius: 0.4rem; border-top: 3px solid var(--line);
+}
+.tile .of { font-size: 0.8rem; line-height: 1.25; color: var(--muted); flex: 1; }
+.tile .figure { font-size: 1.35rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.tile.bad { border-color: var(--bad); } .tile.bad .figure { color: var(--bad); }
+.tile.warn { border-color: var(--warn); } .tile.warn .figure { color: var(--warn); }
+.tile.good { border-color: var(--good); } .tile.good .figure { color: var(--good); }
+figure { margin: 0 0 1.2rem; min-width: 0; }
+figcaption { font-size: 0.95rem; }
+.scroll { overflow-x: auto; }
+.chart { overflow-x: auto; max-width: 60rem; }
+.chart > svg { display: block; width: 100%; min-width: 640px; height: auto; }
+.steps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 0.5rem 1rem; }
+.steps svg { display: block; width: 100%; min-width: 320px; height: auto; }
+svg text { font-size: 11px; fill: var(--muted); font-family: inherit; }
+svg .name { fill: var(--ink); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
+th, td {
+  padding: 0.2rem 0.9rem 0.2rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
+  font-weight: normal; white-space: nowrap;
+}
+td.long { white-space: normal; min-width: 16rem; }
+td.n, th.n { text-align: right; }
+thead th { color: var(--muted); }
+tr.bad td:first-child { border-left: 3px solid var(--bad); padding-left: 0.5rem; }
+tr.warn td:first-child { border-left: 3px solid var(--warn); padding-left: 0.5rem; }
+ol { columns: 2; column-gap: 3em; font-size: 0.85rem; color: var(--muted); padding-left: 2em; }
+@media (max-width: 40rem) {
+  .lead { font-size: 1.05rem; }
+  .tile { flex-basis: 28%; max-width: none; }
+  ol { columns: 1; }
+  thead { display: none; }
+  tr { display: block; padding: 0.3rem 0; border-bottom: 1px solid var(--line); }
+  td, td.n, td.long { display: inline; white-space: normal; border: 0; padding: 0 0.6rem 0 0; text-align: left; }
+  td:first-child { font-weight: 600; }
+  td[data-of]:not(:first-child):not(.long)::before { content: attr(data-of) " "; color: var(--muted); }
+  td.long { display: block; }
+  td:empty { display: none; }
+}
+@media print { .chart > svg { min-width: 0; } figure, tr, .tiles { break-inside: avoid; } }
 """
 
 
@@ -50,24 +101,50 @@ def page(analysis: Analysis, title: str) -> str:
     whole = [(e, "slow") for e in merged(analysis.effects)]
     whole += [(e, "becoming slower") for e in merged(analysis.drifts)]
     parts = [
-        f"<h1>{escape(analysis.answer())}</h1>",
-        f"<p>{escape(title)}; {escape(span(analysis))}. A ratio is to the median of the host's group. "
-        f"{analysis.terms()}</p>",
+        header(analysis, title),
         table("Odd hosts", ODD, [host for hosts in analysis.odd.values() for host in hosts]),
-        table("Known to be slow", KNOWN, analysis.acknowledged),
         table("Slow as a whole", WHOLE, whole),
+        steps(analysis),
         distributions(analysis),
         heat_map(analysis),
         courses(analysis),
-        table("What differs within a group", VARIED, analysis.varied, f"<p>{VARIED_SAID}</p>"),
-        names("Cannot be judged", [h.name + (f" ({h.reason})" if h.reason else "") for h in analysis.cannot_be_judged]),
+        table("Acknowledged", KNOWN, analysis.acknowledged),
+        table("What differs within a group", VARIED, analysis.varied, f'<p class="words">{VARIED_SAID}</p>'),
+        reasons(analysis.cannot_be_judged),
+        names("Not compared: in groups of too few hosts", [h.name for h in analysis.not_compared]),
         names("Never answered", analysis.never_answered),
+        names("Set aside: dated after tomorrow", [f"{r.host}: {r.run} ({r.started})" for r in analysis.in_future]),
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="switchcost">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         # Should an escape be missing one day: nothing is fetched and no script runs.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def header(analysis: Analysis, title: str) -> str:
+    """What was found, in a sentence, in others and in tiles."""
+    first, *others = analysis.sentences()
+    lines = "".join(f'<p class="more">{escape(line)}</p>' for line in others)
+    tiles = "".join(
+        f'<li class="tile {kind if count else plain}"><span class="of">{what}</span>'
+        f'<span class="figure">{count:,}</span></li>'
+        for what, count, kind, plain in (
+            ("hosts", len(analysis.hosts), "", ""),
+            ("slow", len(analysis.slow), "bad", "good"),
+            ("became slower", len(analysis.slower_since), "bad", "good"),
+            ("probably slow", len(analysis.probably_slow), "warn", "good"),
+            ("slow as a whole", len(merged(analysis.effects)), "warn", "good"),
+            ("cannot be judged", len(analysis.cannot_be_judged), "warn", "good"),
+            ("never answered", len(analysis.never_answered), "warn", "good"),
+        )
+    )
+    setting = f"{escape(span(analysis))}. A ratio is to the median of the host's group. {escape(analysis.terms())}"
+    return (
+        f'<header><h1>{escape(title)}</h1><p class="lead">{escape(first)}</p>{lines}'
+        f'<ul class="tiles">{tiles}</ul><p class="setting">{setting}</p></header>'
     )
 
 
@@ -79,38 +156,59 @@ def span(analysis: Analysis) -> str:
 
 class Column(NamedTuple):
     title: str
-    is_number: bool
+    #: How it is set: a number, a short text, or one that may need several lines.
+    kind: Literal["number", "short", "long"]
     text: Callable[[Any], str]
 
 
+CLASSES = {"number": ' class="n"', "short": "", "long": ' class="long"'}
+ROW_CLASSES = {
+    Verdict.SLOW: "bad",
+    Verdict.SLOWER_SINCE: "bad",
+    Verdict.PROBABLY_SLOW: "warn",
+    Verdict.MEASURE_AGAIN: "warn",
+    Verdict.BECOMING_SLOWER: "warn",
+}
+
+
+# A clock that differs by less is as the others'.
+CLOCK_TOLD = 0.005
+
+
+def how_much(host: Host) -> str:
+    if host.by_clock:
+        return ""
+    return percent(host.change if host.verdict == Verdict.BECOMING_SLOWER else host.slowness())
+
+
 ODD = (
-    Column("host", False, lambda h: h.name),
-    Column("by", True, lambda h: percent(h.change if h.verdict == Verdict.BECOMING_SLOWER else h.ratio)),
-    Column("in", False, lambda h: h.experiment or ""),
-    Column("clock", True, lambda h: percent(h.clock) if h.clock else ""),
-    Column("verdict", False, lambda h: h.verdict),
-    Column("what goes with it", False, lambda h: h.reason),
-    Column("group", True, lambda h: f"{h.group + 1}"),
-    Column("runs", True, lambda h: f"{h.days}"),
-    Column("noise", False, lambda h: h.noise or ""),
+    Column("host", "short", lambda h: h.name),
+    Column("verdict", "short", lambda h: str(h.verdict) + (f" {h.step.since}" if h.step else "")),
+    Column("by", "number", how_much),
+    Column("in", "short", lambda h: h.experiment or ("clock" if h.by_clock else "")),
+    Column("clock", "number", lambda h: percent(h.clock) if h.clock and abs(h.clock - 1) >= CLOCK_TOLD else ""),
+    Column("what goes with it", "long", lambda h: h.step.cause() if h.step else h.reason),
+    Column("group", "number", lambda h: f"{h.group + 1}"),
+    Column("runs", "number", lambda h: f"{h.days}"),
+    Column("noise", "short", lambda h: h.noise or ""),
 )
-KNOWN = (*ODD[:3], Column("why", False, lambda h: h.acknowledged))
+KNOWN = (*ODD[:4], Column("why", "long", lambda h: h.acknowledged))
 # Of an effect with its verdict.
 WHOLE = (
-    Column("what the hosts have in common", False, lambda e: words(e[0].fact, e[0].value)),
-    Column("verdict", False, lambda e: e[1]),
-    Column("by", True, lambda e: e[0].by()),
-    Column("in", False, lambda e: e[0].experiment),
-    Column("hosts", True, lambda e: f"{e[0].hosts:,}"),
-    Column("the same hosts have", False, lambda e: "; ".join(e[0].together_with)),
+    Column("what the hosts have in common", "short", lambda e: words(e[0].fact, e[0].value)),
+    Column("verdict", "short", lambda e: e[1]),
+    Column("by", "number", lambda e: e[0].by()),
+    Column("in", "short", lambda e: e[0].experiment),
+    Column("hosts", "number", lambda e: f"{e[0].hosts:,}"),
+    Column("the same hosts have", "long", lambda e: "; ".join(e[0].together_with)),
 )
 VARIED_SAID = "Ratio and clock are those of the median host, all other differences included."
 VARIED = (
-    Column("group", True, lambda v: f"{v['group'] + 1}"),
-    Column("value", False, lambda v: words(v["fact"], v["value"] or "unknown")),
-    Column("hosts", True, lambda v: f"{v['hosts']:,}"),
-    Column("ratio", True, lambda v: ", ".join(f"{e} {percent(r)}" for e, r in v["ratios"].items())),
-    Column("clock", True, lambda v: percent(v["clock"]) if v["clock"] else ""),
+    Column("value", "long", lambda v: words(v["fact"], v["value"] or "unknown")),
+    Column("group", "number", lambda v: f"{v['group'] + 1}"),
+    Column("hosts", "number", lambda v: f"{v['hosts']:,}"),
+    Column("ratio", "number", lambda v: ", ".join(f"{e} {percent(r)}" for e, r in v["ratios"].items())),
+    Column("clock", "number", lambda v: percent(v["clock"]) if v["clock"] else ""),
 )
 
 
@@ -118,67 +216,128 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[object], said: s
     """Nothing without rows; of those beyond ROWS it is said how many they are."""
     if not rows:
         return ""
-    texts = {column: [column.text(row) for row in rows[:ROWS]] for column in columns}
+    shown = rows[:ROWS]
+    texts = {column: [escape(column.text(row)) for row in shown] for column in columns}
     # A column that says nothing of anybody is left out.
     columns = [column for column in columns if any(texts[column])]
-    kind = [' class="n"' if column.is_number else "" for column in columns]
-    lines = zip(*([escape(text) for text in texts[column]] for column in columns))
-    head = "".join(f"<th{k}>{column.title}</th>" for k, column in zip(kind, columns))
-    body = "".join("<tr>" + "".join(f"<td{k}>{c}</td>" for k, c in zip(kind, line)) + "</tr>" for line in lines)
+    head = "".join(f"<th{CLASSES['number'] if c.kind == 'number' else ''}>{c.title}</th>" for c in columns)
+    body = ""
+    for number_of, row in enumerate(shown):
+        mark = ROW_CLASSES.get(row.verdict, "") if isinstance(row, Host) else ""
+        cells = ((column, texts[column][number_of]) for column in columns)
+        line = "".join(f'<td{CLASSES[c.kind]} data-of="{c.title}">{text}</td>' for c, text in cells)
+        body += f'<tr class="{mark}">{line}</tr>' if mark else f"<tr>{line}</tr>"
     left = len(rows) - ROWS
     more = f"<p>{left:,} more; <code>switchcost fleet analyse --json</code> has all.</p>" if left > 0 else ""
-    return f"<h2>{title}</h2>{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    lines = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f"<section><h2>{title}</h2>{said}{lines}{more}</section>"
+
+
+def steps(analysis: Analysis) -> str:
+    """The days of each host that became slower, with its levels before and after."""
+    drawn = [_step(host, *analysis.step_courses[host.name]) for host in analysis.slower_since[:STEPS_DRAWN]]
+    if not drawn:
+        return ""
+    left = len(analysis.slower_since) - STEPS_DRAWN
+    more = f"<p>{left:,} more are in the table.</p>" if left > 0 else ""
+    said = "Ratio to the group by day; the lines are the levels before and after."
+    return (
+        f'<section><h2>Became slower</h2><p class="words">{said}</p><div class="steps">{"".join(drawn)}</div>{more}'
+        "</section>"
+    )
+
+
+def _step(host: Host, days: list[str], ratios: Floats) -> str:
+    step = host.step
+    if step is None or len(days) < 2:
+        return ""
+    height, left, right = 110, 44, NARROW - 8
+    low, high = min(-0.02, float(ratios.min())), max(0.02, float(ratios.max()))
+    across = [left + 6 + (right - left - 12) * i / (len(days) - 1) for i in range(len(days))]
+
+    def up(value: float) -> float:
+        return 6 + height * (high - value) / (high - low)
+
+    drawn = []
+    for tick in _ticks(low, high, 4):
+        y = up(log(1 + tick))
+        drawn += [_line(left, right, y, y, "var(--grid)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
+    first = next((i for i, day in enumerate(days) if day >= step.since), len(days) - 1)
+    for part, places in ((ratios[:first], across[:first]), (ratios[first:], across[first:])):
+        if len(part):
+            level = up(float(np.median(part)))
+            drawn.append(_line(places[0] - 5, places[-1] + 5, level, level, "var(--s1)", 2))
+    for x, ratio, day in zip(across, ratios, days):
+        title = f"<title>{day}: {percent(exp(ratio))}</title>"
+        drawn.append(f'<circle cx="{x:.1f}" cy="{up(ratio):.1f}" r="3" fill="var(--s0)">{title}</circle>')
+    drawn += [_text(left, height + 22, days[0]), _text(right, height + 22, days[-1], "end")]
+    svg = f'<svg viewBox="0 0 {NARROW} {height + 28}" role="img">{"".join(drawn)}</svg>'
+    return f"<figure><figcaption><b>{escape(host.name)}</b>: {escape(str(step))}</figcaption>{svg}</figure>"
 
 
 def distributions(analysis: Analysis) -> str:
     """A histogram for each group: hosts by ratio, and a mark for each slow one."""
-    said = "Hosts by the ratio of each one's slowest experiment; upwards by the square root."
-    text = f"<h2>Distribution by group</h2><p>{said}</p>"
+    said = "How much slower than the median each host is, in its slowest experiment (square-root scale)."
     values = [log(h.ratio) for h in analysis.hosts if h.ratio]
     if not values:
         return ""
-    slow = [log(h.ratio) for h in analysis.slow[:ROWS] if h.ratio]
-    low, high = min(-0.05, np.quantile(values, 0.001)), max(0.1, np.quantile(values, 0.999), *slow)
-    edges = np.linspace(low * 1.1, high * 1.1, 91)
+    text = f'<h2>Distribution by group</h2><p class="words">{said}</p>'
+    odd = [log(h.ratio) for h in analysis.hosts if h.is_alarming() and h.ratio]
+    low, high = min(-0.05, np.quantile(values, 0.001)), max(0.1, np.quantile(values, 0.999), *odd)
+    edges = np.linspace(low * 1.05, high * 1.05, 81)
     largest = sorted(enumerate(analysis.groups), key=lambda group: -group[1]["hosts"])
     for g, group in largest[:GROUPS]:
-        hosts = [h for h in analysis.hosts if h.group == g]
-        counts, _ = np.histogram(np.clip([log(h.ratio) for h in hosts if h.ratio], low, high), edges)
-        caption = f"Group {g + 1}: {group['hosts']:,} hosts, {group['in_words']}; {power(group)}"
+        hosts = [h for h in analysis.hosts if h.group == g and h.ratio]
+        if not hosts:
+            continue
+        counts, _ = np.histogram(np.clip([log(h.ratio or 1) for h in hosts], low, high), edges)
+        caption = f"Group {g + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}"
         text += f"<figure><figcaption>{escape(caption)}</figcaption>{_histogram(counts, edges, hosts)}</figure>"
     if len(largest) > GROUPS:
         text += f"<p>{len(largest) - GROUPS} smaller groups are not drawn.</p>"
-    return text
+    return f"<section>{text}</section>"
 
 
 def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
-    height, foot, step = 90, 18, WIDTH / len(counts)
+    top, height, foot, left = 18, 100, 20, 56
+    step = (WIDTH - left - 10) / len(counts)
 
     def across(value: float) -> float:
-        return WIDTH * float((value - edges[0]) / (edges[-1] - edges[0]))
+        return left + step * len(counts) * float((value - edges[0]) / (edges[-1] - edges[0]))
 
     # By the square root, so that one host is seen beside ten thousand.
-    tall = height * np.sqrt(counts / max(1, counts.max()))
-    drawn = []
-    for i in np.flatnonzero(counts):
-        title = f"{percent(exp(edges[i]))}: {counts[i]:,} hosts"
-        drawn.append(_rect(i * step, height - tall[i], step - 1, tall[i], "var(--bar)", title))
-    for h in [h for h in hosts if h.is_slow() and h.ratio and not h.by_clock][:ROWS]:
-        mark = f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
-        drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
-    drawn.append(_line(0, WIDTH, height, height, "var(--line)"))
     most = max(1, int(counts.max()))
-    for count in sorted({1, most // 10, most} - {0}):
-        y = height * (1 - np.sqrt(count / most))
-        drawn += [_line(0, WIDTH, y, y, "var(--line)"), _text(2, y + 11, number(count, "host"))]
+    tall = height * np.sqrt(counts / most)
+    drawn, labelled = [], list[float]()
+    for count in sorted({1, most // 4, most} - {0}, reverse=True):
+        y = top + height * (1 - np.sqrt(count / most))
+        if all(abs(y - other) >= 13 for other in labelled):
+            labelled.append(y)
+            drawn += [_line(left, WIDTH, y, y, "var(--grid)"), _text(left - 6, y + 4, number(count, "host"), "end")]
+    for i in np.flatnonzero(counts):
+        title = f"{percent(exp(edges[i]))}: {number(int(counts[i]), 'host')}"
+        bar = max(tall[i], 2)
+        drawn.append(_rect(left + i * step, top + height - bar, step - 0.5, bar, "var(--s0)", title))
+    drawn.append(_line(left, WIDTH, top + height, top + height, "var(--muted)"))
+    marked = sorted((h for h in hosts if h.is_alarming() and not h.by_clock), key=lambda h: -(h.ratio or 0))
+    ends = float(WIDTH + 20)
+    for h in marked[:ROWS]:
+        x = across(min(log(h.ratio or 1), float(edges[-1])))
+        mark = f'<circle cx="{x:.1f}" cy="{top + height - 6}" r="4" fill="var(--s1)">'
+        drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
+        # Names of the worst, as long as there is room for them beside each other.
+        if x + 4 < ends and len(h.name) <= 24:
+            drawn.append(_text(x + 4, top + height - 14, h.name, "end", name=True))
+            ends = x - 7 * len(h.name) - 6
     for value in _ticks(edges[0], edges[-1]):
         x = across(log(1 + value))
-        drawn += [_line(x, x, height, height + 4, "var(--faint)"), _text(x, height + 15, f"{value:+.0%}", "middle")]
-    return _svg(height + foot, drawn)
+        drawn += [_line(x, x, top + height, top + height + 4, "var(--muted)")]
+        drawn.append(_text(x, top + height + 16, f"{value:+.0%}", "middle"))
+    return _svg(top + height + foot, drawn)
 
 
 def _svg(height: float, drawn: list[str]) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
+    return f'<div class="chart"><svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(drawn)}</svg></div>'
 
 
 def _rect(x: float, y: float, width: float, height: float, fill: str, title: str) -> str:
@@ -186,66 +345,74 @@ def _rect(x: float, y: float, width: float, height: float, fill: str, title: str
     return f'<rect {box} fill="{fill}"><title>{escape(title)}</title></rect>'
 
 
-def _line(x1: float, x2: float, y1: float, y2: float, colour: str) -> str:
-    return f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+def _line(x1: float, x2: float, y1: float, y2: float, colour: str, wide: float = 1) -> str:
+    place = f'x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"'
+    return f'<line {place} stroke="{colour}" stroke-width="{wide}"/>'
 
 
-def _text(x: float, y: float, said: str, anchor: str = "start", longest: int = 34) -> str:
+def _text(x: float, y: float, said: str, anchor: str = "start", longest: int = 34, name: bool = False) -> str:
     """Text at a place; of a long one the start, and all of it where the mouse is."""
     title = f"<title>{escape(said)}</title>" if len(said) > longest else ""
     shown = escape(said if len(said) <= longest else said[: longest - 1] + "…")
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{title}{shown}</text>'
+    kind = ' class="name"' if name else ""
+    return f'<text{kind} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{title}{shown}</text>'
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if (exp(high) - exp(low)) / s <= 10), 100.0)
+def _ticks(low: float, high: float, most: int = 10) -> list[float]:
+    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+    step = next((s for s in steps if (exp(high) - exp(low)) / s <= most), 100.0)
     first = int(np.ceil((exp(low) - 1) / step))
     return [i * step for i in range(first, first + 11) if log(1 + max(i * step, -0.99)) <= high]
 
 
 def heat_map(analysis: Analysis) -> str:
-    """Host by experiment: the slowest by name, the others together in rows of equally many."""
+    """Host by case: the slowest by name, the others together in tenths."""
     if not analysis.heat.size:
         return ""
     rows = _rows_of_the_map(analysis)
-    left, row, wide = 150, 13 if len(rows) > 20 else 20, (WIDTH - 150) / len(analysis.labels)
-    numbered = [j for j in range(len(analysis.labels)) if wide >= 12 or j % 5 == 4]
-    drawn = [_text(left + (j + 0.5) * wide, 10, f"{j + 1}", "middle") for j in numbered]
+    left, row = 180, 16
+    wide = min((WIDTH - left) / len(analysis.labels), 60)
+    numbered = [j for j in range(len(analysis.labels)) if wide >= 18 or j % 5 == 4]
+    drawn = [_text(left + (j + 0.5) * wide, 11, f"{j + 1}", "middle") for j in numbered]
     for i, (name, ratios) in enumerate(rows):
         y = 16 + i * row
-        drawn.append(_text(left - 6, y + row - 3, name, "end", 22))
+        drawn.append(_text(left - 6, y + row - 4, name, "end", 30))
         for j in np.flatnonzero(~np.isnan(ratios)):
-            title = f"{name}, {j + 1}: {percent(exp(ratios[j]))}"
-            drawn.append(_rect(left + j * wide, y, wide - 0.5, row - 1, _colour(ratios[j]), title))
+            title = f"{name}, {analysis.labels[j]}: {percent(exp(ratios[j]))}"
+            drawn.append(_cell(left + j * wide, y, wide - 0.5, row - 1, float(ratios[j]), title))
     legend = "".join(f"<li>{escape(label)}</li>" for label in analysis.labels)
     several = len(rows) < len(analysis.hosts)
-    together = " Rows of several hosts show their median, the slower hosts first." if several else ""
+    together = " Tenths of the other hosts show their median, the slower ones first." if several else ""
     return (
-        "<h2>Host by experiment</h2><figure><figcaption>Blue is faster than the group, red slower; the darkest is "
-        f"{exp(DARKEST) - 1:.0%} and more.{together}</figcaption>{_svg(20 + len(rows) * row, drawn)}</figure>"
-        f"<ol>{legend}</ol>"
+        '<section><h2>Host by case</h2><figure><figcaption class="words">Orange is slower than the group, blue faster; '
+        f"the strongest colour is {exp(DARKEST) - 1:.0%} and more.{together}</figcaption>"
+        f"{_svg(20 + len(rows) * row, drawn)}</figure><ol>{legend}</ol></section>"
     )
 
 
 def _rows_of_the_map(analysis: Analysis) -> list[tuple[str, Floats]]:
-    # What is slow goes first; what has no figure goes last.
-    first = {h.name: rank for rank, h in enumerate([h for hosts in analysis.odd.values() for h in hosts])}
+    # What is odd goes first; what has no figure goes last.
+    odd = [h for verdict, hosts in analysis.odd.items() for h in hosts if verdict != Verdict.FASTER]
+    first = {h.name: rank for rank, h in enumerate(odd)}
     score = [(first.get(h.name, len(first)), -(h.ratio or 0)) for h in analysis.hosts]
     order = sorted(range(len(score)), key=lambda i: score[i])
-    single = len(order) if len(order) <= ROWS_OF_THE_MAP else min(len(first), NAMED_IN_THE_MAP)
+    single = len(order) if len(order) <= NAMED_IN_THE_MAP else min(max(len(first), 10), NAMED_IN_THE_MAP)
     rows = [(analysis.hosts[i].name, analysis.heat[i]) for i in order[:single]]
     rest = order[single:]
-    for part in np.array_split(rest, min(len(rest), ROWS_OF_THE_MAP - single)) if rest else []:
+    parts = np.array_split(rest, min(len(rest), PARTS_OF_THE_REST)) if rest else []
+    for at, part in enumerate(parts):
         known = (column[~np.isnan(column)] for column in analysis.heat[part].T)
         middle = np.array([np.median(column) if len(column) else np.nan for column in known])
-        rows.append((number(len(part), "host"), middle))
+        rows.append((f"{at * 10}-{at * 10 + 10} % of the others ({len(part):,})", middle))
     return rows
 
 
-def _colour(ratio: float) -> str:
+def _cell(x: float, y: float, width: float, height: float, ratio: float, title: str) -> str:
+    """A cell whose colour stands on the page's own, light or dark."""
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     share = min(abs(ratio) / DARKEST, 1)
-    strong = (178, 24, 43) if ratio > 0 else (33, 102, 172)
-    return "#" + "".join(f"{round(240 + (c - 240) * share):02x}" for c in strong)
+    colour = f'fill="var(--{"s1" if ratio > 0 else "s0"})" fill-opacity="{0.06 + 0.94 * share:.2f}"'
+    return f"<rect {box} {colour}><title>{escape(title)}</title></rect>"
 
 
 def courses(analysis: Analysis) -> str:
@@ -253,7 +420,7 @@ def courses(analysis: Analysis) -> str:
     dates = sorted({d for days, _ in analysis.daily.values() for d in days})
     if len(dates) < 2 or len(analysis.daily) < 2:
         return ""
-    height, left, right = 220, 50, 200
+    height, left, right = 220, 50, 190
     values = np.concatenate([v for _, v in analysis.daily.values()])
     low, high = min(-0.03, float(values.min())), max(0.05, float(values.max()))
     at = {d: left + (WIDTH - left - right) * i / (len(dates) - 1) for i, d in enumerate(dates)}
@@ -264,24 +431,41 @@ def courses(analysis: Analysis) -> str:
     drawn = []
     for tick in _ticks(low, high):
         y = up(log(1 + tick))
-        drawn += [_line(left, WIDTH - right, y, y, "var(--line)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
+        drawn += [_line(left, WIDTH - right, y, y, "var(--grid)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
     ends: list[float] = []
     for name, (days, ratios) in sorted(analysis.daily.items(), key=lambda c: -c[1][1][-1]):
-        colour = "var(--faint)" if name.startswith("all hosts") else "var(--mark)"
+        colour = "var(--muted)" if name.startswith("all hosts") else "var(--s1)"
         points = " ".join(f"{at[d]:.1f},{up(r):.1f}" for d, r in zip(days, ratios))
         drawn.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
         # Names below each other, however near their lines end.
         ends.append(max(up(float(ratios[-1])), ends[-1] + 13 if ends else 0))
-        drawn.append(_text(WIDTH - right + 6, ends[-1] + 4, name))
+        drawn.append(_text(WIDTH - right + 6, ends[-1] + 4, name, longest=28))
+    # Names may go further down than the plot does.
+    foot = max(height + 28, ends[-1] + 10)
     drawn += [_text(left, height + 22, dates[0]), _text(WIDTH - right, height + 22, dates[-1], "end")]
-    return f"<h2>Drift</h2><figure>{_svg(height + 28, drawn)}</figure>"
+    return f"<section><h2>Drift</h2><figure>{_svg(foot, drawn)}</figure></section>"
+
+
+def reasons(hosts: list[Host]) -> str:
+    """Who cannot be judged, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for host in hosts:
+        by_reason.setdefault(host.reason, []).append(host.name)
+    text = ""
+    for reason, named in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        more = f" and {len(named) - ROWS:,} more" if len(named) > ROWS else ""
+        listed = (
+            f"<details><summary>{number(len(named), 'host')}</summary><p>{escape(', '.join(named[:ROWS]))}{more}</p>"
+        )
+        text += f"<p>{escape(reason[:1].upper() + reason[1:])}.</p>{listed}</details>"
+    return f"<section><h2>Cannot be judged</h2>{text}</section>" if text else ""
 
 
 def names(title: str, of: list[str]) -> str:
     if not of:
         return ""
     more = f" and {len(of) - ROWS:,} more" if len(of) > ROWS else ""
-    return f"<h2>{title}</h2><p>{escape(', '.join(of[:ROWS]))}{more}</p>"
+    return f"<section><h2>{title}</h2><p>{escape(', '.join(of[:ROWS]))}{more}</p></section>"
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

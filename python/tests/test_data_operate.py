@@ -64,6 +64,22 @@ def test_slow_hosts_are_drained_and_noted(
         assert (code, lines) == (2, "") and why in said, said
 
 
+def test_a_host_that_became_slower_is_drained_unless_its_cause_is_recorded(dataset: Dataset, capsys: Output) -> None:
+    facts = {True: {"microcode": "0x2"}, False: {"microcode": "0x1"}}
+    folder = fill(
+        dataset,
+        40,
+        7,
+        lambda i, day: 0.1 * (i in (7, 8) and day >= 3),
+        lambda i, day: {**facts[i == 8 and day >= 3]},
+    ).path
+    lines = fleet(capsys, folder, "drain", "--engine", "slurm")[1].splitlines()
+    assert len(lines) == 1 and "NodeName=n007" in lines[0]
+    assert re.search(r"Reason=switchcost: 1\d % slower since 2026-11-04; nothing recorded changed", lines[0])
+    named = fleet(capsys, folder, "drain", "--engine", "slurm", "n008")[1]
+    assert "NodeName=n008" in named and "microcode 0x1 -> 0x2" in named
+
+
 def test_a_node_that_others_have_drained_is_left_to_them(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,9 +69,10 @@ def undrain(arguments: argparse.Namespace) -> int:
 
 def chosen(arguments: argparse.Namespace) -> list[Host]:
     found = analysed(arguments)
-    # A step with a recorded cause is for who made the change.
-    unexplained = [host for host in found.slower_since if host.step and not host.step.changed]
-    slow = [*found.slow, *unexplained, *(found.probably_slow if arguments.probably else [])]
+    # A step with a recorded cause is for who made the change, unless the host is named.
+    named = set(arguments.host)
+    stepped = [h for h in found.slower_since if h.name in named or (h.step and not h.step.changed)]
+    slow = [*found.slow, *stepped, *(found.probably_slow if arguments.probably else [])]
     if wrong := set(checked_hosts(arguments.host)) - {host.name for host in slow}:
         name = min(wrong)
         known = {host.name: host for host in found.hosts}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .statistics import Floats, scatters
+from .statistics import Floats, parts, scatters
 
 FEWEST_OF_A_LEVEL = 3
 FEWEST_OF_A_SERIES = 2 * FEWEST_OF_A_LEVEL
@@ -23,7 +23,7 @@ _CHARGE, _CLEARLY_BETTER = 4.0, 4.0
 _FAR = 5.0
 _MOST_DEPENDENCE = 0.8
 # Simulated hosts without a step: at least so many, so many for each host, and at most so many figures.
-_SIMULATED, _SIMULATED_A_HOST, _SIMULATED_FIGURES = 40_000, 100, 4_000_000
+_SIMULATED, _SIMULATED_A_HOST, _SIMULATED_FIGURES = 40_000, 100, 2_000_000
 # Where simulated hosts are too few for the rate, deviations beyond them are taken for a power law of this degree.
 _FAR_DEGREE = 5
 
@@ -127,8 +127,7 @@ def _weights(values: Floats, scatter: Floats) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1)
     with np.errstate(all="ignore"):
         there = ~np.isnan(values)
-        middles = np.full(values.shape, np.nan)
-        middles[there] = np.nanmedian(windows[there], axis=1)
+        middles = np.concatenate([np.nanmedian(part, axis=2) for part in parts(windows, 5 * values.shape[1])])
         far = np.abs(values - middles)
         error = np.where(far > _FAR * scatter[:, None], np.hypot(scatter[:, None], far), scatter[:, None])
     return np.where(there, error**-2, 0.0)

@@ -39,11 +39,13 @@ def test_steps_are_found_on_their_day_and_none_in_sound_hosts(days: int) -> None
     assert sum(bool(steps) for steps in found[8:]) <= 1
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_series_is_too_short_has_gaps_or_takes_a_step_back() -> None:
     assert not any(find_steps(noise(5), np.zeros((400, 5)), 0.05))
     values = noise(14)
     values[0, 4:] += STEP
     values[0, [1, 8]] = np.nan
+    values[20, :8] = np.nan
     values[1, 4:9] += STEP
     found = find_steps(values, np.zeros(values.shape), 0.05)
     assert [step.column for step in found[0]] == [4]
@@ -57,6 +59,19 @@ def test_a_steady_trend_and_spikes_are_no_steps() -> None:
     values[1, [17, 19]] += 2 * STEP
     found = find_steps(values, np.zeros(values.shape), 0.05)
     assert not found[0] and not found[1]
+
+
+def test_wild_figures_in_a_row_are_no_step() -> None:
+    """Two figures of a hundred are 2 to 40 times too high: of thousands of hosts some have three of them together."""
+    random = np.random.default_rng(5)
+    values = noise(30, 1000)
+    is_wild = random.random(values.shape) < 0.02
+    values[is_wild] += random.uniform(0.7, 3.7, int(is_wild.sum()))
+    values[7, 27:] = [2.0, 2.2, 3.1]
+    values[8, 15:] += STEP
+    found = find_steps(values, np.zeros(values.shape), 0.05)
+    assert not found[7] and [step.column for step in found[8]] == [15]
+    assert sum(bool(steps) for steps in found) <= 2
 
 
 def test_a_host_that_became_slower_is_told_with_day_and_cause(dataset: Dataset) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from math import comb, sqrt
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Number = TypeVar("Number", np.float64, np.bool_)
 
 NORMAL = NormalDist()
 MAD_TO_SD = 1.4826
@@ -71,7 +73,7 @@ def slopes(days: Floats, values: Floats) -> tuple[Floats, Floats]:
     return trend, MEDIAN_ERROR * spreads(rest) / np.sqrt(width)
 
 
-def parts(values: Floats, columns: int) -> list[Floats]:
+def parts(values: NDArray[Number], columns: int) -> list[NDArray[Number]]:
     """Rows in parts, so that as many columns of them fit the memory."""
     return np.array_split(values, max(1, len(values) * columns // 4_000_000))
 

@@ -22,6 +22,8 @@ _CHARGE, _CLEARLY_BETTER = 4.0, 4.0
 # Errors from the median of its neighbourhood above which a figure stands alone, and hardly counts.
 _FAR = 5.0
 _MOST_DEPENDENCE = 0.8
+# Simulated figures are at most so many deviations from their level.
+_WILD = 10.0
 # Simulated hosts without a step: at least so many, so many for each host, and at most so many figures.
 _SIMULATED, _SIMULATED_A_HOST, _SIMULATED_FIGURES = 40_000, 100, 2_000_000
 # Where simulated hosts are too few for the rate, deviations beyond them are taken for a power law of this degree.
@@ -95,11 +97,14 @@ def find_steps(values: Floats, errors: Floats, false_alarms: float) -> list[list
     thresholds = np.array(
         [_discovered(criteria[splits.kind == k], sound, k, false_alarms / hosts / 2) for k in range(_KINDS)]
     )
+    wild = np.sort(_distances(series, quiet))
     for row in np.flatnonzero(criteria >= thresholds[splits.kind]):
         count = int(series.lengths[row])
         own, weights = series.values[row, :count], series.weights[row, :count] / known_less
         starts = _settled(own, weights, _starts(own, weights, thresholds), thresholds)
-        if starts and not _is_line(own, weights, starts):
+        if not starts or _is_line(own, weights, starts):
+            continue
+        if hosts * _chance_of_wild_figures(own, weights, starts, wild) <= false_alarms:
             found[long[row]] = _steps(own, weights, starts, series.columns[row])
     return found
 
@@ -127,10 +132,17 @@ def _weights(values: Floats, scatter: Floats) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1)
     with np.errstate(all="ignore"):
         there = ~np.isnan(values)
-        middles = np.concatenate([np.nanmedian(part, axis=2) for part in parts(windows, 5 * values.shape[1])])
+        columns = 5 * values.shape[1]
+        middles = np.concatenate([_middles(*one) for one in zip(parts(windows, columns), parts(there, columns))])
         far = np.abs(values - middles)
         error = np.where(far > _FAR * scatter[:, None], np.hypot(scatter[:, None], far), scatter[:, None])
     return np.where(there, error**-2, 0.0)
+
+
+def _middles(windows: Floats, there: NDArray[np.bool_]) -> Floats:
+    found = np.full(there.shape, np.nan)
+    found[there] = np.nanmedian(windows[there], axis=1)
+    return found
 
 
 def _best_splits(values: Floats, weights: Floats, count: NDArray[np.int64]) -> _Splits:
@@ -191,7 +203,8 @@ class _SoundCriteria:
         self.many = max(1000, min(many, _SIMULATED_FIGURES // columns))
         self.charge = _CHARGE * float(np.log(np.median(series.lengths)))
         pool = _residuals(series, quiet)
-        pool = pool[~np.isnan(pool)]
+        # Wilder figures are counted by `_chance_of_wild_figures`.
+        pool = np.clip(pool[~np.isnan(pool)], -_WILD, _WILD)
         random = np.random.default_rng(1)
         count = random.choice(series.lengths, self.many)
         values = random.choice(pool if len(pool) else np.zeros(1), (self.many, columns))
@@ -258,6 +271,33 @@ def _settled(values: Floats, weights: Floats, starts: list[int], thresholds: Flo
 def _levels(values: Floats, weights: Floats, starts: list[int]) -> Floats:
     edges = [0, *starts, len(values)]
     return np.array([np.average(values[a:b], weights=weights[a:b]) for a, b in zip(edges, edges[1:])])
+
+
+def _distances(series: _Series, quiet: NDArray[np.bool_]) -> Floats:
+    """All distances of figures from their host's median, of hosts without a step."""
+    values = series.values[quiet]
+    if not len(values):
+        return np.zeros(0)
+    found = values - np.nanmedian(values, axis=1, keepdims=True)
+    return np.asarray(found[~np.isnan(found)], float)
+
+
+def _chance_of_wild_figures(values: Floats, weights: Floats, starts: list[int], wild: Floats) -> float:
+    """How probable it is that one of the steps is made by figures that are each so far by chance, one after the other.
+
+    `wild` are the fleet's distances in ascending order. A simulation of some ten thousand hosts has none of these.
+    """
+    levels, edges = _levels(values, weights, starts), [0, *starts, len(values)]
+    most = 0.0
+    for i, (before, after) in enumerate(zip(levels, levels[1:])):
+        half = abs(after - before) / 2
+        above = len(wild) - np.searchsorted(wild, half) + 1
+        below = np.searchsorted(wild, -half, side="right") + 1
+        lengths = edges[i + 1] - edges[i], edges[i + 2] - edges[i + 1]
+        low, high = lengths if after > before else lengths[::-1]
+        chance = (above / (len(wild) + 2)) ** high + (below / (len(wild) + 2)) ** low
+        most = max(most, float(len(values) * chance))
+    return most
 
 
 def _is_line(values: Floats, weights: Floats, starts: list[int]) -> bool:

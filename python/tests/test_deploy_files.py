@@ -63,7 +63,7 @@ def test_an_alert_fires_after_a_day(tmp_path: Path) -> None:
     }
     text = {rule["alert"]: rule["annotations"]["summary"] for rule in rules()}
     fired = [
-        ("30h", "SwitchCostSlowHost", {"severity": "info", "fleet_host": "n5", "group": "g"}),
+        ("30h", "SwitchCostSlowHost", {"severity": "warning", "fleet_host": "n5", "group": "g"}),
         ("30h", "SwitchCostNeverAnswered", {"severity": "warning"}),
         ("50h", "SwitchCostAbsent", {"severity": "warning"}),
     ]

@@ -63,7 +63,7 @@ fn rare(command: &str) -> &'static [&'static str] {
             "verbose",
         ],
         "profile" | "trace" => &["json", "quiet"],
-        "sensitivity" => &["precision", "quiet", "verbose"],
+        "sensitivity" => &["precision", "progress_file", "quiet", "stay", "verbose"],
         "clock" => &["precision", "quiet"],
         "explain" | "response" => &["precision", "quiet"],
         _ => &[],

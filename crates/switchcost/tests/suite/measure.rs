@@ -55,7 +55,7 @@ fn everything_is_measured_stored_and_told() {
     assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
     let report = fs::read_to_string(report).expect("a report");
-    let lead = lines[0].split(['(', ';']).next().expect("a start");
+    let lead = lines[0].split(['(', ';']).next().expect("a start").replace(" us", " µs");
     assert!(report.contains(&format!("<p class=\"lead\">{lead}")), "{lead}");
 }
 

@@ -31,7 +31,7 @@ CAPS = {
     "switchcost/engine": (3100, "schedule, workers and those that stand, run files without words of commands"),
     "switchcost/experiments": (7400, "seven experiments: arguments, plans, tables, charts, tiles"),
     "switchcost/observe": (5200, "programs that run: live, watch, trace with its charts and page, top; those that were measured themselves"),
-    "switchcost/present": (2500, "outputs, what datasets and machines of today take of a run, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
+    "switchcost/present": (2650, "outputs, what datasets and machines of today take of a run, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
     "switchcost/program": (4000, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
     "switchcost/usage": (2950, "run, with command lines as hyperfine has them, of which records keep hashes, and profile, whose counts are checked"),
     "switchtrace": (2350, "eBPF programs and their tables"),

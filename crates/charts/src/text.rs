@@ -27,12 +27,25 @@ fn directs(c: char) -> bool {
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Text between tags of HTML or SVG, or in an attribute with quotation marks.
+/// Text between tags of HTML or SVG, or in an attribute with quotation marks. Characters that would
+/// change the direction of what stands behind them, or that nobody sees, are spelt out; control
+/// characters are left out, as XML forbids them.
 pub fn escape(text: &str) -> String {
-    let visible = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
-    let text = visible.collect::<String>().replace('&', "&amp;");
-    let others = [('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
-    others.into_iter().fold(text, |text, (plain, escaped)| text.replace(plain, escaped))
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => escaped.push(c),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c if c.is_control() => {}
+            c if is_obeyed(c) => escaped.extend(c.escape_unicode()),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -47,6 +60,7 @@ mod tests {
         assert_eq!(clean("µ, Größe, 大"), "µ, Größe, 大");
         // What stands for a byte of a name that is no UTF-8.
         assert_eq!(clean("caf\u{fffd}"), "caf\u{fffd}");
+        assert_eq!(escape("a<b>&\"'\n\x07\u{202e}c"), "a&lt;b&gt;&amp;&quot;&#39;\n\\u{202e}c");
         assert_eq!(printable("a  b\n\tc\x1b[31m\r\u{202e}d"), "a  b\n\tc[31md");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::bounds::{MOST_COUNTS, MOST_MEMBERS};
 use model::grid;
@@ -204,9 +204,31 @@ pub(crate) fn run_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// The last moment that RFC 3339 has, in seconds since 1970.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// A moment as RFC 3339 can have it: a clock that is wrong may say 1969, or the year 9,500,000.
+pub(crate) fn in_range(moment: SystemTime) -> SystemTime {
+    let last = UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
+    moment.clamp(UNIX_EPOCH, last)
+}
+
+/// A moment in RFC 3339, to the second.
+pub(crate) fn seconds_in_words(moment: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(in_range(moment)).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_clock_has_a_moment_in_words() {
+        let day = Duration::from_secs(86_400);
+        assert_eq!(seconds_in_words(UNIX_EPOCH - day), "1970-01-01T00:00:00Z");
+        let far = UNIX_EPOCH + 3_000_000_000 * day;
+        assert_eq!(seconds_in_words(far), "9999-12-31T23:59:59Z");
+    }
 
     #[test]
     fn shares_and_durations_and_sizes() {

@@ -20,8 +20,10 @@ use probe::competing::Watcher;
 use probe::placement;
 
 use crate::base::failure::{Interrupted, say, usage};
-use crate::base::secrets::{kept, kept_invocation};
-use crate::base::values::{Budget, above_zero, budget, nanoseconds, share};
+use crate::base::secrets::{kept, kept_invocation, shown};
+use crate::base::values::{
+    Budget, above_zero, budget, in_range, nanoseconds, seconds_in_words, share,
+};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::{Progress, RowsOf};
@@ -71,7 +73,7 @@ impl About {
         Header {
             schema: SCHEMA,
             run,
-            started: humantime::format_rfc3339_seconds(started).to_string(),
+            started: seconds_in_words(started),
             invocation,
             name: self.name,
             host,
@@ -141,9 +143,22 @@ fn commands(plan: &mut Plan) -> impl Iterator<Item = &mut Vec<String>> {
     })
 }
 
-/// Takes the words out of what is stored and told; gives them.
-fn take_words(plan: &mut Plan) -> Option<Vec<String>> {
-    commands(plan).map(|words| mem::replace(words, kept(words))).last()
+/// Takes the words out of what is stored and told, and where it is to be anonymous all that names
+/// the command; gives the words.
+fn take_words(header: &mut Header) -> Option<Vec<String>> {
+    let is_anonymous = header.host.is_none();
+    let plan = &mut header.plan;
+    if is_anonymous {
+        for case in &mut plan.cases {
+            if let Case::Trial(case) = case
+                && let Trial::Command(command) = &mut case.trial
+            {
+                command.executable = None;
+            }
+        }
+    }
+    let stored = |words: &[String]| if is_anonymous { shown(words, true) } else { kept(words) };
+    commands(plan).map(|words| mem::replace(words, stored(words))).last()
 }
 
 /// A run that is measured, and its file.
@@ -159,7 +174,7 @@ pub(crate) struct Taken {
 impl Taken {
     /// Makes the file; without one measuring continues.
     pub(crate) fn begin(mut header: Header, interrupt: &Interrupt) -> Self {
-        let words = take_words(&mut header.plan);
+        let words = take_words(&mut header);
         let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
         let file = file.inspect_err(|error| {
             say(&format!("error: the run is not stored: {error:#}; measuring continues"));
@@ -235,7 +250,7 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> 
         say(&format!("warning: the machine differs from the run's: {difference}"));
     }
     move_controller(&run.header.plan, &here);
-    let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let at = seconds_in_words(SystemTime::now());
     let reference = Some(speed::known_now(&run));
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
     file.write(&resumed)?;
@@ -311,7 +326,7 @@ impl More {
 
 /// Names sort by time; the process id distinguishes two runs of one moment.
 pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
-    let time = humantime::format_rfc3339_millis(started).to_string();
+    let time = humantime::format_rfc3339_millis(in_range(started)).to_string();
     let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{time}-{experiment}-{}", std::process::id())
 }
@@ -463,7 +478,7 @@ impl<const N: usize> Recorder<'_, N> {
         let Outcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
         fill(&mut self.runs.each_mut().map(|taken| &mut taken.run), samples, failures);
-        let finished = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let finished = seconds_in_words(SystemTime::now());
         let end = Line::End(End { reason, finished, spent_ns: nanoseconds(spent) });
         // All were measured in turn all the time: who ran beside one ran beside all.
         let lines = [Line::Company(Box::new(self.tasks.end())), end];

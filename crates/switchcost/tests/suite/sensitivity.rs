@@ -79,6 +79,16 @@ fn the_words_of_the_command_are_in_no_file() {
 }
 
 #[test]
+fn an_anonymous_run_names_no_command() {
+    let home = Home::new();
+    let args = ["--anonymous", "--rounds", "1", "--neighbour", "0", "--", "/bin/sh", "-c", ":"];
+    let said = home.run(&[&["sensitivity", "--budget", "600s"], &args[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let text = fs::read_to_string(home.run_file()).expect("a run file");
+    assert!(!text.contains("bin/sh") && !text.contains("words:"), "{text}");
+}
+
+#[test]
 fn every_setting_runs_in_every_round_and_is_counted() {
     let home = Home::new();
     let said = sensitivity(

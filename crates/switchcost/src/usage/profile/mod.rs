@@ -23,7 +23,7 @@ use preload::layout;
 
 use crate::base::failure::{say, usage};
 use crate::base::secrets::stored;
-use crate::base::values::{above_zero, whole};
+use crate::base::values::{above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::observe::watch::command::{Over, finish, left_behind, not_measured, words};
@@ -178,7 +178,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     let plan = args.plan();
     look_up(std::slice::from_ref(&args.command))
         .map_err(|error| not_measured(Some(error), None))?;
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let started = seconds_in_words(SystemTime::now());
     let library = Library::new(&plan.calls, plan.malloc)?;
     let (mut launches, mut left) = (Vec::new(), Vec::new());
     let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);

@@ -27,7 +27,7 @@ use stats::{median, median_interval};
 use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::{self, kept_line, masked};
 use crate::base::values::{
-    Destination, above_zero, duration, each_once, nanoseconds, share, whole,
+    Destination, above_zero, duration, each_once, nanoseconds, seconds_in_words, share, whole,
 };
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
@@ -462,7 +462,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     args.look_up(&to_run)?;
     let series = args.series(&plan, &to_run)?;
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let started = seconds_in_words(SystemTime::now());
     let mut runs = Vec::new();
     let is_hidden = args.output.files.quiet || !series.discard;
     let mut progress = SoFar::new(&plan, is_hidden);

@@ -33,13 +33,18 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether a side was not at full speed by itself.
+    pub(super) fn is_of_speed(self) -> bool {
+        matches!(self, Self::NoFullSpeed | Self::NotAlone)
+    }
+
     /// In words. `base` and `new` are what the sides are called.
     pub(super) fn in_words(self, [base, new]: [&str; 2]) -> String {
         let words = match self {
             Self::TooWide => "the interval is too wide",
             Self::FewRounds => "too few rounds for an interval",
-            Self::NoFullSpeed => "full speed not seen on one side",
-            Self::NotAlone => "other tasks ran on the CPU of one side",
+            Self::NoFullSpeed => "full speed was not seen on both sides",
+            Self::NotAlone => "other tasks ran on the CPU",
             Self::NotEnded => "one side was interrupted or is not finished",
             Self::BaseNotResolved => return format!("the cost of {base} includes zero"),
             Self::NewNotResolved => return format!("the cost of {new} includes zero"),

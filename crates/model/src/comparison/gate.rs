@@ -48,6 +48,8 @@ impl Gate {
         let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
         let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
         let open: Vec<&Change> = open.collect();
+        let are_all_wide =
+            all_measured && open.iter().all(|change| change.ratio.interval().is_some());
         let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
         let slower: Vec<String> =
             slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
@@ -61,14 +63,16 @@ impl Gate {
                 format!("none of {all} cases is slower by more than {beyond}"),
                 open,
             ),
+            (2.., 0, many) if !are_all_wide => {
+                (Verdict::Undecided, format!("{many} of {all} cases are open"), open)
+            }
             (_, 0, many) => (Verdict::Undecided, some(many, all, "may be", &beyond), open),
             (_, 1, _) => (Verdict::Fail, some(1, all, "is", &beyond), slower),
             (_, many, _) => (Verdict::Fail, some(many, all, "are", &beyond), slower),
         };
         let more = match reasons.len() {
             0 | 1 => String::new(),
-            2 => ", and 1 more case".to_string(),
-            many => format!(", and {} more cases", many - 1),
+            many => format!("; so are {} more", many - 1),
         };
         let next = next.filter(|_| verdict == Verdict::Undecided).unwrap_or_default();
         let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}{next}"));

@@ -39,7 +39,7 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
             time(change.base_ns)
         ),
         Answer::Changed { .. } => {
-            format!("{new} is {} than {base} ({title}): {}", speed(change), times(change, ""))
+            format!("{new} is {} than {base} ({title}): {}", speed(change), times(change))
         }
         Answer::CannotTell { reason, more } => {
             let why = reason.in_words([base, new]);
@@ -54,16 +54,15 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
                 }
                 (Reason::NoFullSpeed | Reason::NotAlone, ..) if is_sound(change.ratio.value) => {
                     format!(
-                        "{new} seems {} than {base} ({title}): {}; {why}",
-                        speed(change),
-                        times(change, "~")
+                        "not known whether {new} differs from {base} ({title}), as {why}: {}",
+                        seen_times(change)
                     )
                 }
                 (Reason::NoInterval, ..) if is_sound(change.ratio.value) => {
                     format!(
                         "{new} is {} than {base} ({title}): {}; {why}",
                         speed(change),
-                        times(change, "")
+                        times(change)
                     )
                 }
                 (_, Some(more), _) => {
@@ -104,21 +103,27 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
     let size = |change: &Change| change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs());
     let changed = changes.iter().filter(is_changed);
     if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
-        return format!("{counted}; most in {}: {}, {}", most.title, speed(most), times(most, ""));
+        return format!("{counted}; most in {}: {}, {}", most.title, speed(most), times(most));
     }
     let seen = changes.iter().find(|change| change.is_seen_only() && is_sound(change.ratio.value));
     match seen {
         Some(seen) => {
-            format!("{counted}; seen in {}: {}, {}", seen.title, speed(seen), times(seen, "~"))
+            format!("{counted}; {}: {}", seen.title, seen_times(seen))
         }
         None => counted,
     }
 }
 
 impl Change {
+    /// Whether it is undecided for other tasks on its CPU, which a real-time policy keeps away.
+    pub fn is_open_to_fifo(&self) -> bool {
+        let policy = self.labels.get("policy").map_or("other", String::as_str);
+        self.reason() == Some(Reason::NotAlone) && policy == "other"
+    }
+
     /// Whether its ratio was seen and does not hold: a side was not at full speed.
     pub fn is_seen_only(&self) -> bool {
-        matches!(self.reason(), Some(Reason::NoFullSpeed | Reason::NotAlone))
+        self.reason().is_some_and(Reason::is_of_speed)
     }
 }
 
@@ -145,7 +150,12 @@ fn factor_or_percent(ratio: f64) -> String {
     }
 }
 
-/// `1.46 us, not 19.0 us`, each with that mark.
-fn times(change: &Change, mark: &str) -> String {
-    format!("{mark}{}, not {mark}{}", time(change.new_ns), time(change.base_ns))
+/// `1.46 us, not 19.0 us`.
+fn times(change: &Change) -> String {
+    format!("{}, not {}", time(change.new_ns), time(change.base_ns))
+}
+
+/// `~1.46 us against ~19.0 us`: what was seen, of which nothing follows.
+fn seen_times(change: &Change) -> String {
+    format!("~{} against ~{}", time(change.new_ns), time(change.base_ns))
 }

@@ -224,8 +224,9 @@ pub(crate) enum Command {
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
     /// ratio of its costs with an interval and one of three answers: changed, not changed within a
     /// limit, inconclusive. All intervals hold together, however many cases there are. Exit codes:
-    /// 0; 1 if --fail-above was given and a case has become slower beyond it; 2 if there is no
-    /// comparison, or if --fail-above was given and a case that BASE measured failed in NEW.
+    /// 0; with --fail-above 1 if a case has become slower beyond it, 3 if that is not decided
+    /// (--allow-undecided: 0); 2 if there is no comparison, or with --fail-above if a case that BASE
+    /// measured failed in NEW.
     // As large as it is for the flags of `ring`.
     #[command(after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  \
              switchcost compare free pinned --across placement\n  switchcost compare --ab '' \

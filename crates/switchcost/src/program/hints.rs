@@ -29,14 +29,24 @@ const OF_RUN: [Instead; 9] = [
 type ByOption = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// Of all commands: the first of these options that the command has.
-const OF_ALL: [ByOption; 6] = [
+const OF_ALL: [ByOption; 10] = [
     (
         &["--time", "--runtime", "--timeout", "--quick", "--duration", "--seconds"],
         &[("budget", "--budget sets how long: --budget 10s")],
     ),
+    (&["--numjobs", "--nproc", "--processes"], &[("members", "--members sets how many")]),
     (
-        &["--numjobs", "--nproc", "--processes", "--thread", "--threads"],
-        &[("members", "--members sets how many")],
+        &["--thread", "--threads"],
+        &[("kind", "--kind thread measures threads, --members sets how many")],
+    ),
+    (&["--pin", "--affinity", "--core"], &[("placement", "--placement 1 keeps all on CPU 1")]),
+    (
+        &["--value", "--print", "--format=simple"],
+        &[("members", "one figure a row: switchcost runs export last --format summary-csv")],
+    ),
+    (
+        &["--json", "--csv"],
+        &[("run", "a stored run as JSON or CSV: switchcost runs export RUN --format json (csv)")],
     ),
     (
         &["--bs", "--size", "--block-size"],
@@ -60,7 +70,14 @@ const OF_ALL: [ByOption; 6] = [
 const STANDS: &str = "put one command with its options behind --, or in quotation marks:";
 
 /// Commands of other programs.
-const COMMANDS: [Instead; 5] = [
+const COMMANDS: [Instead; 9] = [
+    (
+        &["signal", "signals", "syscall", "syscalls", "wakeup", "wakeups", "interrupts", "latency"],
+        "parts of it: switchcost response --only signals, system-calls, wakeup or interrupts",
+    ),
+    (&["version"], "switchcost --version"),
+    (&["numa", "placement", "cpus"], "pairs of CPUs: switchcost ring --placement sweep"),
+    (&["thread", "threads"], "threads instead of processes: switchcost ring --kind thread"),
     (&["stat", "time", "bench", "exec"], "what a command used: switchcost run -- CMD"),
     (
         &["record", "sched", "script", "strace"],
@@ -121,7 +138,9 @@ fn typed_command<'a>(program: &'a Command, typed: &[String]) -> &'a Command {
 /// What a command has for an option that is another's.
 fn by_option(name: &str, command: &Command) -> Option<&'static str> {
     let (_, here) = OF_ALL.iter().find(|(names, _)| names.contains(&name))?;
-    let has = |option: &str| command.get_arguments().any(|of| of.get_long() == Some(option));
+    let has = |option: &str| {
+        command.get_arguments().any(|of| of.get_long() == Some(option) || of.get_id() == option)
+    };
     here.iter().find(|(option, _)| has(option)).map(|(_, words)| *words)
 }
 
@@ -133,6 +152,9 @@ fn of_word(word: &str, typed: &[String], program: &Command) -> Option<String> {
         return None;
     }
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    if command.get_name() == "response" {
+        return Some(format!("a part: switchcost response --only {word}"));
+    }
     if word.parse::<u32>().is_ok() && has("members") {
         return Some(format!("a number of processes: switchcost {} --members {word}", typed[0]));
     }
@@ -154,7 +176,12 @@ fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<St
     if let Some(hint) = of_word(name, typed, program) {
         return Some(hint);
     }
-    let known = known.or_else(|| by_option(name, typed_command(program, typed)));
+    let command = typed_command(program, typed);
+    if command.get_name() == "clock" && name.starts_with('-') {
+        let words = shell_words::join(typed.iter().skip(1));
+        return Some(format!("the command is missing: switchcost clock overhead {words}"));
+    }
+    let known = known.or_else(|| by_option(name, command));
     if let Some(words) = known {
         return Some(words.to_string());
     }

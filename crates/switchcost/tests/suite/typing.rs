@@ -12,7 +12,7 @@ use crate::common::{Home, PROGRAM, Said};
 /// What is typed, the exit code, and what is said (on either output).
 const HYPERFINE: [(&[&str], i32, &str); 20] = [
     (&["run", "true", "test 1"], 0, "between true and test 1|faster than"),
-    (&["run", "sleep 0", "sleep 0.02", "sleep 0.04"], 0, "faster than"),
+    (&["run", "sleep 0", "sleep 0.02", "sleep 0.04"], 0, "faster than|the fastest"),
     (&["run", "--warmup", "2", "--runs", "5", "true"], 0, "true: .*, 5 runs"),
     (&["run", "-w", "1", "-r", "5", "true"], 0, ", 5 runs"),
     (&["run", "-m", "2", "-M", "6", "true"], 0, ", 6 runs"),
@@ -53,7 +53,15 @@ const FIO: [(&[&str], i32, &str); 5] = [
 ];
 
 /// What newcomers type first, from memory of other tools or by guess.
-const GUESSES: [(&[&str], i32, &str); 24] = [
+const GUESSES: [(&[&str], i32, &str); 32] = [
+    (&["ring", "-n", "2", "-t", "0.1"], 0, "members"),
+    (&["ring", "--threads"], 2, "--kind thread"),
+    (&["ring", "--pin", "1"], 2, "--placement 1"),
+    (&["response", "signals"], 2, "switchcost response --only signals"),
+    (&["wakeup"], 2, "switchcost response --only"),
+    (&["clock", "--budget", "5"], 2, "switchcost clock overhead --budget 5"),
+    (&["version"], 2, "switchcost --version"),
+    (&["runs", "show", "last", "--json"], 2, "switchcost runs export"),
     (&["ring", "--processes", "2", "-t", "0.1"], 0, "members"),
     (&["ring", "-N", "2", "--time", "0.1"], 0, "members"),
     (&["ring", "4"], 2, "switchcost ring --members 4"),

@@ -89,7 +89,7 @@ pub(crate) struct CostArgs {
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)
     ///
     /// The rings without work are always measured too. Each member measures its own solo.
-    #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2", help_heading = "Ring")]
+    #[arg(long, short = 'N', short_alias = 'n', value_name = "LIST", value_parser = sizes, default_value = "2", help_heading = "Ring")]
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread

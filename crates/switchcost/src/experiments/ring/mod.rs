@@ -23,7 +23,7 @@ pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(long, short = 'N', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
+    #[arg(long, short = 'N', short_alias = 'n', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread

@@ -157,7 +157,11 @@ fn untested(found: &Comparison) -> Vec<String> {
         many if many > MOST_TITLES => format!("inconclusive: {}: {why}", counted(many, "case")),
         _ => format!("inconclusive: {}: {why}", titles.join(", ")),
     };
-    reasons.into_iter().map(line).collect()
+    let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
+    if changes.iter().any(Change::is_open_to_fifo) {
+        lines.push("other tasks wait where both sides are measured with --policy fifo".to_string());
+    }
+    lines
 }
 
 /// What was equal on both sides and what was not, of what affects a switch; nothing of published
@@ -173,7 +177,9 @@ fn conditions(found: &Comparison) -> Option<String> {
     let across = across.unwrap_or_default();
     let Conditions { bearing, same_kernel, .. } = &found.conditions;
     let [first, others @ ..] = &bearing[..] else {
-        return Some(format!("same machine and settings: {}{across}", found.new.machine));
+        let is_session = matches!(found.new.origin, Origin::Run { session: Some(_), .. });
+        let same = if is_session { "same machine, in turn" } else { "same machine and settings" };
+        return Some(format!("{same}: {}{across}", found.new.machine));
     };
     let Difference { field, base, other } = first;
     let more = match others.len() {
@@ -218,8 +224,12 @@ fn markdown(found: &Comparison, args: &CompareArgs) -> String {
     let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS).cloned();
     let notes: String =
         conditions(found).into_iter().chain(warnings).map(|note| format!("- {note}\n")).collect();
-    let gate = gate.map_or(String::new(), |gate| format!("\n{gate}\n"));
-    format!("**{}**\n\n{table}\n{notes}{gate}", headline(found))
+    // Who asked for a verdict reads it first.
+    let answer = match gate {
+        Some(gate) => format!("**{gate}**\n\n{}", headline(found)),
+        None => format!("**{}**", headline(found)),
+    };
+    format!("{answer}\n\n{table}\n{notes}")
 }
 
 /// A side in a line.

@@ -80,7 +80,9 @@ fn two(record: &RingRecord) -> Option<&CaseSummary> {
 /// which may have had another policy, tells the direct cost.
 fn beside(cost: &RingRecord, ring: Option<&RingRecord>) -> Option<String> {
     let (own, other) = (two(cost)?, ring.and_then(two)?);
-    let without = own.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
+    // One that does not hold would be set beside one that may.
+    let without = own.ns_per_switch_above_solo.filter(|cost| cost.quote_cost().is_ok());
+    let without = without.and_then(|cost| cost.answer_cost().ok());
     let without = without.map(|cost| format!("{} without", cost.brief_time()));
     let policy = own.case.policy;
     let policy = (policy != other.case.policy).then(|| format!("policy {policy}"));

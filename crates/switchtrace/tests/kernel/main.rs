@@ -620,8 +620,9 @@ fn nothing_is_left_after_a_kill() {
     // That of the switch is held besides its link, for what it takes.
     programs.sort_unstable();
     programs.dedup();
-    // sched_switch, sched_migrate_task, sched_process_exec: not more than was asked for.
-    assert_eq!(programs.len(), 3, "{programs:?}");
+    // sched_switch, sched_migrate_task, sched_process_exec, sched_process_fork: not more than was
+    // asked for.
+    assert_eq!(programs.len(), 4, "{programs:?}");
     assert!(!maps.is_empty() && programs.iter().all(|id| is_there(13, *id)));
     child.kill().unwrap();
     child.wait().unwrap();

@@ -250,13 +250,18 @@ impl Inherited {
         }
     }
 
-    /// Puts it all back for the program that this process is about to become.
-    pub(super) fn restore(self) {
+    /// Has signals ignored that were, and no others: for a child before its exec.
+    pub(super) fn restore_signals(self) {
         for (place, signal) in SIGNALS.into_iter().enumerate() {
             let ignored = self.0 & (1 << place) != 0;
             // SAFETY: neither call touches memory of ours.
             unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
         }
+    }
+
+    /// Puts it all back for the program that this process is about to become.
+    pub(super) fn restore(self) {
+        self.restore_signals();
         if self.0 & CHILD_BLOCKED != 0 {
             block(&[libc::SIGCHLD]);
         }

@@ -23,6 +23,7 @@ use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
 use super::check;
 use super::clock::Usage;
+use super::exec::Inherited;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -92,11 +93,13 @@ pub fn end_with_parent(parent: Pid) -> bool {
 /// can ask for that itself, and a command that is to become it never does.
 pub fn in_own_session(command: &mut Command) {
     let parent = getpid();
-    // SAFETY: between fork and exec the child makes three system calls and touches no memory. It
-    // has just been made, so it leads no group, and setsid(2) cannot fail.
+    let inherited = Inherited::own();
+    // SAFETY: between fork and exec the child makes some system calls and touches no memory. It has
+    // just been made, so it leads no group, and setsid(2) cannot fail.
     unsafe {
         command.pre_exec(move || {
             let _ = setsid();
+            inherited.restore_signals();
             // A kernel that refuses refuses the worker, too, which says so.
             let asked = set_parent_death_signal(parent.as_raw_pid());
             if asked == Ok(false) { Err(std::io::Error::from(Errno::CHILD)) } else { Ok(()) }
@@ -107,11 +110,15 @@ pub fn in_own_session(command: &mut Command) {
 /// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
 pub fn that_ends_with_us(command: &mut Command) {
     let parent = getpid();
-    // SAFETY: between fork and exec the child makes two system calls and touches no memory.
+    let inherited = Inherited::own();
+    // SAFETY: between fork and exec the child makes some system calls and touches no memory.
     unsafe {
-        command.pre_exec(move || match end_with_parent(parent) {
-            true => Ok(()),
-            false => Err(std::io::Error::from(Errno::CHILD)),
+        command.pre_exec(move || {
+            inherited.restore_signals();
+            match end_with_parent(parent) {
+                true => Ok(()),
+                false => Err(std::io::Error::from(Errno::CHILD)),
+            }
         });
     }
 }

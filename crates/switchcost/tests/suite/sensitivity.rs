@@ -79,6 +79,25 @@ fn the_words_of_the_command_are_in_no_file() {
 }
 
 #[test]
+fn the_command_ignores_no_signal_that_its_caller_does_not() {
+    let home = Home::new();
+    let file = home.path().join("ignored");
+    let script = format!("grep SigIgn /proc/self/status >{}", file.display());
+    let args = ["--rounds", "1", "--neighbour", "0", "--", "sh", "-c", &script];
+    let said = home.run(&[&["sensitivity", "--budget", "600s"], &args[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    // Those from 32 on are the C library's own.
+    let ignored = || {
+        let text = fs::read_to_string(&file).expect("what the command wrote");
+        let mask = u64::from_str_radix(text.trim_start_matches("SigIgn:").trim(), 16);
+        mask.expect("a mask") & 0x7fff_ffff
+    };
+    let seen = ignored();
+    assert!(home.command("sh").args(["-c", &script]).status().expect("sh").success());
+    assert_eq!(seen, ignored());
+}
+
+#[test]
 fn an_anonymous_run_names_no_command() {
     let home = Home::new();
     let args = ["--anonymous", "--rounds", "1", "--neighbour", "0", "--", "/bin/sh", "-c", ":"];

@@ -224,11 +224,9 @@ fn markdown(found: &Comparison, args: &CompareArgs) -> String {
     let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS).cloned();
     let notes: String =
         conditions(found).into_iter().chain(warnings).map(|note| format!("- {note}\n")).collect();
-    // Who asked for a verdict reads it first.
-    let answer = match gate {
-        Some(gate) => format!("**{gate}**\n\n{}", headline(found)),
-        None => format!("**{}**", headline(found)),
-    };
+    // Who asked for a verdict reads it first; scripts find it at the beginning of a line.
+    let gate = gate.map_or(String::new(), |gate| format!("{gate}\n\n"));
+    let answer = format!("{gate}**{}**", headline(found));
     format!("{answer}\n\n{table}\n{notes}")
 }
 

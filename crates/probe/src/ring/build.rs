@@ -26,6 +26,9 @@ use crate::sys::{
 /// Stack of a member that has one of its own: it calls a few functions deep.
 pub const STACK_BYTES: usize = 64 * 1024;
 
+/// How often a thread that was started gets the CPU before the next is made.
+const MOST_YIELDS_TO_START: u32 = 1000;
+
 /// A ring that is ready for its first lap.
 pub struct Ring {
     /// The leader.
@@ -265,6 +268,13 @@ impl<L: Link> Plan<L> {
                 self.refused(member, ("thread start", errno))
             })?;
             others.0.push(Other::Thread(started));
+            // It takes memory of its own before it runs (std): the next one is made of what is left.
+            for _ in 0..MOST_YIELDS_TO_START {
+                if tid.load(Ordering::Acquire) != 0 {
+                    break;
+                }
+                thread::yield_now();
+            }
             return Ok(held);
         }
         let leader = getpid();

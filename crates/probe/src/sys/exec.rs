@@ -3,18 +3,19 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::param::linux_execfn;
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid, setsid};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Usage, Whose, usage};
 use super::last_errno;
 use super::page::Stack;
-use super::process::{Forked, fork};
+use super::process::{Forked, end_with_parent, fork, set_parent_death_signal};
 use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
 use super::words::Command;
@@ -173,6 +174,43 @@ pub fn set_variable(variable: CString) -> Result<(), Errno> {
     match unsafe { libc::putenv(variable.into_raw()) } {
         0 => Ok(()),
         _ => Err(last_errno()),
+    }
+}
+
+/// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups
+/// tasks by session (sched(7), autogroup), its members share their CPU with others turn by turn,
+/// and not hop by hop; a signal from the terminal does not come to it. It ends with this process
+/// from its first moment on, whatever it becomes: on a machine under load it may be long until it
+/// can ask for that itself, and a command that is to become it never does.
+pub fn in_own_session(command: &mut std::process::Command) {
+    let parent = getpid();
+    let inherited = Inherited::own();
+    // SAFETY: between fork and exec the child makes some system calls and touches no memory. It has
+    // just been made, so it leads no group, and setsid(2) cannot fail.
+    unsafe {
+        command.pre_exec(move || {
+            let _ = setsid();
+            inherited.restore_signals();
+            // A kernel that refuses refuses the worker, too, which says so.
+            let asked = set_parent_death_signal(parent.as_raw_pid());
+            if asked == Ok(false) { Err(std::io::Error::from(Errno::CHILD)) } else { Ok(()) }
+        });
+    }
+}
+
+/// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
+pub fn that_ends_with_us(command: &mut std::process::Command) {
+    let parent = getpid();
+    let inherited = Inherited::own();
+    // SAFETY: between fork and exec the child makes some system calls and touches no memory.
+    unsafe {
+        command.pre_exec(move || {
+            inherited.restore_signals();
+            match end_with_parent(parent) {
+                true => Ok(()),
+                false => Err(std::io::Error::from(Errno::CHILD)),
+            }
+        });
     }
 }
 

@@ -23,7 +23,6 @@ use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
 use super::check;
 use super::clock::Usage;
-use super::exec::Inherited;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -84,43 +83,6 @@ pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
 /// The same. False also where the kernel refuses: then the caller is to end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
-}
-
-/// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups
-/// tasks by session (sched(7), autogroup), its members share their CPU with others turn by turn,
-/// and not hop by hop; a signal from the terminal does not come to it. It ends with this process
-/// from its first moment on, whatever it becomes: on a machine under load it may be long until it
-/// can ask for that itself, and a command that is to become it never does.
-pub fn in_own_session(command: &mut Command) {
-    let parent = getpid();
-    let inherited = Inherited::own();
-    // SAFETY: between fork and exec the child makes some system calls and touches no memory. It has
-    // just been made, so it leads no group, and setsid(2) cannot fail.
-    unsafe {
-        command.pre_exec(move || {
-            let _ = setsid();
-            inherited.restore_signals();
-            // A kernel that refuses refuses the worker, too, which says so.
-            let asked = set_parent_death_signal(parent.as_raw_pid());
-            if asked == Ok(false) { Err(std::io::Error::from(Errno::CHILD)) } else { Ok(()) }
-        });
-    }
-}
-
-/// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
-pub fn that_ends_with_us(command: &mut Command) {
-    let parent = getpid();
-    let inherited = Inherited::own();
-    // SAFETY: between fork and exec the child makes some system calls and touches no memory.
-    unsafe {
-        command.pre_exec(move || {
-            inherited.restore_signals();
-            match end_with_parent(parent) {
-                true => Ok(()),
-                false => Err(std::io::Error::from(Errno::CHILD)),
-            }
-        });
-    }
 }
 
 /// Has the command's addresses be the same in every run (ADDR_NO_RANDOMIZE), where that is granted.

@@ -33,6 +33,10 @@ use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
 const ORPHANS_LONGEST: Duration = Duration::from_secs(1);
 const ORPHANS_AGAIN: Duration = Duration::from_millis(2);
 
+/// Signals that ask a command to end; the others that are passed on do not.
+const ENDING: [i32; 4] =
+    [Signal::INT.as_raw(), Signal::QUIT.as_raw(), Signal::TERM.as_raw(), Signal::HUP.as_raw()];
+
 /// Answers are gathered for so long, or up to so many bytes: each one sent wakes the program, which
 /// would disturb the commands.
 const GATHER: Duration = Duration::from_millis(100);
@@ -342,11 +346,14 @@ impl<'a> Server<'a> {
                 return Ok(());
             }
             match self.answers.forwarded().map(note_forwarded) {
-                // One that stands (SIGSTOP) would not end by it.
-                Some(signal) => signal.into_iter().for_each(|signal| {
+                Some(None) => {}
+                Some(Some(signal)) => {
                     send_signal(pid, signal);
-                    send_signal(pid, Signal::CONT.as_raw());
-                }),
+                    // A command that stands (SIGSTOP) does not end before it is continued.
+                    if ENDING.contains(&signal) {
+                        send_signal(pid, Signal::CONT.as_raw());
+                    }
+                }
                 // The program is gone, and this process goes with it.
                 None => connected = false,
             }

@@ -43,7 +43,7 @@ impl Reason {
         let words = match self {
             Self::TooWide => "the interval is too wide",
             Self::FewRounds => "too few rounds for an interval",
-            Self::NoFullSpeed => "full speed was not seen on both sides",
+            Self::NoFullSpeed => "full speed was not seen on one side or both",
             Self::NotAlone => "other tasks ran on the CPU",
             Self::NotEnded => "one side was interrupted or is not finished",
             Self::BaseNotResolved => return format!("the cost of {base} includes zero"),

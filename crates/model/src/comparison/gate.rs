@@ -48,8 +48,9 @@ impl Gate {
         let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
         let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
         let open: Vec<&Change> = open.collect();
-        let are_all_wide =
-            all_measured && open.iter().all(|change| change.ratio.interval().is_some());
+        let is_wide =
+            |change: &&Change| change.reason().is_none_or(|reason| reason == Reason::TooWide);
+        let are_all_wide = all_measured && open.iter().all(is_wide);
         let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
         let slower: Vec<String> =
             slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
@@ -72,7 +73,8 @@ impl Gate {
         };
         let more = match reasons.len() {
             0 | 1 => String::new(),
-            many => format!("; so are {} more", many - 1),
+            2 => " (and 1 more case)".to_string(),
+            many => format!(" (and {} more cases)", many - 1),
         };
         let next = next.filter(|_| verdict == Verdict::Undecided).unwrap_or_default();
         let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}{next}"));

@@ -115,10 +115,21 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
 }
 
 impl Change {
-    /// Whether it is undecided for other tasks on its CPU, which a real-time policy keeps away.
-    pub fn is_open_to_fifo(&self) -> bool {
-        let policy = self.labels.get("policy").map_or("other", String::as_str);
-        self.reason() == Some(Reason::NotAlone) && policy == "other"
+    /// Whether it is a ring of the normal policy that is undecided because other tasks ran on its
+    /// CPU: these wait for a ring under SCHED_FIFO.
+    pub fn would_fifo_help(&self) -> bool {
+        let is_normal = self.labels.get("policy").is_some_and(|policy| policy == "other");
+        let is_ring = self.labels.contains_key("members");
+        self.reason() == Some(Reason::NotAlone) && is_normal && is_ring
+    }
+
+    /// Returns the ratio to be told beside both costs: where a side was not at full speed theirs,
+    /// else the tested one.
+    pub fn ratio_told(&self) -> Option<f64> {
+        if self.is_seen_only() {
+            return Some(self.new_ns / self.base_ns).filter(|ratio| is_sound(Some(*ratio)));
+        }
+        self.ratio.value
     }
 
     /// Whether its ratio was seen and does not hold: a side was not at full speed.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio;
 
-use super::answer::{Across, Answer, Change, Terms, Wanted, answer};
+use super::answer::{Across, Change, Terms, Wanted, answer};
 use super::clock::at_one_clock;
 use super::costs::Costs;
 use crate::subject::{Quantity, Subcase, Subject, Values};
@@ -45,14 +45,6 @@ impl Pair<'_> {
             ratio::Costs::Within(_) => (None, None),
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
-        // Where nothing holds, the ratio is that of the figures that are told.
-        let is_seen_only =
-            matches!(answer, Answer::CannotTell { reason, .. } if reason.is_of_speed());
-        let seen = (new_ns / base_ns).is_finite().then(|| new_ns / base_ns);
-        let ratio = match is_seen_only {
-            true => ratio::Ratio { value: seen.filter(|ratio| *ratio > 0.0), ..ratio },
-            false => ratio,
-        };
         Change {
             title: self.title(terms.across),
             labels: self.new.labels.iter().cloned().collect(),

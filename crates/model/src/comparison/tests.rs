@@ -492,6 +492,17 @@ fn what_was_not_at_full_speed_is_inconclusive() {
 }
 
 #[test]
+fn the_ratio_beside_figures_that_do_not_hold_is_theirs() {
+    let sides = [1.0, 3.0].map(|factor| full_speed(|run| slower(run, factor)));
+    let tested = Comparison::of(&sides[0], &sides[1], terms()).changes.remove(0);
+    assert_eq!(tested.ratio_told(), tested.ratio.value);
+    let answer = Answer::CannotTell { reason: Reason::NotAlone, more: None };
+    let seen = Change { answer, base_ns: 2.0, new_ns: 5.0, ..tested };
+    assert_eq!(seen.ratio_told(), Some(2.5));
+    assert_eq!(Change { base_ns: 0.0, ..seen }.ratio_told(), None);
+}
+
+#[test]
 fn without_an_interval_the_answer_says_why() {
     let why = |costs: &Costs| match answer_of(costs, 0.03) {
         Answer::CannotTell { reason, more } => (reason, more),

@@ -1,6 +1,5 @@
 //! `classic experiment interference`: does a disturbance reach the execution time of a ring of two?
-//! Tables 1
-//! and 2 of Li, Ding and Shen (2007, section 3.3).
+//! Tables 1 and 2 of Li, Ding and Shen (2007, section 3.3).
 //!
 //! The two-process program runs a handful of times in each of four conditions, augmented or plain
 //! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval

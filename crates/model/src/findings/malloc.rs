@@ -1,6 +1,5 @@
 //! `classic experiment malloc`: what allocating and freeing a block costs (Hines,
-//! Wyatt and Chang 2000, section
-//! 4, their `malloc_stats`).
+//! Wyatt and Chang 2000, section 4, their `malloc_stats`).
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! `classic experiment primes`: how precise and how accurate two ways of timing the same work are
-//! (Hines, Wyatt
-//! and Chang 2000, section 4, their `primes`).
+//! (Hines, Wyatt and Chang 2000, section 4, their `primes`).
 
 use std::collections::BTreeMap;
 

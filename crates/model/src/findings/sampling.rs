@@ -1,6 +1,5 @@
 //! `classic experiment sampling`: what accounting by the timer tick makes of a process that sleeps
-//! whenever the
-//! tick comes (Hines, Wyatt and Chang 2000, their figure 1).
+//! whenever the tick comes (Hines, Wyatt and Chang 2000, their figure 1).
 
 use std::collections::BTreeMap;
 

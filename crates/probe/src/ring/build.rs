@@ -26,7 +26,7 @@ use crate::sys::{
 /// Stack of a member that has one of its own: it calls a few functions deep.
 pub const STACK_BYTES: usize = 64 * 1024;
 
-/// How often a thread that was started gets the CPU before the next is made.
+/// Most turns on the CPU that the leader gives away for a thread to start.
 const MOST_YIELDS_TO_START: u32 = 1000;
 
 /// A ring that is ready for its first lap.
@@ -43,8 +43,8 @@ pub struct Ring {
 /// ring.
 pub trait Make: 'static {
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own; it may not get any. Where `alone`, each member also gets a channel of its own, if the link has
-    /// channels and waits for them asleep.
+    /// the member's own; it returns the errno of memory that is refused. Where `alone`, each member
+    /// also gets a channel of its own, if the link has channels and waits for them asleep.
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
@@ -268,7 +268,8 @@ impl<L: Link> Plan<L> {
                 self.refused(member, ("thread start", errno))
             })?;
             others.0.push(Other::Thread(started));
-            // It takes memory of its own before it runs (std): the next one is made of what is left.
+            // A thread maps memory before it runs its function (std). Wait for that, so that the
+            // check of room for the next thread counts it.
             for _ in 0..MOST_YIELDS_TO_START {
                 if tid.load(Ordering::Acquire) != 0 {
                     break;

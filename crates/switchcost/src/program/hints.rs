@@ -152,7 +152,7 @@ fn of_word(word: &str, typed: &[String], program: &Command) -> Option<String> {
         return None;
     }
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
-    if command.get_name() == "response" {
+    if command.get_name() == "response" && word.starts_with(char::is_alphabetic) {
         return Some(format!("a part: switchcost response --only {word}"));
     }
     if word.parse::<u32>().is_ok() && has("members") {
@@ -178,7 +178,8 @@ fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<St
     }
     let command = typed_command(program, typed);
     if command.get_name() == "clock" && name.starts_with('-') {
-        let words = shell_words::join(typed.iter().skip(1));
+        let behind = typed.iter().skip_while(|word| *word != "clock").skip(1);
+        let words = shell_words::join(behind);
         return Some(format!("the command is missing: switchcost clock overhead {words}"));
     }
     let known = known.or_else(|| by_option(name, command));

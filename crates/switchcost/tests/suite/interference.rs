@@ -1,4 +1,5 @@
-//! `switchcost classic experiment interference`: counts that are laws, and a verdict of what was measured.
+//! `switchcost classic experiment interference`: counts that are laws, and a verdict of what was
+//! measured.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -124,13 +124,18 @@ struct Counter {
 
 impl Counter {
     fn new(home: &Home, name: &str) -> Self {
+        Self::of_signals(home, name, "INT TERM HUP USR1")
+    }
+
+    /// Counts these signals.
+    fn of_signals(home: &Home, name: &str, signals: &str) -> Self {
         let folder = home.path().join(name);
         fs::create_dir(&folder).expect("a folder");
         let at = folder.display();
         // It waits for nothing: a shell runs its traps between two commands, and two signals before
         // that are one.
         let script = format!(
-            "n=0; trap 'n=$((n+1)); echo x >> {at}/seen' INT TERM HUP USR1; echo ready > \
+            "n=0; trap 'n=$((n+1)); echo x >> {at}/seen' {signals}; echo ready > \
              {at}/ready; while [ ! -e {at}/end ]; do :; done; echo $n > {at}/count"
         );
         Self { script, folder }
@@ -222,6 +227,22 @@ fn a_signal_arrives_once_whoever_was_meant() {
             assert_eq!(counter.count(&home, sent), format!("{sent}\n"), "{signal:?} to {whom}");
             Said::at_end(child);
         }
+    }
+}
+
+/// A command that stands is continued to end it, and for nothing else.
+#[test]
+fn no_signal_but_those_that_end_continues_a_command() {
+    let home = Home::new();
+    for (name, signal, sent) in [("user", Signal::USR1, 1), ("end", Signal::TERM, 2)] {
+        let counter = Counter::of_signals(&home, name, "TERM USR1 CONT");
+        let mut program = home.command(PROGRAM);
+        program.args(["run", "--no-estimate", "--", "sh", "-c", &counter.script]);
+        let child = program.stderr(Stdio::piped()).spawn().expect("the program starts");
+        counter.wait_for_traps();
+        kill_process(id_of(&child), signal).expect("a signal");
+        assert_eq!(counter.count(&home, sent), format!("{sent}\n"), "{signal:?}");
+        Said::at_end(child);
     }
 }
 

@@ -249,7 +249,7 @@ fn open(path: &Path) -> Result<File> {
     let bytes = found.len();
     ensure!(
         bytes <= MOST_BYTES,
-        "it has {} MiB, and a run has at most {}",
+        "it has {} MiB, and a run has at most {} MiB",
         bytes >> 20,
         MOST_BYTES >> 20
     );

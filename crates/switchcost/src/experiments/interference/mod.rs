@@ -1,5 +1,5 @@
-//! `switchcost classic experiment interference`: does a disturbance reach the measurement? Here is what may be
-//! typed.
+//! `switchcost classic experiment interference`: does a disturbance reach the measurement? Here is
+//! what may be typed.
 
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -70,7 +70,7 @@ impl InterferenceCommand {
 const NOT_OF_INTERFERENCE: &str =
     "array deep stride op tlb huge_pages members kind placement policy precision rounds";
 
-/// The name of before: `classic experiment interference`.
+/// `cost --interference`, the old name of `classic experiment interference`.
 #[derive(Debug, Args)]
 pub(crate) struct OldInterferenceArgs {
     /// `classic experiment interference`

@@ -158,7 +158,7 @@ fn untested(found: &Comparison) -> Vec<String> {
         _ => format!("inconclusive: {}: {why}", titles.join(", ")),
     };
     let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
-    if changes.iter().any(Change::is_open_to_fifo) {
+    if changes.iter().any(Change::would_fifo_help) {
         lines.push("other tasks wait where both sides are measured with --policy fifo".to_string());
     }
     lines
@@ -274,7 +274,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
         .right(base, move |change| side(change.base_ns, &change.base_not_quotable))
         .right(new, move |change| side(change.new_ns, &change.new_not_quotable))
         .or_dash("change", move |change| {
-            let ratio = change.ratio.value.filter(|_| change.has_ratio())?;
+            let ratio = change.ratio_told().filter(|_| change.has_ratio())?;
             Some(format!("{}{}", mark(change), difference(ratio, is_factor(ratio))))
         })
         .or_dash("interval", |change| {

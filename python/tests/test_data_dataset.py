@@ -140,6 +140,18 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     assert {p.name for p in tmp_path.iterdir()} == {"fleet", "in"}
 
 
+def test_a_run_that_is_refused_is_kept_whole(dataset: Dataset, tmp_path: Path) -> None:
+    early = tmp_path / "early.jsonl"
+    changed(early, run="early", host="n1", started="2099-11-21T22:21:05Z")
+    with open(early, "ab") as file:
+        file.write(b" " * (2 << 20) + b"\n")
+    whole = early.read_bytes()
+    (reason,) = add(dataset, early)
+    assert "more than a day from now" in reason
+    (kept,) = (file for file in (dataset.path / "set-aside").iterdir() if file.suffix != ".reason")
+    assert kept.read_bytes() == whole
+
+
 def test_of_a_file_that_is_too_long_the_start_is_kept(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from math import log
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,8 +18,8 @@ from test_data_analyse import Level, fill
 
 from switchcost.fleet import metrics, report
 from switchcost.fleet.dataset import Dataset
-from switchcost.fleet.findings import Verdict
-from switchcost.fleet.judge import analyse
+from switchcost.fleet.findings import Effect, Host, LevelChange, Verdict
+from switchcost.fleet.judge import _Judge, analyse
 from switchcost.fleet.statistics import Floats
 from switchcost.fleet.steps import find_steps
 
@@ -101,6 +104,32 @@ def test_a_step_that_many_hosts_share_with_its_cause_is_told_once(dataset: Datas
     found = analyse(fill(dataset, 60, 7, late, lambda i, d: {"microcode": "0x2" if i < 4 and d >= 3 else "0x1"}))
     assert len(found.slower_since) == 4
     assert "4 became slower (4 hosts: " in found.answer() and "microcode 0x1 -> 0x2)" in found.answer()
+
+
+def test_a_group_that_is_too_small_has_no_steps(dataset: Dataset) -> None:
+    """What is common to one of its days is no host's own."""
+    late: Level = lambda i, day: STEP * (i < 3 and day >= 3)  # noqa: E731
+    found = analyse(fill(dataset, 60, 7, late, lambda i, _: {"cpu_model": "rare" if i < 3 else "EPYC"}))
+    assert sorted(h.name for h in found.not_compared) == ["n000", "n001", "n002"]
+    assert not found.slower_since
+
+
+def test_a_part_explains_the_steps_of_its_members_that_are_no_larger() -> None:
+    value = "x" * 88
+    part = Effect(0, "mitigations", value, 30, 1.05, "others", 0.0, members=["n4"], experiment="ring")
+    judge: Any = SimpleNamespace(limit=0.03)
+
+    def is_of_part(host: str, step: LevelChange) -> bool:
+        return _Judge._is_of_part(judge, Host(host, 0, 7), step, [part])
+
+    joined = LevelChange(
+        "2026-11-04", 1.06, "ring", ["mitigations ..."], {"kernel_version": "#2", "mitigations": value}
+    )
+    assert is_of_part("n4", joined)
+    assert not is_of_part("n5", joined), "no member"
+    assert not is_of_part("n4", replace(joined, ratio=1.3)), "larger"
+    assert not is_of_part("n4", replace(joined, experiment="")), "of the clock"
+    assert not is_of_part("n4", replace(joined, new_values={"mitigations": "y"})), "another value"
 
 
 def test_a_clock_that_fell_on_a_day_is_told(dataset: Dataset) -> None:

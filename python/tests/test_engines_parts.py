@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -23,11 +24,13 @@ from switchcost._program import printable
 from switchcost.fleet import collect, status
 from switchcost.fleet.cli import main
 from switchcost.fleet.engine import State
+from switchcost.fleet.engines import slurm
 from switchcost.fleet.submission import FleetError, Submission, load
 
 duckdb = pytest.importorskip("duckdb")
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+HOSTS = [f"n{number}" for number in range(40)]
 VERSIONS = ("1.29", "1.31", "1.33", "1.35")
 QUICK = ["ring", "--members", "2", "--rounds", "1"]
 Output = pytest.CaptureFixture[str]
@@ -564,3 +567,27 @@ def test_reframe_measures_and_asserts(tmp_path: Path, capsys: Output, reference:
         assert fleet(capsys, tmp_path / "dataset", "collect", str(tmp_path / "made/output"))[1].startswith(
             "1 run of 1 host"
         )
+
+
+@pytest.mark.parametrize("parallel", [None, 4])
+def test_jobs_that_were_taken_are_cancelled_where_another_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: int | None
+) -> None:
+    taken, cancelled = [], []
+
+    def call(command: list[str], _: str) -> str:
+        host = next(word for word in command if word.startswith("--nodelist=")).partition("=")[2]
+        if host == HOSTS[3]:
+            raise FleetError("sbatch: refused")
+        taken.append(host)
+        return f"{host}\n"
+
+    monkeypatch.setattr(slurm, "call", call)
+    monkeypatch.setattr("switchcost.fleet.engines.slurm.subprocess.run", lambda command: cancelled.extend(command[1:]))
+    submission = Submission.new(tmp_path, "slurm", QUICK, "switchcost")
+    chosen = argparse.Namespace(
+        time=1, budget_s=1.0, partition=None, reservation=None, parallel=parallel, staggered_s=0.0
+    )
+    with pytest.raises(FleetError, match="refused"):
+        slurm.submit(submission, HOSTS, chosen)
+    assert taken and sorted(cancelled) == sorted(taken) and not submission.jobs

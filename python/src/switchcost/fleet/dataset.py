@@ -376,18 +376,24 @@ class Dataset:
         _settle(beside, target)
 
     def _set_aside(self, file: IncomingFile, now: Path, reason: str) -> SetAside:
-        """Keep a broken file, which is at `now`, by name, with the reason beside it; of a long one the start."""
+        """Keep a file that is refused, which is at `now`, by name, with the reason beside it; of one that is longer
+        than any run the start."""
         with open(now, "rb") as source:
             start = source.read(1 << 20)
-        now.unlink()
+        is_cut = now.stat().st_size > MAX_BYTES
         known = file.host if file.host and HOST.fullmatch(file.host) else "unknown"
         name = re.sub(r"[^A-Za-z0-9._+-]", "_", Path(file.name()).name)[:100].lstrip(".") or "file"
         name = f"{known[:80]}-{hashlib.sha256(start).hexdigest()[:8]}-{name}"
         folder = self.path / "set-aside"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(start)
+        if is_cut:
+            (folder / name).write_bytes(start)
+            now.unlink()
+        else:
+            shutil.move(now, folder / name)
         reason = printable(reason, 300)
-        (folder / f"{name}.reason").write_text(f"{printable(file.name())}: {reason}\n")
+        cut = f"; only its first {len(start)} bytes are kept" if is_cut else ""
+        (folder / f"{name}.reason").write_text(f"{printable(file.name())}: {reason}{cut}\n")
         return SetAside(name, file.name(), reason)
 
     @contextmanager

@@ -61,13 +61,14 @@ class FutureRun(NamedTuple):
 class LevelChange:
     """A step in a host's own figures, from a day on. `ratio` is after / before of costs, or of the clock's period.
 
-    `experiment` is empty for the clock. `changed` are the facts that changed with it.
+    `experiment` is empty for the clock. `changed` are the facts that changed with it, `new_values` what they are since.
     """
 
     since: str
     ratio: float
     experiment: str
     changed: list[str] = field(default_factory=list)
+    new_values: dict[str, str] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         """By how much, since when, and with what."""

@@ -388,19 +388,30 @@ class _Judge:
                 changes = [self.fleet.level_change(i, course, step, experiment) for step in large]
                 self.hosts[i].steps += changes
                 # A step that a part explains, or that was taken back, is none of the host's own today.
-                if changes and changes[-1].ratio > 1 and not self._is_of_part(changes[-1], parts):
+                if changes and changes[-1].ratio > 1 and not self._is_of_part(self.hosts[i], changes[-1], parts):
                     self._judge_step(i, changes[-1], in_drift)
 
     def _judge_step(self, i: int, step: LevelChange, in_drift: set[str]) -> None:
         host = self.hosts[i]
-        if host.name in in_drift or (host.step and host.step.ratio >= step.ratio):
+        # In a group that is too small what is common to a day is not taken out.
+        if (
+            host.verdict == Verdict.NOT_COMPARED
+            or host.name in in_drift
+            or (host.step and host.step.ratio >= step.ratio)
+        ):
             return
         host.verdict, host.step, host.by_clock = Verdict.SLOWER_SINCE, step, not step.experiment
         host.experiment, host.reason = step.experiment or None, str(step)
 
-    def _is_of_part(self, step: LevelChange, parts: list[Effect]) -> bool:
-        """Whether what changed with it is told of as slow as a whole."""
-        return any(step.changed and step.changed[0].endswith(f" -> {e.value}") for e in parts)
+    def _is_of_part(self, host: Host, step: LevelChange, parts: list[Effect]) -> bool:
+        """Whether a part that is slow as a whole explains the step: one that the host joined then, and as large."""
+        return any(
+            host.name in e.members
+            and e.clock == (not step.experiment)
+            and step.new_values.get(e.fact) == e.value
+            and log(step.ratio) - log(e.ratio) < self.limit
+            for e in parts
+        )
 
     def _groups(self) -> list[dict[str, Any]]:
         groups = []

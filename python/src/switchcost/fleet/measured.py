@@ -263,20 +263,22 @@ class Fleet:
         """Builds what is told of a step: since when, by how much, and which facts changed with it."""
         dates = [_date_of(course.days[column]) for column in (step.column, step.second_before, step.second_after)]
         ratio = exp(step.after - step.before)
-        return LevelChange(dates[0], ratio, experiment, self._changed_facts(self.names[i], *dates[1:]))
+        changed = self._changed_facts(self.names[i], *dates[1:])
+        in_words = [f"{words(fact, old)} -> {words('', new).strip()}" for fact, (old, new) in changed.items()]
+        return LevelChange(dates[0], ratio, experiment, in_words, {fact: new for fact, (_, new) in changed.items()})
 
-    def _changed_facts(self, host: str, before: str, after: str) -> list[str]:
+    def _changed_facts(self, host: str, before: str, after: str) -> dict[str, tuple[str, str]]:
         """Facts that differ between the first run of a day and the last of another, the likeliest cause first."""
         query = f"""SELECT {", ".join(f"CAST({fact} AS VARCHAR)" for fact in FACTS)} FROM machines
             WHERE host = ? AND date = CAST(? AS DATE) ORDER BY started {{}} LIMIT 1"""
         old = self.connection.execute(query.format("ASC"), [host, before]).fetchall()
         new = self.connection.execute(query.format("DESC"), [host, after]).fetchall()
         if not old or not new:
-            return []
+            return {}
         changed = {f: (a, b) for f, a, b in zip(FACTS, old[0], new[0]) if None not in (a, b) and a != b}
         if "kernel_release" in changed:
             changed.pop("kernel_version", None)
-        return [f"{words(fact, before)} -> {words('', after).strip()}" for fact, (before, after) in changed.items()]
+        return changed
 
     def days_above(self, course: Course, taken_out: Floats, limits: Floats) -> Floats:
         """On how many days each host was above its limit, without what is taken out of it."""

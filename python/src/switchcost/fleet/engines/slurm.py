@@ -13,7 +13,6 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 
 from ..._program import printable
 from ..engine import Selection, State, call
@@ -146,12 +145,21 @@ def commands(submission: Submission, hosts: list[str], arguments: argparse.Names
 
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
     done: list[str] = []
+
+    def submit_one(command: list[str]) -> None:
+        done.append(call(command, "").strip().split(";")[0])
+
     try:
-        with ThreadPoolExecutor(SUBMITTERS) as pool:
-            # Of jobs with one name the first that was submitted is the first to run.
-            submitted = map if arguments.parallel else pool.map
-            for job in submitted(call, commands(submission, hosts, arguments), repeat("")):
-                done.append(job.strip().split(";")[0])
+        # Of jobs with one name the first that was submitted is the first to run.
+        with ThreadPoolExecutor(1 if arguments.parallel else SUBMITTERS) as pool:
+            submitted = [pool.submit(submit_one, command) for command in commands(submission, hosts, arguments)]
+            try:
+                for job in submitted:
+                    job.result()
+            except BaseException:
+                # Those that have not begun; the others end before the pool does, and are in `done` then.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         call(["scontrol"], f"release {','.join(done)}\n")
     except BaseException:
         if done:

@@ -180,6 +180,27 @@ fn the_kernel_that_came_with_a_change_is_named() {
 }
 
 #[test]
+fn a_change_that_was_undone_is_told_with_what_it_costs_now() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let costs = record(&mut rng, 30, 0.0, None);
+    let level = |day: usize| [1.0, 1.3, 1.06][day / 10];
+    let all = costs.iter().enumerate();
+    let all: Vec<Subject> =
+        all.map(|(day, ns)| subject(day, ns * level(day), core(5000.0))).collect();
+    let found = trend(&all);
+    assert_eq!(found.changes.len(), 2, "{found:?}");
+    let largest = found.largest_change().expect("a change");
+    assert!((largest.ratio.value.unwrap() - 1.3).abs() < 0.02 && largest.at == 10, "{largest:?}");
+    let level = found.levels.last().expect("a level");
+    let words = &found.in_words;
+    assert!(words.starts_with(&format!("A switch became {}", largest.in_words)), "{words}");
+    assert!(
+        words.contains(&format!("; now it costs {} (", crate::words::time(level.ns))),
+        "{words}"
+    );
+}
+
+#[test]
 fn where_nothing_recorded_changed_it_says_so() {
     let found = trend(&twenty(0.96));
     assert!(found.in_words.contains(" faster since 2026-01-11 ("), "{}", found.in_words);

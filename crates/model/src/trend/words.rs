@@ -31,6 +31,10 @@ pub(super) fn answer(of: &Trend) -> String {
         return format!("{what} costs {cost}: {}", too_few(of.runs));
     }
     match of.largest_change() {
+        // What came behind it may have undone it: then the newest cost is told, too.
+        Some(change) if change.at != of.changes.last().map_or(change.at, |last| last.at) => {
+            format!("{what} became {}; now it costs {cost}", change.in_words)
+        }
         Some(change) => format!("{what} is {}", change.in_words),
         None => {
             let first = of.points.first().map_or("", |point| day(&point.started));

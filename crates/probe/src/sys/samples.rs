@@ -29,6 +29,8 @@ const LOAD_MISSES: u64 = 1 << 16;
 /// TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, GROUP.
 const READ_GROUP_AND_TIMES: u64 = 1 | 2 | 8;
 const INHERIT: u64 = 1 << 1;
+/// Only threads inherit, not the processes that are forked (Linux 5.13).
+const INHERIT_THREAD: u64 = 1 << 35;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_CPU: u64 = 1 << 7;
@@ -126,7 +128,8 @@ impl CpuTimer {
     }
 }
 
-/// The instructions of a thread, and of those that it starts from now on, in user space.
+/// The instructions of a thread, and of the threads that it starts from now on, in user space.
+/// Before Linux 5.13 those of the processes that it forks, too.
 pub struct TaskInstructions(OwnedFd);
 
 impl TaskInstructions {
@@ -136,10 +139,17 @@ impl TaskInstructions {
             kind: TYPE_HARDWARE,
             size: size_of::<Attributes>() as u32,
             config: HW_INSTRUCTIONS,
-            flags: INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            flags: INHERIT | INHERIT_THREAD | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
             ..Attributes::default()
         };
-        Ok(Self(open(&attributes, tid, -1)?))
+        let event = open(&attributes, tid, -1).or_else(|errno| match errno {
+            Errno::INVAL => {
+                let flags = attributes.flags & !INHERIT_THREAD;
+                open(&Attributes { flags, ..attributes }, tid, -1)
+            }
+            errno => Err(errno),
+        });
+        Ok(Self(event?))
     }
 
     /// How many they have executed.

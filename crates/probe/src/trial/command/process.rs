@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use model::trial::command::Progress;
+use rustix::io::Errno;
 
 use super::super::harness::TrialError;
 use super::Taken;
@@ -40,10 +41,20 @@ impl Member {
             Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
             Progress::Printed(_) | Progress::File(_) => Vec::new(),
         };
-        let events = tids.iter().map(|tid| TaskInstructions::open(*tid));
-        let events = events.collect::<Result<_, _>>().map_err(|errno| {
-            format!("the instructions of the process cannot be counted: perf_event_open: {errno}")
-        })?;
+        let mut events = Vec::new();
+        for tid in tids {
+            match TaskInstructions::open(tid) {
+                Ok(event) => events.push(event),
+                // A thread may end at any time.
+                Err(Errno::SRCH) => {}
+                Err(errno) => {
+                    return Err(format!(
+                        "the instructions of the process cannot be counted: perf_event_open: \
+                         {errno}"
+                    ));
+                }
+            }
+        }
         Ok(Self { process, events, count: Count::default(), before: Seen::default() })
     }
 
@@ -93,12 +104,21 @@ fn members(
         let pid = process.pid();
         match Member::find(process, progress) {
             Ok(member) => members.push(member),
-            // A child may end at any time.
-            Err(_) if !subject.contains(&pid) && Watched::find(root, pid).is_err() => {}
+            // A process may end at any time.
+            Err(_) if Watched::find(root, pid).is_err_and(|error| error.is_end()) => {}
             Err(why) => return Err(why),
         }
     }
     Ok(members)
+}
+
+/// What a process has done so far; absent where it has ended.
+fn see_if_alive(member: &mut Member) -> Result<Option<Seen>, String> {
+    match member.see() {
+        Ok(seen) => Ok(Some(seen)),
+        Err(error) if error.is_end() => Ok(None),
+        Err(error) => Err(format!("process {}: {error}", member.process.pid())),
+    }
 }
 
 fn runs_this_program(pid: i32) -> bool {
@@ -145,17 +165,23 @@ pub(super) fn look(
     window_ns: u64,
     progress: &Progress,
 ) -> Result<Taken, TrialError> {
-    let mut members = members(subject, has_children, progress).map_err(TrialError)?;
+    let found = members(subject, has_children, progress).map_err(TrialError)?;
     // What is asked first is asked first again: the window is the same for all.
     let told_before = told(progress).map_err(TrialError)?;
     let start_ns = monotonic_raw_ns();
-    members.retain_mut(|member| member.see().map(|seen| member.before = seen).is_ok());
+    let mut members = Vec::new();
+    for mut member in found {
+        if let Some(seen) = see_if_alive(&mut member).map_err(TrialError)? {
+            member.before = seen;
+            members.push(member);
+        }
+    }
     thread::sleep(Duration::from_nanos(window_ns));
     let mut done = told(progress).map_err(TrialError)?.saturating_sub(told_before);
     let end_ns = monotonic_raw_ns();
     let (mut cpu_ns, mut more, mut living) = (0, Switches::default(), 0);
     for member in &mut members {
-        let Ok(after) = member.see() else { continue };
+        let Some(after) = see_if_alive(member).map_err(TrialError)? else { continue };
         let before = member.before;
         living += 1;
         done += after.instructions.saturating_sub(before.instructions);
@@ -183,6 +209,8 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let mut members = members(subject, has_children, progress)?;
     told(progress)?;
-    let seen = members.iter_mut().map(|member| member.see().map_err(|error| error.to_string()));
-    seen.reduce(|one, other| one.or(other)).map_or(Ok(()), |seen| seen.map(drop))
+    for member in &mut members {
+        see_if_alive(member)?;
+    }
+    Ok(())
 }

@@ -72,7 +72,8 @@ fn not_known(found: &Found, name: &str) -> String {
         .filter_map(|point| Some((point, point.ns_per_preemption?.answer_cost().ok()?)));
     let rough = answers.next().map(|(point, cost)| {
         let by = by("a neighbour", point.bytes, point.stays_ns);
-        format!("A preemption costs {name} {} by {by}.", cost.time())
+        let rate = by_rate(point).unwrap_or_default();
+        format!("A preemption costs {name} {} by {by}{rate}.", cost.time())
     });
     let known = found.points.iter().find_map(|of| of.ns_per_preemption);
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {

@@ -271,7 +271,7 @@ impl Ended {
     }
 
     /// The exit code: the command's, or that of a signal that it did not get, which is said. It is
-    /// no failure to end when the time is over.
+    /// no failure to end when the time is over; one that had to be killed for it is.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match &self.stopped {
             None if self.over.is_some() && self.used.ending.shell_code() == BY_TERM => {

@@ -41,8 +41,7 @@ pub(crate) fn time_words(of: &Point) -> String {
 }
 
 /// Said of a chart with hollow points.
-const ROUGH_POINTS: &str =
-    "Hollow points (~): not at full speed, or in too few rounds; no comparison uses them.";
+const ROUGH_POINTS: &str = "Hollow points (~): not at full speed, or without an interval.";
 
 /// Says below a chart what its hollow points are, if it has any.
 pub(crate) fn with_note_on_rough(mut figure: Figure) -> Figure {

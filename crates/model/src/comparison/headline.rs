@@ -54,7 +54,7 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
                 }
                 (Reason::NoFullSpeed | Reason::NotAlone, ..) if is_sound(change.ratio.value) => {
                     format!(
-                        "not known whether {new} differs from {base} ({title}), as {why}: {}",
+                        "It is not known whether {new} differs from {base} ({title}), as {why}: {}",
                         seen_times(change)
                     )
                 }

@@ -18,6 +18,7 @@ from test_data_analyse import fill
 from switchcost import _program
 from switchcost.fleet.cli import main
 from switchcost.fleet.dataset import Dataset
+from switchcost.fleet.engines import slurm
 from switchcost.fleet.labels import of_slurm
 
 pytest.importorskip("duckdb")
@@ -128,6 +129,15 @@ def test_a_node_lost_while_it_measures_is_named_and_asked_again(fleet: Fleet) ->
     fleet.until_all()
     assert fleet("collect")[1].startswith("1 run of 1 host collected")
     assert fleet.hosts() == dict.fromkeys(fleet.cluster.nodes, 1)
+
+
+def test_a_job_waits_for_a_busy_node_whatever_slurm_last_wrote_of_it() -> None:
+    stale = "ReqNodeNotAvail,_UnavailableNodes:n2"
+    assert (
+        slurm.waits_for(stale, "allocated*") == slurm.waits_for("Resources", "allocated") == "waits: its node is busy"
+    )
+    assert slurm.waits_for(stale, "idle") == f"waits: Slurm says {stale}"
+    assert slurm.waits_for("None", "idle") == "waits"
 
 
 def test_nodes_that_cannot_start_anything_are_left_out_and_a_busy_one_stops_no_other(fleet: Fleet) -> None:

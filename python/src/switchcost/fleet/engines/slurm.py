@@ -172,18 +172,18 @@ def states(submission: Submission) -> dict[str, State]:
     found = {}
     jobs = set(submission.jobs)
     nodes = call(["sinfo", "--noheader", "--Node", "--format=%N|%T"]).splitlines()
-    node_states = {name: unavailable(state, False) for name, _, state in (line.partition("|") for line in nodes)}
+    node_states = {name: state for name, _, state in (line.partition("|") for line in nodes)}
     # One call for all: what ended some minutes ago (MinJobAge) is forgotten.
     for line in call(["scontrol", "show", "job", "--oneliner"]).splitlines():
         job = {key: value for key, value in re.findall(r"\b(\w+)=(\S*)", line.partition(" Command=")[0])}
         # The jobs of older versions are arrays.
         if {job.get("JobId"), job.get("ArrayJobId")} & jobs:
             host = job.get("ReqNodeList", "")
-            found[host] = state(job, submission, node_states.get(host))
+            found[host] = state(job, submission, node_states.get(host, ""))
     return found
 
 
-def state(job: dict[str, str], submission: Submission, unavailable: str | None) -> State:
+def state(job: dict[str, str], submission: Submission, node_state: str) -> State:
     name = f"job {job.get('JobId', '')}"
     what = job.get("JobState", "UNKNOWN")
     if job.get("Restarts", "0") != "0":
@@ -198,13 +198,20 @@ def state(job: dict[str, str], submission: Submission, unavailable: str | None) 
         ended = f"exit code {code}" if signal == "0" else f"signal {signal}"
         ended = "its node was lost" if what == "NODE_FAIL" else f"{what.lower()}, {ended}"
         return State(False, f"{name} {ended}" + (f": {said}" if said else ""))
-    if what == "PENDING" and unavailable:
-        return State(True, f"the node is {unavailable}; {name} waits for it")
-    return State(True, f"{name} {waits_for(job.get('Reason', '')) if what == 'PENDING' else what.lower()}")
+    if what != "PENDING":
+        return State(True, f"{name} {what.lower()}")
+    if fault := unavailable(node_state, False):
+        return State(True, f"the node is {fault}; {name} waits for it")
+    return State(True, f"{name} {waits_for(job.get('Reason', ''), node_state)}")
 
 
-def waits_for(reason: str) -> str:
-    """Why a job waits, by its Reason of scontrol; of other reasons Slurm's own word."""
+def waits_for(reason: str, node_state: str) -> str:
+    """Why a job waits, by its Reason of scontrol; of other reasons Slurm's own word.
+
+    Slurm also says ReqNodeNotAvail of a node at work, and for a while of one that was drained: its state is newer.
+    """
+    if reason.startswith("ReqNodeNotAvail") and node_state.rstrip(SUFFIXES) in BUSY:
+        return "waits: its node is busy"
     known = {"Resources": "its node is busy", "Priority": "its node is busy", "Dependency": "others are measured first"}
     known |= {"BeginTime": "its time has not come", "JobHeldUser": "it is held", "JobHeldAdmin": "it is held"}
     said = known.get(reason) or (f"Slurm says {reason}" if reason not in ("", "None") else "")

@@ -24,7 +24,7 @@ CAPS = {
     "launcher": (1100, "a command started and accounted, and what runs around it; a launcher that stands is told"),
     "model": (17500, "the nouns and all arithmetic, that of programs and commands too; what a preemption costs one; machines of today"),
     "preload": (1100, "what `profile` puts into a command"),
-    "probe": (10500, "all that touches the kernel: rings by 25 links, their burdens, trials, machine; a program beside a neighbour"),
+    "probe": (10800, "all that touches the kernel: rings by 25 links, their burdens, trials, machine; a program beside a neighbour"),
     "stats": (1800, "resampling, change points, ratios, scatters"),
     "switchcost": (120, "main and the build script"),
     "switchcost/base": (560, "errors and exit codes, lines that fit a terminal, typed values, secrets; what is kept of command lines"),

@@ -62,8 +62,49 @@ fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
     }
 }
 
-/// All steps of a worker have deadlines of their own, of a minute and more each.
+/// Returns an upper bound of what a trial of a known duration takes.
+fn longest_trial(trial: &Trial) -> Option<Duration> {
+    match trial {
+        Trial::Gaps { duration_ns } | Trial::Sampling { duration_ns, .. } => {
+            Some(Duration::from_nanos(duration_ns.saturating_mul(4)))
+        }
+        Trial::Wakeup(wakeup) => {
+            let longest_period_ns = wakeup.period_ns.saturating_mul(2);
+            Some(Duration::from_nanos(longest_period_ns.saturating_mul(wakeup.wakes.into())))
+        }
+        Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => {
+            Some(Duration::from_secs(1))
+        }
+        Trial::Primes { .. } | Trial::Malloc { .. } | Trial::Execution(_) | Trial::Command(_) => {
+            None
+        }
+    }
+}
+
+/// Limit of a worker whose duration is not known from its case.
 const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Time that a worker may take beyond what its run has left, on a machine with nothing else to do.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// Additional grace for each task that waits for a CPU, per CPU: all of them take turns.
+const GRACE_PER_WAITING_TASK: Duration = Duration::from_secs(1);
+
+/// Longest grace, however loaded the machine is.
+const LONGEST_GRACE: Duration = Duration::from_secs(60);
+
+/// Longest part of a run's remaining time that one worker is given: the other cases need some, too.
+const LONGEST_SHARE: Duration = Duration::from_secs(20);
+
+/// Upper bound of the time that starting, calibrating and ending takes for each member of a ring.
+const SLOW_MEMBER: Duration = Duration::from_millis(20);
+
+/// Returns how long a worker may take beyond its run's remaining time. It grows with the load.
+fn grace() -> Duration {
+    let load = sysinfo().loads[0] as f64 / f64::from(1 << libc::SI_LOAD_SHIFT);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    (GRACE + GRACE_PER_WAITING_TASK.mul_f64(load / cpus as f64)).min(LONGEST_GRACE)
+}
 
 impl Assignment {
     /// Takes the samples in the calling process, which is single-threaded and for this alone; each
@@ -99,12 +140,23 @@ impl Assignment {
         }
     }
 
-    /// Longer than any working worker takes: its parent kills it then.
-    pub fn timeout(&self) -> Duration {
-        match &self.case {
-            Case::Ring(case) => TIMEOUT.saturating_add(ring::slowest(&self.of_ring(case))),
-            Case::Trial(_) => TIMEOUT,
-        }
+    /// Returns the time after which the worker is killed by its parent, when its run has `left`
+    /// until its budget is spent. Longer than any worker takes that works.
+    pub fn patience(&self, left: Duration) -> Duration {
+        let needed = self.longest_known();
+        needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(LONGEST_SHARE) + grace()))
+    }
+
+    /// Returns an upper bound of what the case takes by itself, beside the time that its samples
+    /// wait for an undisturbed CPU; `None` where that depends on what is measured.
+    fn longest_known(&self) -> Option<Duration> {
+        let case = match &self.case {
+            Case::Ring(case) => case,
+            Case::Trial(case) => return longest_trial(&case.trial),
+        };
+        let prescribed = ring::slowest(&self.of_ring(case));
+        let member = SLOW_MEMBER.saturating_add(ring::slowest_walk(case));
+        Some(prescribed.saturating_add(member.saturating_mul(case.members)))
     }
 
     /// What the worker's environment must hold for the case, or must not, beside what this process
@@ -150,6 +202,27 @@ mod tests {
         let work = json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw", "walk": "chase"});
         json!({"ring": {"members": members, "kind": "process", "link": "pipe", "work": work,
             "placement": {"mode": "same", "cpu": 0}, "policy": "other"}})
+    }
+
+    #[test]
+    fn a_worker_is_given_the_time_that_its_case_may_need() {
+        let patience = |case: Value, left_s: u64| {
+            let ring =
+                json!({"laps": null, "sample_ns": 1, "samples_per_round": 1, "enough_ns": 1});
+            let batching = json!({"ring": ring, "trial": {"trials": 1}});
+            let words = json!({"case_number": 0, "case": case, "round": 0, "batching": batching});
+            let assignment: Assignment = serde_json::from_value(words).expect("an assignment");
+            assignment.patience(Duration::from_secs(left_s))
+        };
+        let none_left = patience(ring(2, 4096), 0);
+        assert!(none_left >= GRACE && none_left < LONGEST_GRACE + GRACE, "{none_left:?}");
+        assert!(patience(ring(2, 4096), 10) > none_left);
+        assert!(patience(ring(2, 4096), 10_000) <= LONGEST_SHARE + LONGEST_GRACE + GRACE);
+        assert!(patience(ring(20_000, 8), 0) >= SLOW_MEMBER * 20_000);
+        assert!(patience(ring(2, 1 << 30), 0) > Duration::from_secs(100));
+        let gaps = json!({"trial": {"trial": {"of": "gaps", "duration_ns": 60_000_000_000_u64},
+            "cpu": 0, "policy": "other"}});
+        assert!(patience(gaps, 0) > Duration::from_secs(60));
     }
 
     #[test]

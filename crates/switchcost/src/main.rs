@@ -19,6 +19,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 fn main() -> ExitCode {
+    // Before there is a second thread: without futexes the C library would abort.
+    if let Err(refused) = probe::check_needed_calls() {
+        return base::failure::tell(&refused.into());
+    }
     probe::with_stack(act)
 }
 

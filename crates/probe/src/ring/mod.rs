@@ -30,7 +30,7 @@ pub use link::RingError;
 pub use links::{LINKS, Registered, link};
 pub(crate) use meters::Meters;
 pub(crate) use own_time::OwnTime;
-pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest};
+pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest, slowest_walk};
 pub(crate) use slices::in_slices;
 
 use crate::limits;

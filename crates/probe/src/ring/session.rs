@@ -431,6 +431,13 @@ fn slow_hop_ns(case: &Case) -> f64 {
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
+/// Returns an upper bound of the time that a member takes for the first walks through its working
+/// set, which calibrate the number of laps.
+pub fn slowest_walk(case: &Case) -> Duration {
+    let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
+    Duration::from_nanos(elements.saturating_mul(4 * SLOW_ELEMENT_NS as u64))
+}
+
 /// Longer than the laps that an assignment prescribes take on any machine; nothing where it leaves
 /// them to the calibration, which keeps them short.
 pub fn slowest(assignment: &Assignment) -> Duration {

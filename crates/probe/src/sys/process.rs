@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -17,7 +17,7 @@ use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
-    kill_process, set_parent_process_death_signal, setrlimit, setsid, waitid, waitpid,
+    getrlimit, kill_process, set_parent_process_death_signal, setrlimit, setsid, waitid, waitpid,
 };
 use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
@@ -119,19 +119,52 @@ pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
         Forked::Child => {
             // Signals to the parent's group are not for it. It leads none, so this cannot fail.
             let _ = setsid();
-            let kept = watched.as_raw_fd() as libc::c_uint;
-            let ranges = [(0, kept.saturating_sub(1)), (kept + 1, libc::c_uint::MAX)];
-            for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
-                // SAFETY: nobody in this process uses another descriptor from here on. Before Linux
-                // 5.9 the call is refused.
-                unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-            }
+            close_all_but(watched.as_raw_fd());
             let _ = File::from(watched).read_to_end(&mut Vec::new());
             act();
             exit_now(0);
         }
     }
 }
+
+/// Closes every descriptor of this process but `kept`. Nobody in it may use another from here on.
+fn close_all_but(kept: RawFd) {
+    let number = kept as libc::c_uint;
+    let ranges = [(0, number.checked_sub(1)), (number + 1, Some(libc::c_uint::MAX))];
+    for (first, last) in ranges {
+        let Some(last) = last else { continue };
+        // SAFETY: the caller promises that nobody uses them.
+        let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        // Before Linux 5.9 there is no such call.
+        if status == -1 {
+            for descriptor in open_descriptors() {
+                if descriptor != kept {
+                    // SAFETY: as above. One that is closed already is refused.
+                    unsafe { libc::close(descriptor) };
+                }
+            }
+            return;
+        }
+    }
+}
+
+/// Returns the numbers of this process's descriptors; where /proc does not tell them, all that there
+/// can be.
+fn open_descriptors() -> Vec<RawFd> {
+    let mut numbers = Vec::new();
+    if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
+        for entry in entries.flatten() {
+            numbers.extend(entry.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()));
+        }
+        return numbers;
+    }
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_DESCRIPTORS);
+    numbers.extend(0..limit.min(MOST_DESCRIPTORS) as RawFd);
+    numbers
+}
+
+/// Descriptors that are closed one by one at most, where nobody tells which are open.
+const MOST_DESCRIPTORS: u64 = 1 << 20;
 
 /// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and
 /// tracers: up to 15 bytes. Started through /proc/self/exe, a process is called `exe`.

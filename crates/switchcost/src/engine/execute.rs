@@ -211,11 +211,14 @@ impl Taken {
 pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
     let interrupt = Interrupt::watch()?;
     let mut samples = Vec::new();
-    match Workers::new(interrupt.clone()).launch(assignment, &mut |sample| samples.push(sample)) {
+    let workers = Workers::new(interrupt.clone());
+    let patience = assignment.patience(Duration::ZERO);
+    match workers.launch(assignment, patience, &mut |sample| samples.push(sample)) {
         Err(LaunchError::Interrupted) => {
             Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
         }
         Err(LaunchError::Case(error)) => Err(error.into()),
+        Err(overdue @ LaunchError::Overdue(_)) => Err(overdue.into()),
         Ok(()) => Ok(samples),
     }
 }
@@ -393,7 +396,7 @@ pub(crate) fn measure<const N: usize>(
     let first = &mut recorder.runs[0].run;
     let earlier = (std::mem::take(&mut first.samples), Duration::from_nanos(first.spent_ns()));
     let mut measured = Vec::new();
-    let mut launch = |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| {
+    let mut launch = |assignment: &Assignment, patience, sink: &mut dyn FnMut(Sample)| {
         let cpus = assignment.case.cpus();
         if cpus != measured {
             // This thread wakes up for each sample. A refusal was reported before the first worker.
@@ -401,7 +404,7 @@ pub(crate) fn measure<const N: usize>(
             let _ = placement::pin(&away);
             measured = cpus;
         }
-        workers[assignment.case_number / cases].launch(assignment, sink)
+        workers[assignment.case_number / cases].launch(assignment, patience, sink)
     };
     let outcome =
         schedule::run(plan, course, earlier, &mut launch, &mut |event| recorder.note(event));

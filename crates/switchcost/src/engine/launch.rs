@@ -47,6 +47,9 @@ pub(crate) enum LaunchError {
     /// This round of the case gave no (further) samples.
     #[error("{0}")]
     Case(Unmeasured),
+    /// The worker took longer than it was given.
+    #[error("the worker did not end within {} s and was killed", .0.as_secs())]
+    Overdue(Duration),
 }
 
 impl LaunchError {
@@ -56,9 +59,10 @@ impl LaunchError {
     }
 }
 
-/// Measures one case in one round, and hands over each sample as it arrives.
+/// Measures one case in one round, and hands over each sample as it arrives. A worker that takes
+/// longer than the given time is killed.
 pub(crate) type Launch<'a> =
-    dyn FnMut(&Assignment, &mut dyn FnMut(Sample)) -> Result<(), LaunchError> + 'a;
+    dyn FnMut(&Assignment, Duration, &mut dyn FnMut(Sample)) -> Result<(), LaunchError> + 'a;
 
 /// Workers that are this program, started again.
 pub(crate) struct Workers {
@@ -160,14 +164,15 @@ impl Workers {
         child
     }
 
-    /// Measures one case in one round; each sample goes to `sink` as it arrives.
+    /// Measures one case in one round; each sample goes to `sink` as it arrives. After `patience`
+    /// the worker is killed.
     pub(crate) fn launch(
         &self,
         assignment: &Assignment,
+        patience: Duration,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
         let case = |what: &str, error: &dyn Display| LaunchError::once(format!("{what}: {error}"));
-        let patience = assignment.timeout();
         let started = self.start(&[], &assignment.environment(), patience);
         let (mut stdin, mut output) = started.map_err(|error| match self.interrupt.signal() {
             Some(_) => LaunchError::Interrupted,
@@ -198,10 +203,7 @@ impl Workers {
             None if status.success() => {
                 sent.map_err(|error| case("cannot send the worker its case", &error))
             }
-            None if output.is_overdue => Err(LaunchError::once(format!(
-                "the worker did not end within {} s and was killed",
-                patience.as_secs()
-            ))),
+            None if output.is_overdue => Err(LaunchError::Overdue(patience)),
             None => Err(LaunchError::once(stood_still.unwrap_or_else(|| end_in_words(status)))),
         }
     }

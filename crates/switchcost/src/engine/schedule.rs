@@ -321,13 +321,25 @@ impl Schedule<'_> {
             Ok(()) => self.cases[case].failed_in_a_row = 0,
             Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
             Err(LaunchError::Case(Unmeasured { message, exhausted })) => {
-                let failure = Failure { case, round, message };
-                (self.watch)(Event::Failure(&failure));
-                self.failures.push(failure);
+                self.note_failure(case, round, message);
                 self.count_failure(case, exhausted);
+            }
+            Err(overdue @ LaunchError::Overdue(_)) => {
+                self.note_failure(case, round, overdue.to_string());
+                self.cases[case].is_given_up = true;
+                // The rest is not measured even once: each of them might take as long.
+                if self.spent() >= self.limit {
+                    return Err(StopReason::BudgetSpent);
+                }
             }
         }
         Ok(true)
+    }
+
+    fn note_failure(&mut self, case: usize, round: u32, message: String) {
+        let failure = Failure { case, round, message };
+        (self.watch)(Event::Failure(&failure));
+        self.failures.push(failure);
     }
 
     /// Shows the rows of the table, if somebody waits for them, but never takes more than a small
@@ -380,8 +392,9 @@ impl Schedule<'_> {
             batching: self.plan.batching_of(case).clone(),
             unshared_ratio: self.plan.reference.unshared_ratio,
         };
+        let patience = assignment.patience(self.limit.saturating_sub(self.spent()));
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
-        (self.launch)(&assignment, &mut |sample| {
+        (self.launch)(&assignment, patience, &mut |sample| {
             watch(Event::Sample(&sample));
             samples.push(sample);
         })
@@ -414,6 +427,8 @@ mod tests {
         wobble: u64,
         interrupt_after: usize,
         fail: Vec<(u32, u32)>,
+        /// A ring of so many members does not end in the time that it is given.
+        overdue_members: Option<u32>,
     }
 
     impl Default for Fake {
@@ -424,6 +439,7 @@ mod tests {
                 wobble: 0,
                 interrupt_after: usize::MAX,
                 fail: Vec::new(),
+                overdue_members: None,
             }
         }
     }
@@ -439,6 +455,9 @@ mod tests {
                 return Err(LaunchError::Interrupted);
             }
             self.asked.push((assignment.round, assignment.case_number));
+            if self.overdue_members == Some(members) {
+                return Err(LaunchError::Overdue(Duration::from_secs(7)));
+            }
             if members > self.most_members {
                 let message = "out of members".to_string();
                 return Err(LaunchError::Case(Unmeasured { message, exhausted: true }));
@@ -475,8 +494,9 @@ mod tests {
         earlier: (Vec<Sample>, Duration),
         fake: &mut Fake,
     ) -> Outcome {
-        let mut launch =
-            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
+            fake.launch(assignment, sink)
+        };
         super::run(plan, course, earlier, &mut launch, &mut |_| {})
     }
 
@@ -504,6 +524,25 @@ mod tests {
         let outcome = run(&plan(1, None), &mut fake);
         assert_eq!(outcome.reason, StopReason::BudgetSpent);
         assert_eq!(fake.asked.len(), 6);
+    }
+
+    #[test]
+    fn a_case_that_does_not_end_is_given_up_and_ends_a_run_whose_time_is_over() {
+        let mut fake = Fake { overdue_members: Some(8), ..Fake::default() };
+        let outcome = run(&plan(LONG, Some(3)), &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        assert_eq!(fake.asked.len(), 6 * 3 - 2, "it is tried once");
+        let said: Vec<&str> = outcome.failures.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(said, ["the worker did not end within 7 s and was killed"]);
+
+        let mut fake = Fake { overdue_members: Some(8), ..Fake::default() };
+        let outcome = run(&plan(1, None), &mut fake);
+        assert_eq!(outcome.reason, StopReason::BudgetSpent);
+        let position = plan(1, None)
+            .order(0)
+            .iter()
+            .position(|case| plan(1, None).ring(*case).is_some_and(|ring| ring.members == 8));
+        assert_eq!(Some(fake.asked.len()), position.map(|before| before + 1), "nothing after it");
     }
 
     #[test]
@@ -612,8 +651,9 @@ mod tests {
         let plan = plan(LONG, Some(9));
         let mut fake = Fake { wobble: 30, ..Fake::default() };
         let mut figures = Vec::new();
-        let mut launch =
-            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
+            fake.launch(assignment, sink)
+        };
         super::run(
             &plan,
             Course::of(&plan),
@@ -680,7 +720,7 @@ mod tests {
     fn parts_are_measured_in_the_same_rounds_each_in_its_own_way() {
         let (plan, mut fake) = (whole_plan(LONG, Some(3)), Fake::default());
         let mut triples = vec![None; plan.cases.len()];
-        let mut launch = |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| {
+        let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
             triples[assignment.case_number] = assignment.batching.ring.triples;
             fake.launch(assignment, sink)
         };
@@ -718,8 +758,9 @@ mod tests {
         let plan = whole_plan(LONG, Some(2));
         let mut fake = Fake::default();
         let mut shown = Vec::new();
-        let mut launch =
-            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
+            fake.launch(assignment, sink)
+        };
         let count = |samples: &[Sample]| vec![("samples".to_string(), samples.len().to_string())];
         let course = Course { rows: Some(Box::new(count)), ..Course::of(&plan) };
         super::run(&plan, course, (Vec::new(), Duration::ZERO), &mut launch, &mut |event| {

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{Need, lacks, skip};
 
@@ -287,4 +288,66 @@ fn a_working_set_that_is_refused_is_told_without_a_panic() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("a working set of 4096 bytes cannot be allocated"), "{}", said.err);
     assert!(!said.err.contains("panicked at crates/"), "{}", said.err);
+}
+
+/// The call's number, and the name under which it is told.
+const NEEDED_CALLS: [(&str, i64); 7] = [
+    ("sched_yield", 24),
+    ("getpid", 39),
+    ("recvfrom", 45),
+    ("kill", 62),
+    ("clock_gettime", 228),
+    ("clock_nanosleep", 230),
+    ("ppoll", 271),
+];
+
+/// Runs a command under a filter that answers one system call with an error.
+fn run_filtered(home: &Home, call: i64, errno: i32, args: &[&str]) -> Said {
+    let mut python = home.command("python3");
+    let runner = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/filtered");
+    python.args([runner, &call.to_string(), &errno.to_string(), PROGRAM]).args(args);
+    Said::of(&mut python)
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_system_call_that_is_needed_and_refused_is_named_before_anything_starts() {
+    if lacks([Need::Program("python3")]) {
+        return;
+    }
+    let home = Home::new();
+    let commands: [&[&str]; 3] = [
+        &["explain", "--budget", "0.1"],
+        &["top", "--batch", "--updates", "1"],
+        &["run", "--no-estimate", "-n", "1", "--", "true"],
+    ];
+    for (name, number) in NEEDED_CALLS {
+        for errno in [Errno::NOSYS, Errno::PERM] {
+            for args in commands {
+                let said = run_filtered(&home, number, errno.raw_os_error(), args);
+                let told = said.error().contains(&format!("the system call {name} is refused"));
+                assert!(said.code == Some(1) && told, "{name} {args:?}: {said:?}");
+            }
+        }
+    }
+    assert!(home.run_files().is_empty());
+    home.wait_until_alone();
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_refused_call_that_one_link_needs_is_told_with_its_errno() {
+    if lacks([Need::Program("python3")]) {
+        return;
+    }
+    let home = Home::new();
+    let eventfd2 = 290;
+    for (link, code) in [("eventfd", Some(1)), ("pipe", Some(0))] {
+        let args = ["ring", "--members", "2", "--link", link, "--rounds", "1", "--laps", "20"];
+        let said = run_filtered(&home, eventfd2, Errno::NOSYS.raw_os_error(), &args);
+        assert_eq!(said.code, code, "{said:?}");
+        let told = said.err.contains("eventfd: Function not implemented (os error 38)");
+        assert_eq!(told, link == "eventfd", "{said:?}");
+    }
+    home.wait_until_alone();
 }

@@ -27,8 +27,8 @@ pub use procfs::one_line;
 pub use random::unforeseen;
 pub use stack::{THREAD_BYTES, room_for_thread, with_stack};
 pub use sys::{
-    RefusedCall, busy_quantum_ns, check_needed_calls, default_child, ignore_file_limit,
-    in_own_session, set_own_name, set_parent_death_signal, spawn_watched,
+    RefusedCall, busy_quantum_ns, check_needed_calls, default_child, has_file_privileges,
+    ignore_file_limit, in_own_session, set_own_name, set_parent_death_signal, spawn_watched,
 };
 
 /// What the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000) ask of the kernel,

@@ -310,3 +310,11 @@ impl Inherited {
         }
     }
 }
+
+/// Returns whether this program's file gave it more privileges than its caller has (capabilities,
+/// set-user-id; AT_SECURE). The dynamic linker ignores LD_PRELOAD then, and other processes of the
+/// same user may not read its links in /proc.
+pub fn has_file_privileges() -> bool {
+    // SAFETY: getauxval reads what the kernel left for this process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}

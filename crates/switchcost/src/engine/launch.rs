@@ -123,15 +123,7 @@ impl Workers {
         environment: &[(&str, Option<String>)],
         patience: Duration,
     ) -> io::Result<(ChildStdin, WorkerOutput<ChildStdout>)> {
-        // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a
-        // prefix `self` would be itself.
-        let own = match self.prefix.is_empty() {
-            _ if !Path::new("/proc/self/exe").exists() => {
-                linux_execfn().to_string_lossy().into_owned()
-            }
-            true => "/proc/self/exe".to_string(),
-            false => format!("/proc/{}/exe", std::process::id()),
-        };
+        let own = self.own_program();
         let mut words = self.prefix.iter().chain([&own]);
         let mut command = Command::new(words.next().unwrap_or(&own));
         command.args(words).args([WORKER, "--parent", &std::process::id().to_string()]);
@@ -150,6 +142,21 @@ impl Workers {
         })?;
         let (stdin, stdout) = pipes.ok_or_else(|| io::Error::other("the worker has no pipes"))?;
         Ok((stdin, WorkerOutput::of(&self.interrupt, pid, stdout, patience)))
+    }
+
+    /// Returns the path by which a worker is started. By /proc it is this very program, also when its
+    /// file has been replaced meanwhile. A prefix may not read there what a file with capabilities
+    /// runs as.
+    fn own_program(&self) -> String {
+        let has_proc = Path::new("/proc/self/exe").exists();
+        if !has_proc || (!self.prefix.is_empty() && probe::has_file_privileges()) {
+            return linux_execfn().to_string_lossy().into_owned();
+        }
+        if self.prefix.is_empty() {
+            return "/proc/self/exe".to_string();
+        }
+        // To a prefix `self` would be itself.
+        format!("/proc/{}/exe", std::process::id())
     }
 
     /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment.

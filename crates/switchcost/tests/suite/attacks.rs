@@ -1,7 +1,7 @@
 //! What gave way when it was attacked: stops, other users, hostile commands and surroundings.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{Need, lacks, skip};
 
-use crate::common::{Home, PROGRAM, Said, wait_for};
+use crate::common::{Home, PROGRAM, Said, copy_program, wait_for};
 
 const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "50"];
 
@@ -288,6 +288,71 @@ fn a_working_set_that_is_refused_is_told_without_a_panic() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.err.contains("a working set of 4096 bytes cannot be allocated"), "{}", said.err);
     assert!(!said.err.contains("panicked at crates/"), "{}", said.err);
+}
+
+/// Whoever may rename what is above a store puts another in its place.
+#[test]
+fn a_store_below_a_folder_that_everybody_may_write_to_is_refused() {
+    let home = Home::new();
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "9"]);
+    set_mode(home.path(), 0o777);
+    let said = home.run(&["runs", "list"]);
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{said:?}");
+    let told = format!("everybody may write to {}", home.path().display());
+    assert!(said.error().contains(&told) && said.error().contains("chmod o-w"), "{}", said.err);
+    // In a folder like /tmp only owners may rename.
+    set_mode(home.path(), 0o1777);
+    assert_eq!(home.run(&["runs", "list"]).code, Some(0));
+}
+
+#[test]
+fn root_keeps_runs_in_the_home_of_the_user_who_asked_and_of_no_other() {
+    if lacks([Need::Root]) {
+        return;
+    }
+    let home = Home::new();
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "9"]);
+    let other = 65_534;
+    let store = home.path().join("switchcost");
+    for path in [store.clone(), store.join("runs")] {
+        chown(path, Some(other), None).expect("root changes owners");
+    }
+    let said = home.run(&["runs", "list"]);
+    assert!(said.code == Some(1) && said.error().contains("belongs to another user"), "{said:?}");
+    let mut asked = home.command(PROGRAM);
+    asked.args(["runs", "list"]).env("SUDO_UID", other.to_string());
+    assert_eq!(Said::of(&mut asked).code, Some(0));
+    asked.env("SUDO_UID", "1");
+    assert_eq!(Said::of(&mut asked).code, Some(1));
+}
+
+/// Another user may not read where such a program's links in /proc lead, and the dynamic linker
+/// loads nothing into it.
+#[test]
+fn a_program_with_file_capabilities_compares_settings_and_refuses_to_preload() {
+    if lacks([Need::Root, Need::Program("setcap"), Need::Program("setpriv")]) {
+        return;
+    }
+    let home = Home::new();
+    let program = home.path().join("capable");
+    copy_program(Path::new(PROGRAM), &program);
+    let set = Command::new("setcap").arg("cap_sys_nice+ep").arg(&program).status();
+    assert!(set.expect("setcap").success());
+    let other = 65_534;
+    set_mode(home.path(), 0o755);
+    chown(home.path(), Some(other), None).expect("root changes owners");
+    let run_as_other = |args: &[&str]| {
+        let mut command = home.command("setpriv");
+        command.args(["--reuid", &other.to_string(), "--clear-groups"]).arg(&program).args(args);
+        Said::of(&mut command)
+    };
+    let rings = ["--members", "2", "--rounds", "1", "--laps", "20"];
+    let said = run_as_other(&[&["compare", "--ab", "", "nice -n 1"], &rings[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let malloc = ["classic", "experiment", "malloc", "--preload", "libm.so.6", "--rounds", "1"];
+    let said = run_as_other(&malloc);
+    assert!(said.code == Some(2) && said.error().contains("file has capabilities"), "{said:?}");
+    home.wait_until_alone();
 }
 
 /// The call's number, and the name under which it is told.

@@ -84,3 +84,25 @@ fn every_answer_has_its_run() {
     assert!(page.lines().count() <= 100, "a README of more than 100 lines");
     assert!(page.split_whitespace().count() <= 700, "a README of more than 700 words");
 }
+
+/// Each promise of SECURITY.md names tests that there are.
+#[test]
+fn promises_of_security_name_their_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("../../SECURITY.md")).expect("SECURITY.md");
+    let section = page.split("## ").find(|part| part.starts_with("What is promised"));
+    let promises = section.expect("promises").lines().filter(|line| line.starts_with("| "));
+    let mut count = 0;
+    for promise in promises.skip(1) {
+        let tests = promise.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        for test in tests.split(", ") {
+            let name = test.trim_matches('`').split_once("::");
+            let (file, name) = name.unwrap_or_else(|| panic!("no test in: {promise}"));
+            let code = root.join("tests/suite").join(file).with_extension("rs");
+            let code = fs::read_to_string(code).unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert!(code.contains(&format!("\nfn {name}() {{")), "{test}");
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "{count} tests");
+}

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::present::output::file::{
-    OWNERS_ONLY, Unfinished, cannot_write, make_private, refuse_others,
+    OWNERS_ONLY, Unfinished, cannot_write, make_private, refuse_others_store,
 };
 
 /// A run file that is being written. While it is open it is locked, so that no process resumes or
@@ -29,8 +29,7 @@ impl RunFile {
         make_private(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let refused = || format!("no run can be stored in {}", folder.display());
-        let above = folder.parent().into_iter().chain([folder]);
-        above.into_iter().try_for_each(refuse_others).with_context(refused)?;
+        refuse_others_store(folder).with_context(refused)?;
         let path = folder.join(format!("{}.jsonl", header.run));
         let cannot = |error| cannot_write(&path, error);
         let experiment = header.plan.experiment;

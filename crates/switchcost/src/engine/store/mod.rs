@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::base::failure::{say, usage};
 use crate::base::secrets::masked;
-use crate::present::output::file::{make_private, refuse_others};
+use crate::present::output::file::{make_private, refuse_others_store};
 
 pub(crate) use file::RunFile;
 
@@ -51,18 +51,14 @@ impl Folder {
     pub(crate) fn make(&self) -> Result<()> {
         let cannot = || format!("no run can be stored in {}", self.path.display());
         make_private(&self.path).with_context(cannot)?;
-        self.refuse_others().with_context(cannot)?;
+        refuse_others_store(&self.path).with_context(cannot)?;
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
-    }
-
-    /// Refuses one that others may write to: whoever can plant a run there chooses what `last` is.
-    fn refuse_others(&self) -> Result<()> {
-        [self.path.parent(), Some(&self.path)].into_iter().flatten().try_for_each(refuse_others)
     }
 
     /// All runs, oldest first: a name starts with the time.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
-        self.refuse_others()
+        // Whoever can plant a run there chooses what `last` is.
+        refuse_others_store(&self.path)
             .with_context(|| format!("no run is read from {}", self.path.display()))?;
         let files = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -68,6 +68,12 @@ fn check_preload(library: &str) -> Result<()> {
     if library.trim().is_empty() {
         return Err(usage(format!("--preload '{library}': the name of a library is wanted")));
     }
+    if probe::has_file_privileges() {
+        return Err(usage(format!(
+            "--preload {library}: this program's file has capabilities, and the dynamic linker \
+             loads nothing else into it then: use a copy of it (cp keeps none)"
+        )));
+    }
     let tried = Command::new("/proc/self/exe")
         .arg("--version")
         .env("LD_PRELOAD", library)

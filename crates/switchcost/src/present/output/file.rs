@@ -25,16 +25,49 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
 /// there what is read as ours. What is not there is no matter.
 pub(crate) fn refuse_others(path: &Path) -> Result<()> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    let (path, own) = (path.display(), geteuid().as_raw());
+    let shown = path.display();
     if found.mode() & 0o022 != 0 {
         let mode = found.mode() & 0o7777;
         bail!(
-            "others may write to {path} (mode {mode:04o}): look at what is there, then `chmod go-w {path}`"
+            "others may write to {shown} (mode {mode:04o}): look at what is there, then `chmod go-w {shown}`"
         );
     }
-    // Root may keep runs in the home of the user whom it is for (sudo(8)).
-    if own != 0 && ![own, 0].contains(&found.uid()) {
-        bail!("{path} belongs to another user (id {})", found.uid());
+    refuse_owner(path, &found)
+}
+
+/// Refuses a store in which, or in place of which, others may put something: the folder itself, the
+/// one that it is in, and those above. Above it members of a group may write.
+pub(crate) fn refuse_others_store(folder: &Path) -> Result<()> {
+    let parent = folder.parent();
+    for path in [parent, Some(folder)].into_iter().flatten() {
+        refuse_others(path)?;
+    }
+    let existing = folder.ancestors().skip(2).find_map(|path| path.canonicalize().ok());
+    for path in existing.iter().flat_map(|path| path.ancestors()) {
+        let Ok(found) = fs::metadata(path) else { continue };
+        let is_sticky = found.mode() & 0o1000 != 0;
+        if found.mode() & 0o002 != 0 && !is_sticky {
+            let (shown, mode) = (path.display(), found.mode() & 0o7777);
+            bail!("everybody may write to {shown} (mode {mode:04o}): `chmod o-w {shown}`");
+        }
+        refuse_owner(path, &found)?;
+    }
+    Ok(())
+}
+
+/// Refuses what belongs to somebody who is neither this user nor root. Root may keep runs in the
+/// home of the user whom it acts for (sudo(8)), and in no other's.
+fn refuse_owner(path: &Path, found: &Metadata) -> Result<()> {
+    let own = geteuid().as_raw();
+    let asked_by = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse::<u32>().ok());
+    let is_asked_for = own == 0 && asked_by == Some(found.uid());
+    if found.uid() != own && found.uid() != 0 && !is_asked_for {
+        bail!(
+            "{} belongs to another user (id {}): set XDG_DATA_HOME and XDG_STATE_HOME to folders \
+             of your own",
+            path.display(),
+            found.uid()
+        );
     }
     Ok(())
 }

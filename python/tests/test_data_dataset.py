@@ -435,3 +435,21 @@ def test_a_run_of_the_future_is_not_a_hosts_last_and_has_no_figure(dataset: Data
     assert dataset.last_runs() == {"n1": datetime(2026, 11, 1, tzinfo=timezone.utc).timestamp()}
     with dataset.connect() as connection:
         assert connection.execute("SELECT run FROM figures").fetchall() == [("a",)]
+
+
+def test_cases_of_one_title_are_told_apart_by_their_settings(dataset: Dataset) -> None:
+    """What has one key is one case on all hosts; a file of before keys has the title alone."""
+    keys = ["cost bytes=1 walk=random", "cost bytes=1 walk=linear huge_pages=yes", "cost bytes=1", None]
+    key = {"host": "n1", "run": "a", "started": datetime.fromisoformat("2026-11-01T00:00:00+00:00")}
+    figure = {"experiment": "cost", "title": "array", "estimate": 100.0, "low": 99.0, "high": 101.0}
+    cases = [{**key, **figure, "case": number, "key": text} for number, text in enumerate(keys)]
+    cases.append({**key, **figure, "case": 4, "title": "ring of 2", "key": "cost members=2"})
+    dataset.write(
+        "machines", "2026-11-01", pa.Table.from_pylist([{**key, "file_bytes": 1}], schema=SCHEMAS["machines"])
+    )
+    dataset.write("cases", "2026-11-01", pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]))
+    with dataset.connect() as connection:
+        labels = [label for (label,) in connection.execute("SELECT label FROM figures ORDER BY label").fetchall()]
+    array = "cost: array"
+    told_apart = [array, array, f"{array}, huge_pages=yes walk=linear", f"{array}, walk=random"]
+    assert labels == [*told_apart, "cost: ring of 2"]

@@ -54,15 +54,16 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
-# the CPUs' numbers differ from host to host.
+# the CPUs' numbers differ from host to host. Cases are alike by their `key`; a label is the title, and where several
+# keys have one title also the settings that tell them apart.
 # It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
 # 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
 FIGURES = f"""
 CREATE MACRO in_future(started) AS started > now() + INTERVAL 1 DAY;
 CREATE VIEW measured AS
-    SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
+    SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high, key,
            cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
-                                 nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label,
+                                 nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS title,
            CASE WHEN cases.clock_ghz BETWEEN 0.01 AND 100 THEN cases.clock_ghz END AS clock_ghz,
            CASE WHEN elasticity_error BETWEEN 0 AND 0.1 AND abs(elasticity) <= 5 THEN elasticity END AS own,
            elasticity_error
@@ -71,12 +72,23 @@ CREATE VIEW measured AS
       AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED}
       AND coalesce(high - low <= estimate / 2, true);
 CREATE VIEW figures AS
-WITH alike AS (
-    SELECT label, cpu_model, median(clock_ghz) AS clock, median(own) AS usual FROM measured GROUP BY ALL
+WITH settings AS (
+    SELECT DISTINCT title, key, unnest(string_split(key, ' ')) AS setting FROM measured WHERE key IS NOT NULL
+), shared AS (
+    SELECT title, setting FROM settings JOIN (SELECT title, count(DISTINCT key) AS keys FROM settings GROUP BY title)
+    USING (title) GROUP BY title, setting, keys HAVING count(*) = keys
+), labels AS (
+    SELECT title, key, string_agg(setting, ' ' ORDER BY setting) AS own_settings
+    FROM settings ANTI JOIN shared USING (title, setting) GROUP BY title, key
+), labelled AS (
+    SELECT measured.*, concat_ws(', ', measured.title, own_settings) AS label
+    FROM measured LEFT JOIN labels USING (title, key)
+), alike AS (
+    SELECT label, cpu_model, median(clock_ghz) AS clock, median(own) AS usual FROM labelled GROUP BY ALL
 ), clocks AS (
-    SELECT measured.*, ln(clock_ghz / clock) AS apart, usual
-    FROM measured JOIN alike
-        ON measured.label = alike.label AND measured.cpu_model IS NOT DISTINCT FROM alike.cpu_model
+    SELECT labelled.*, ln(clock_ghz / clock) AS apart, usual
+    FROM labelled JOIN alike
+        ON labelled.label = alike.label AND labelled.cpu_model IS NOT DISTINCT FROM alike.cpu_model
 ), brought AS (
     SELECT *, coalesce(exp(apart * coalesce(own, usual, 0.5)), 1) AS factor,
            coalesce(apart * CASE WHEN own IS NOT NULL THEN 1.96 * elasticity_error

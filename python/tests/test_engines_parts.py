@@ -585,6 +585,7 @@ def test_jobs_that_were_taken_are_cancelled_where_another_is_refused(
     monkeypatch.setattr(slurm, "call", call)
     monkeypatch.setattr("switchcost.fleet.engines.slurm.subprocess.run", lambda command: cancelled.extend(command[1:]))
     submission = Submission.new(tmp_path, "slurm", QUICK, "switchcost")
+    submission.make_folder()
     chosen = argparse.Namespace(
         time=1, budget_s=1.0, partition=None, reservation=None, parallel=parallel, staggered_s=0.0
     )

@@ -182,6 +182,42 @@ def test_nodes_that_cannot_start_anything_are_left_out_and_a_busy_one_stops_no_o
     fleet.cluster.wait_idle(8)
 
 
+def test_a_node_that_is_drained_after_submit_holds_up_no_other_in_its_turn(fleet: Fleet) -> None:
+    """Eight jobs, one at a time: the nodes of two in a row are drained while the first measures."""
+    call = fleet.cluster.call
+    assert fleet("submit", "--engine", "slurm", "--parallel", "1", *LONGER)[0] == 0
+    try:
+        until(lambda: bool(call("squeue", "-h", "-t", "running")), "a node at work")
+        call("scontrol", "update", "NodeName=n4,n5", "State=DRAIN", "Reason=a fan")
+        # `status` would take them out of their turn, too.
+        until(lambda: len([*fleet.dataset.glob("submissions/*/*.jsonl")]) == 6, "the answers of the other six")
+        code, said = fleet("status")
+        assert code == 3 and said.count("(the node is drained; job") == 2, said
+    finally:
+        call("scontrol", "update", "NodeName=n4,n5", "State=RESUME")
+    fleet.until_all()
+    fleet.cluster.wait_idle(8)
+
+
+def test_status_lets_nobody_wait_behind_a_drained_node(fleet: Fleet) -> None:
+    """The first of two is drained before any job of the submission has run."""
+    call = fleet.cluster.call
+    options = ["--parsable", "--exclusive", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600"]
+    others = [call("sbatch", f"--nodelist={node}", *options).strip() for node in ("n2", "n3")]
+    until(lambda: len(call("squeue", "-h", "-t", "running").splitlines()) == 2, "n2 and n3 busy")
+    try:
+        assert fleet("submit", "--engine", "slurm", "--parallel", "1", "--nodelist", "n2,n3", *QUICK)[0] == 0
+        call("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=a fan")
+        call("scancel", *others)
+        until(lambda: call("sinfo", "-h", "-n", "n2", "-o", "%T").strip() == "drained", "n2 drained")
+        until(lambda: fleet("status")[1].startswith("1 of 2 hosts"), "the answer of n3")
+    finally:
+        subprocess.run(["scancel", *others], env=fleet.cluster.environment)
+        call("scontrol", "update", "NodeName=n2", "State=RESUME")
+    fleet.until_all()
+    fleet.cluster.wait_idle(8)
+
+
 def test_a_controller_that_is_restarted_loses_nothing(fleet: Fleet) -> None:
     assert fleet("submit", "--engine", "slurm", "--staggered", "1s", *QUICK)[0] == 0
     until(lambda: "RUNNING" in fleet.cluster.call("squeue", "-h", "-o", "%T"), "a node at work")

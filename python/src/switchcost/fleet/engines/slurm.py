@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..._program import printable
 from ..engine import Selection, State, call
-from ..submission import FleetError, Submission
+from ..submission import FleetError, Submission, written
 
 # Job states after which nothing more will come; of any other state it may.
 OVER = {
@@ -40,6 +40,20 @@ UNAVAILABLE = {
 BUSY = {"allocated", "completing", "mixed", "planned", "reserved"}
 # Of states in sinfo: does not respond, saves power, will reboot, ...
 SUFFIXES = "*~#!%$@^-+"
+TURNS_FILE = "turns.sh"
+# Run by each job of a submission with --parallel when it has measured, and by `status` and `submit`. Slurm evaluates
+# --dependency=singleton anew when a job is renamed.
+TURNS = """\
+#!/bin/sh
+# Lets no job wait behind one whose node cannot start anything: that one leaves its turn and waits alone.
+nodes=" $(sinfo --noheader --Node --format='%N %T' | while read -r node state; do
+    case $state in {states}) printf '%s ' "$node" ;; esac
+done)"
+squeue --me --noheader --states=PENDING --format='%i %j %n' | while read -r job name node; do
+    case $name in {name}-[0-9]*) ;; *) continue ;; esac
+    case $nodes in *" $node "*) scontrol update "JobId=$job" "JobName={name}-aside-$job" ;; esac
+done
+"""
 # Calls of sbatch at a time: most of its time it waits for slurmctld.
 SUBMITTERS = 8
 
@@ -105,6 +119,9 @@ def reserved(name: str) -> set[str]:
 
 def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
     lines = [f"# {submission.job}, on each node:", *submission.job_text().splitlines()[1:], ""]
+    if arguments.parallel:
+        lines += [f"# {submission.folder / TURNS_FILE}, on a node that has measured:"]
+        lines += [*turns_text(submission, bool(arguments.reservation)).splitlines()[1:], ""]
     lines += ["# a job for each node, submitted held, and the release of all:"]
     lines += [shlex.join(command) for command in commands(submission, hosts, arguments)]
     return "\n".join([*lines, "scontrol release JOB,..."]) + "\n"
@@ -114,7 +131,8 @@ def commands(submission: Submission, hosts: list[str], arguments: argparse.Names
     """sbatch's command line for each host.
 
     With `--parallel N` there are N job names, of each of which Slurm runs one job at a time. There a job whose node is
-    lost ends, and is not requeued: those behind it would wait for that node.
+    lost ends, and is not requeued: those behind it would wait for that node. One whose node is drained leaves its
+    turn (`TURNS`).
     """
     minutes = arguments.time or 10 + math.ceil(4 * arguments.budget_s / 60)
     folder, node = shlex.quote(str(submission.folder)), '"$SLURMD_NODENAME"'
@@ -131,10 +149,14 @@ def commands(submission: Submission, hosts: list[str], arguments: argparse.Names
     same += [f"--output={str(submission.folder).replace('%', '%%')}/%N.log", "--open-mode=append"]
     for option in ("partition", "reservation"):
         same += [f"--{option}", chosen] if (chosen := getattr(arguments, option)) else []
-    same += ["--wrap", f"exec sh {folder}/job.sh {node} {folder}/{node}.jsonl"]
+    measure = f"sh {folder}/job.sh {node} {folder}/{node}.jsonl"
+    if arguments.parallel:
+        same += ["--wrap", f"{measure}; code=$?; sh {folder}/{TURNS_FILE} >/dev/null 2>&1; exit $code"]
+    else:
+        same += ["--wrap", f"exec {measure}"]
     for number, host in enumerate(hosts):
         if arguments.parallel:
-            turn = f"switchcost-{submission.id}-{number % arguments.parallel + 1}"
+            turn = f"{job_name(submission)}-{number % arguments.parallel + 1}"
             own = [f"--job-name={turn}", "--dependency=singleton", "--no-requeue"]
         else:
             own = ["--job-name=switchcost", "--requeue"]
@@ -143,8 +165,20 @@ def commands(submission: Submission, hosts: list[str], arguments: argparse.Names
         yield [*same[:2], f"--nodelist={host}", *own, *same[2:]]
 
 
+def job_name(submission: Submission) -> str:
+    """Returns what the job names of a submission with `--parallel` begin with."""
+    return f"switchcost-{submission.id}"
+
+
+def turns_text(submission: Submission, is_reserved: bool) -> str:
+    states = "|".join(f"{state}*" for state in UNAVAILABLE if unavailable(state, is_reserved))
+    return TURNS.format(states=states, name=job_name(submission))
+
+
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
     done: list[str] = []
+    if arguments.parallel:
+        written(submission.folder / TURNS_FILE, turns_text(submission, bool(arguments.reservation)))
 
     def submit_one(command: list[str]) -> None:
         done.append(call(command, "").strip().split(";")[0])
@@ -171,6 +205,9 @@ def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespa
 def states(submission: Submission) -> dict[str, State]:
     found = {}
     jobs = set(submission.jobs)
+    turns = submission.folder / TURNS_FILE
+    if turns.exists():
+        subprocess.run(["sh", str(turns)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     nodes = call(["sinfo", "--noheader", "--Node", "--format=%N|%T"]).splitlines()
     node_states = {name: state for name, _, state in (line.partition("|") for line in nodes)}
     # One call for all: what ended some minutes ago (MinJobAge) is forgotten.

@@ -3,8 +3,12 @@
 
     bench/fleet_power.py --hosts 2000 --days 7 --seeds 20            all tails, faulty and sound fleets
     bench/fleet_power.py --hosts 2000 --days 1 --tails t4 --fdr 10%
+    bench/fleet_power.py levels --hosts 300 --seeds 10               hosts that scatter by 0.6, 1, 2 and 3 %
 
-A fleet: 3 kinds of CPU, 3 kernels of which one is 6 % slower, racks of 20 of which one is 8 % slower. Hosts scatter by
+`levels` judges figures of days without a dataset: 3 % of hosts are 5 % slow, 2 % become 10 % slower on day 4. Days scatter
+by 0.8 %. Odd seeds have 2/3, even ones 4/3 of the hosts.
+
+Without `levels`, a fleet: 3 kinds of CPU, 3 kernels of which one is 6 % slower, racks of 20 of which one is 8 % slower. Hosts scatter by
 0.6 % (standard deviation, with the tail that is named), days by 0.8 % times Student's t of 3 degrees. 3 % of runs are
 spiked by 15 %. 3 % of hosts are slow, half by 5 %, half by 20 %. `t4-wide` is 0.6 % times Student's t of 4 degrees.
 
@@ -31,7 +35,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python/src"))
 from switchcost.fleet.analyse import share  # noqa: E402
 from switchcost.fleet.dataset import Dataset  # noqa: E402
-from switchcost.fleet.judge import analyse  # noqa: E402
+from switchcost.fleet.findings import SLOW, Verdict  # noqa: E402
+from switchcost.fleet.judge import _Judge, analyse  # noqa: E402
+from switchcost.fleet.measured import Course, Fleet  # noqa: E402
 from switchcost.fleet.rows import SCHEMAS  # noqa: E402
 
 START = date(2026, 10, 1)
@@ -55,7 +61,7 @@ TAILS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {  # type: 
 }
 
 
-class Fleet:
+class SimulatedFleet:
     def __init__(self, seed: int, hosts: int, days: int, tail: str, faulty: bool) -> None:
         self.random = random = np.random.default_rng([seed, hosts, days, faulty])
         self.hosts, self.days = hosts, days
@@ -115,7 +121,7 @@ def table(name: str, columns: dict[str, object], rows: int) -> pa.Table:
 
 def one(of: tuple[int, int, int, str, bool, float]) -> dict[str, float]:
     seed, hosts, days, tail, faulty, fdr = of
-    fleet = Fleet(seed, hosts, days, tail, faulty)
+    fleet = SimulatedFleet(seed, hosts, days, tail, faulty)
     with tempfile.TemporaryDirectory() as folder:
         dataset = fleet.write(Path(folder) / "d")
         begun = time.monotonic()
@@ -130,6 +136,71 @@ def one(of: tuple[int, int, int, str, bool, float]) -> dict[str, float]:
     for name, named in (("certain", certain), ("found", certain | candidates), ("plain", plain), ("again", again)):
         counts |= {f"{name} 5": len(named & by[0.05]), f"{name} 20": len(named & by[0.20]), f"{name} false": len(named - slow)}
     return counts | {"candidates": len(candidates), "candidates false": len(candidates - slow)}
+
+
+class LevelFleet(Fleet):
+    """Hosts of one group whose figures are those of days, for the judge alone."""
+
+    def __init__(self, seed: int, hosts: int, days: int, tail: str, scatter: float) -> None:
+        random = np.random.default_rng([seed, hosts, days, round(1e4 * scatter)])
+        self.names = [f"n{i}" for i in range(hosts)]
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.group_by, self.keys, self.group = ["cpu_model"], np.array(["x"]), np.zeros(hosts, int)
+        self.facts_of, self.labels_of, self.noises = {}, {}, ["quiet"] * hosts
+        order = random.permutation(hosts)
+        slow, stepped = round(0.03 * hosts), round(0.02 * hosts)
+        self.slow, self.stepped = {*order[:slow].tolist()}, {*order[slow : slow + stepped].tolist()}
+        level = scatter * TAILS[tail](random, hosts)
+        level[order[:slow]] += log(1.05)
+        values = level[:, None] + 0.008 * random.standard_t(3, (hosts, days)) / sqrt(3)
+        values[order[slow : slow + stepped], 3:] += log(1.1)
+        values -= np.median(values, axis=0)
+        none, dates = np.empty((hosts, 0)), np.arange(days) + 20000.0
+        self.courses = {"ring": Course(dates, values, np.full(values.shape, 0.01), np.zeros(values.shape))}
+        self.clocks = Course(np.array([]), none, none, none)
+
+    def _changed_facts(self, host: str, before: str, after: str) -> dict[str, tuple[str, str]]:
+        return {}
+
+    def counts(self, fdr: float) -> dict[str, float]:
+        judge = _Judge(self, log(1.03), 0.05, fdr)
+        for experiment, level in judge.levels.items():
+            _, judge.rest[experiment] = judge._effects(level, experiment)
+        judge._find_steps(set(), [])
+        judge._judge_levels(set())
+        judge._judge_steps()
+        hosts = {verdict: {i for i, host in enumerate(judge.hosts) if host.verdict == verdict} for verdict in SLOW}
+        probably, certain, sound = hosts[Verdict.PROBABLY_SLOW], hosts[Verdict.SLOW], {*range(len(self.names))} - self.slow - self.stepped
+        false = len(probably & sound)
+        counts = {"probably": len(probably), "false": false, "share": false / max(1, len(probably)), "certain false": len(certain & sound)}
+        return {**counts, "found": len((probably | certain) & self.slow), "slow": len(self.slow)}
+
+
+def level_counts(case: tuple[int, int, int, str, float, float]) -> dict[str, float]:
+    *fleet, fdr = case
+    return LevelFleet(*fleet).counts(fdr)  # type: ignore[arg-type]
+
+
+def levels(arguments: argparse.Namespace, pool: Pool) -> None:  # type: ignore[valid-type]
+    print("| tail | hosts scatter by | slow, found | probably slow | of these sound | mean share of a fleet | sound called slow |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for tail in arguments.tails.split(","):
+        all_counts: list[dict[str, float]] = []
+        for scatter in (0.006, 0.01, 0.02, 0.03, None):
+            if scatter is None:
+                counts = all_counts
+            else:
+                seeds = range(arguments.first, arguments.first + arguments.seeds)
+                sizes = {0: arguments.hosts * 4 // 3, 1: arguments.hosts * 2 // 3}
+                cases = [(seed, sizes[seed % 2], arguments.days, tail, scatter, arguments.fdr) for seed in seeds]
+                counts = pool.map(level_counts, cases, chunksize=2)  # type: ignore[attr-defined]
+                all_counts += counts
+            total = {name: int(sum(fleet[name] for fleet in counts)) for name in counts[0]}
+            shares = [fleet["share"] for fleet in counts]
+            error = 1.96 * float(np.std(shares)) / sqrt(len(shares))
+            cells = [tail, f"{scatter:.1%}" if scatter else "all", f"{total['found']} of {total['slow']}", total["probably"]]
+            cells += [total["false"], f"{np.mean(shares):.1%} ± {error:.1%}", total["certain false"]]
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def row(tail: str, arguments: argparse.Namespace, pool: Pool) -> str:  # type: ignore[valid-type]
@@ -161,6 +232,7 @@ def row(tail: str, arguments: argparse.Namespace, pool: Pool) -> str:  # type: i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["fleets", "levels"], default="fleets")
     parser.add_argument("--hosts", type=int, default=2000)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--seeds", type=int, default=20)
@@ -169,6 +241,10 @@ def main() -> None:
     parser.add_argument("--fdr", type=share, default=0.05)
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.what == "levels":
+        with Pool(arguments.processes) as pool:
+            levels(arguments, pool)
+        return
     head = ["tail", "5 % found", "20 % found", "certain: 20 %, 5 %", "certain, false", "false of named"]
     head += ["false of candidates; mean share of a fleet", "sound fleets with a false certain host", "with any", "to measure again: slow, sound"]
     head += ["plain rule: 5 %, 20 %, false", "sound fleets with a false host", "wrong effects", "s a fleet"]

@@ -22,7 +22,7 @@ from switchcost.fleet.statistics import (
     spread,
     spreads,
 )
-from switchcost.fleet.tails import CERTAINLY, PROBABLY, Noise, certainty, days_needed, discoveries, tail_of
+from switchcost.fleet.tails import Noise, certainty, days_needed, discoveries, tail_of
 
 LIMIT = log(1.03)
 
@@ -101,7 +101,7 @@ def test_hosts_that_are_alike_and_one_that_is_not_need_little_memory(far: float)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 100e6
-    chances = tail.probability(values, noise.kind, CERTAINLY)
+    chances = tail.safe_probability(values, noise.kind)
     assert (chances[0] < 1e-4) == (far > 0) and chances[1:].min() > 0.1
 
 
@@ -128,7 +128,7 @@ def test_false_alarms_of_a_fleet(count: int, shape: str) -> None:
         noise = Noise.normal(np.full(count, 0.003))
         tail = tail_of(values, noise, LIMIT)
         below = certainty(tail, noise, LIMIT, rate)
-        alarms += bool(((values > LIMIT) & (tail.probability(values, noise.kind, CERTAINLY) <= below)).any())
+        alarms += bool(((values > LIMIT) & (tail.safe_probability(values, noise.kind) <= below)).any())
     print(f"{shape}, {count} hosts: {alarms} of 60")
     # With 3 expected, 8 or more of 60 are seen once in a hundred times.
     assert alarms <= 7
@@ -144,9 +144,39 @@ def test_five_percent_among_a_thousand_are_named_and_few_others(shape: str, leas
         values[:40] += log(1.05)
         values -= np.median(values)
         noise = Noise.normal(np.full(1000, 0.003))
-        chances = tail_of(values, noise, LIMIT).probability(values, noise.kind, PROBABLY)
+        chances = tail_of(values, noise, LIMIT).expected_probability(values, noise.kind)
         named = np.argsort(chances)[: discoveries(chances[values > LIMIT], 1000, 0.1)]
         found.append((named < 40).sum())
         false.append((named >= 40).sum() / max(1, len(named)))
     print(shape, found, false)
     assert np.mean(found) >= least and np.mean(false) <= 0.1
+
+
+# Hosts of the fleets below: 3 % are 5 % slow, and 2 % have a step, which are not counted as found.
+HOSTS, SLOW_HOSTS, STEPPED_HOSTS = 300, 9, 6
+DEVIATIONS = {"normal": 1.0, "student 4": 2**0.5, "student 3": 3**0.5, "lognormal": 0.604}
+# Of 1,080 slow hosts. A rule that knows the distribution finds hardly more where tails are long.
+LEAST_FOUND = {"normal": 440, "student 4": 400, "student 3": 430, "lognormal": 120}
+
+
+@pytest.mark.parametrize("shape", DEVIATIONS)
+def test_of_hosts_that_are_probably_slow_at_most_five_percent_are_sound(shape: str) -> None:
+    """In fleets with long tails, too: the mean over fleets of the share of sound hosts among the named."""
+    random, named_hosts, found_hosts = np.random.default_rng(11), 0, 0
+    shares = []
+    for number in range(120):
+        scatter = (0.006, 0.01, 0.02)[number % 3]
+        level: Floats = TAILS[shape](random, HOSTS) / DEVIATIONS[shape]
+        values = scatter * level + random.normal(0, 0.0035, HOSTS)
+        values[:SLOW_HOSTS] += log(1.05)
+        values[SLOW_HOSTS : SLOW_HOSTS + STEPPED_HOSTS] += log(1.057)
+        values -= np.median(values)
+        noise = Noise.normal(np.full(HOSTS, 0.0035))
+        chances = tail_of(values, noise, LIMIT).expected_probability(values, noise.kind)
+        chances[values < LIMIT] = chances[SLOW_HOSTS : SLOW_HOSTS + STEPPED_HOSTS] = 1
+        named = np.argsort(chances)[: discoveries(chances, HOSTS, 0.05)]
+        named_hosts, found_hosts = named_hosts + len(named), found_hosts + int((named < SLOW_HOSTS).sum())
+        shares.append((named >= SLOW_HOSTS).mean() if len(named) else 0.0)
+    error = np.std(shares) / np.sqrt(len(shares))
+    print(f"{shape}: {np.mean(shares):.3f} +- {1.96 * error:.3f}, {found_hosts} of {named_hosts} named were slow")
+    assert np.mean(shares) <= 0.05 and found_hosts >= LEAST_FOUND[shape]

@@ -28,7 +28,7 @@ from .findings import (
 )
 from .measured import GROUP, Fleet, Level
 from .statistics import FEWEST_HOSTS, Floats, Mask, spread
-from .tails import CERTAINLY, PROBABLY, Noise, Tail, certainty, days_needed, discoveries, tail_of
+from .tails import Noise, Tail, certainty, days_needed, discoveries, tail_of
 
 TOO_NOISY = log(1.2)
 # A host of too few runs to be judged is measured again from here on, in deviations of its group.
@@ -123,10 +123,11 @@ class _Judge:
             self.rest[f"trend {experiment}"] = steady
         for effect in parts:
             effect.per_cycle_as_others = effect.clock and self._is_alike(effect)
+        self._find_steps(in_drift, parts)
         self._judge_levels(in_drift)
         self._judge_clocks(in_drift)
         self._judge_trends(drifts)
-        self._judge_steps(in_drift, parts)
+        self._judge_steps()
         for host in self.hosts:
             if host.name in acknowledged and host.is_alarming():
                 host.acknowledged = acknowledged[host.name].in_words()
@@ -191,7 +192,7 @@ class _Judge:
         noise = fleet.noise(level, hosts, width, self.limit)
         scaled = above[hosts] / width
         tail = tail_of(scaled, noise, limit)
-        chance, safe = (tail.probability(scaled, noise.kind, far_tail) for far_tail in (PROBABLY, CERTAINLY))
+        chance, safe = tail.expected_probability(scaled, noise.kind), tail.safe_probability(scaled, noise.kind)
         alarms = self.false_alarms / self.tests
         below = certainty(tail, noise, limit, alarms) if simulated else alarms / len(hosts)
         return _Seen(hosts, above[hosts], chance, safe, below, tail, noise, width)
@@ -202,6 +203,8 @@ class _Judge:
         chance, named_by = np.ones(count), np.full(count, "", dtype=object)
         above, certain, needed = np.zeros(count), np.zeros(count, bool), np.full(count, np.inf)
         seen_of = {e: seen for e, level in self.levels.items() if (seen := self._seen(self.rest[e], level))}
+        # Hosts with a verdict that goes before: were they counted as found, more of the others could be sound.
+        told_apart = np.array([host.step is not None or host.name in in_drift for host in self.hosts])
         for experiment, seen in seen_of.items():
             level, course = self.levels[experiment], self.fleet.courses[experiment]
             # A host is slow on a day that is half as far as the host itself; so far some runs are by chance.
@@ -211,7 +214,7 @@ class _Judge:
             rest = np.sort(level.rest)
             shares = (len(rest) - np.searchsorted(rest, half[seen.hosts], side="right") + 1) / (len(rest) + 2)
             far = seen.above >= self.limit
-            open_ = far & (seen.safe > seen.certain_below)
+            open_ = far & (seen.safe > seen.certain_below) & ~told_apart[seen.hosts]
             likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
             thresholds = self._thresholds(seen, likely)
             self._note_power(seen, thresholds)
@@ -228,8 +231,8 @@ class _Judge:
                 if enough[0] and seen.chance[at] * len(seen_of) < chance[i]:
                     chance[i], above[i], named_by[i] = seen.chance[at] * len(seen_of), seen.above[at], experiment
                 certain[i] |= enough[1] and seen.safe[at] <= seen.certain_below
-        order = np.argsort(np.where(certain, np.inf, chance), kind="stable")
-        found = order[: discoveries(chance[(chance < 1) & ~certain], count, self.fdr)]
+        order = np.argsort(np.where(certain | told_apart, np.inf, chance), kind="stable")
+        found = order[: discoveries(chance[(chance < 1) & ~certain & ~told_apart], count, self.fdr)]
         judged = {int(i) for seen in seen_of.values() for i in seen.hosts}
         for i in sorted(judged):
             self.hosts[i].would_be_found = exp(max(needed[i], self.limit))
@@ -379,29 +382,29 @@ class _Judge:
                     else:
                         host.reason = f"its clock becomes {apart(host.clock_change)}"
 
-    def _judge_steps(self, in_drift: set[str], parts: list[Effect]) -> None:
+    def _find_steps(self, in_drift: set[str], parts: list[Effect]) -> None:
         """A host's own course: the last step says more than the level over all days, which lies between both."""
         rate = self.false_alarms / (self.tests / 2)
         for experiment, course in [*self.fleet.courses.items(), ("", self.fleet.clocks)]:
             for i, steps in enumerate(self.fleet.steps(course, rate)):
+                host = self.hosts[i]
                 large = [step for step in steps if abs(step.after - step.before) >= self.limit]
                 changes = [self.fleet.level_change(i, course, step, experiment) for step in large]
-                self.hosts[i].steps += changes
+                host.steps += changes
                 # A step that a part explains, or that was taken back, is none of the host's own today.
-                if changes and changes[-1].ratio > 1 and not self._is_of_part(self.hosts[i], changes[-1], parts):
-                    self._judge_step(i, changes[-1], in_drift)
+                if not changes or changes[-1].ratio <= 1 or self._is_of_part(host, changes[-1], parts):
+                    continue
+                if host.name not in in_drift and (host.step is None or host.step.ratio < changes[-1].ratio):
+                    host.step = changes[-1]
 
-    def _judge_step(self, i: int, step: LevelChange, in_drift: set[str]) -> None:
-        host = self.hosts[i]
-        # In a group that is too small what is common to a day is not taken out.
-        if (
-            host.verdict == Verdict.NOT_COMPARED
-            or host.name in in_drift
-            or (host.step and host.step.ratio >= step.ratio)
-        ):
-            return
-        host.verdict, host.step, host.by_clock = Verdict.SLOWER_SINCE, step, not step.experiment
-        host.experiment, host.reason = step.experiment or None, str(step)
+    def _judge_steps(self) -> None:
+        for host in self.hosts:
+            # In a group that is too small what is common to a day is not taken out.
+            if host.verdict == Verdict.NOT_COMPARED:
+                host.step = None
+            if host.step:
+                host.verdict, host.by_clock = Verdict.SLOWER_SINCE, not host.step.experiment
+                host.experiment, host.reason = host.step.experiment or None, str(host.step)
 
     def _is_of_part(self, host: Host, step: LevelChange, parts: list[Effect]) -> bool:
         """Whether a part that is slow as a whole explains the step: one that the host joined then, and as large."""

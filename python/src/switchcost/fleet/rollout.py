@@ -14,7 +14,7 @@ import numpy as np
 from .dataset import Dataset
 from .statistics import FEWEST_HOSTS, MAD_TO_SD, Floats, median_errors, median_interval
 from .submission import FleetError
-from .tails import CERTAINLY, Noise, tail_of
+from .tails import Noise, tail_of
 
 CONFIDENCE = 0.95
 LIMIT = 0.03
@@ -182,7 +182,7 @@ def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]]
     before, after = (np.array([side[name] for name in names]) for side in errors)
     noise = Noise.normal(np.sqrt(before**2 + after**2 + ((left - np.median(left)) / 1.96) ** 2))
     above = values - np.median(values)
-    chance = tail_of(above, noise, log(1 + limit)).probability(above, noise.kind, CERTAINLY)
+    chance = tail_of(above, noise, log(1 + limit)).safe_probability(above, noise.kind)
     found = (chance * len(values) <= 1 - CONFIDENCE) & (values >= log(1 + limit))
     return sorted(((names[i], exp(values[i])) for i in np.flatnonzero(found)), key=lambda h: -h[1])
 

@@ -8,8 +8,8 @@ Hoaglin 1985). It is fitted to hosts below the limit alone, so that slow hosts h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from math import comb, inf, sqrt
+from functools import cache, cached_property
+from math import comb, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -35,22 +35,11 @@ _LEAST_IQR = 0.001
 _CELLS = 4096
 
 
-class FarTail(NamedTuple):
-    """The power law that a tail is taken for beyond what this share of hosts should exceed, and at most so many hosts.
-
-    Few hosts tell a tail so far out. Student's t of n degrees has one of degree n.
-    """
-
-    share: float
-    hosts: float
-    degree: int
-    #: Whether the fitted tail counts where that is longer.
-    or_fitted: bool
-
-
-# One for both verdicts loses one of them: by the first alone 0 of 24 hosts that are 5 % slow are named where sound ones
-# have a lognormal tail of 0.6 %, by the second alone 7 of 60 sound fleets with a tail of t4 have a slow host.
-CERTAINLY, PROBABLY = FarTail(1 / 8, 5, 3, True), FarTail(0.015, inf, 5, False)
+# Few hosts tell a tail so far out. Beyond what so many hosts should exceed (or this share of a small fleet) a safe tail
+# is a power law, or the fitted one where that is longer. Student's t of n degrees has a law of degree n.
+FAR_TAIL_HOSTS, FAR_TAIL_SHARE, FAR_TAIL_DEGREE = 5, 1 / 8, 3
+# Fits that are less probable than this, beside the best one, are left out of their mean.
+LEAST_WEIGHT = 1e-4
 
 
 class Noise(NamedTuple):
@@ -71,56 +60,90 @@ class Noise(NamedTuple):
         return Noise(self.samples, self.kind[hosts])
 
 
+class LevelFit(NamedTuple):
+    """A g-and-h distribution of levels, and how probable it is by the hosts and by what was expected before."""
+
+    skew: float
+    tail: float
+    scale: float
+    weight: float
+
+    def shares_above(self, values: Floats) -> Floats:
+        shares: Floats = np.interp(values / self.scale, _shape(self.skew, self.tail), _ABOVE_Z, left=1, right=0)
+        return shares
+
+
 @dataclass
 class Tail:
-    """The distribution of sound hosts. `start` is the grid's first value, `above[k]` the share of kind k above each."""
+    """The distribution of sound hosts.
 
-    start: float
-    step: float
+    `grid` has values in steps, `above[k]` the share of sound hosts of kind k above each, by the most probable fit:
+    the first of `fits`.
+    """
+
+    middle: float
+    grid: Floats
     above: list[Floats]
     hosts: int
-    levels: tuple[float, float, float]
+    fits: list[LevelFit]
+    noise: Noise
 
-    def probability(self, values: Floats, kind: NDArray[np.int64], far_tail: FarTail) -> Floats:
+    @cached_property
+    def expected(self) -> list[Floats]:
+        """Like `above`, by the mean over all fits.
+
+        That of a named host's probability by chance is then right on average, which is what the rate of false
+        discoveries needs. The best fit alone is as often too short as too long, and too short ones name more hosts.
+        """
+        sound = sum((fit.weight * fit.shares_above(self.grid) for fit in self.fits), np.zeros(len(self.grid)))
+        return _with_noise(sound, self.noise, self._step())
+
+    def expected_probability(self, values: Floats, kind: NDArray[np.int64]) -> Floats:
         """Returns how probable it is of a sound host of each kind to be as far above as each value."""
-        return self._interpolate([self._with_far_tail(above, far_tail) for above in self.above], values, kind)
+        return self._interpolate(self.expected, values, kind)
+
+    def safe_probability(self, values: Floats, kind: NDArray[np.int64]) -> Floats:
+        """Returns how probable that is at most: beyond what the fleet's hosts tell by a law of long tails."""
+        return self._interpolate([self._with_far_tail(above) for above in self.above], values, kind)
 
     def share_above(self, values: Floats, kind: NDArray[np.int64]) -> Floats:
         """Returns the fitted share of sound hosts of each kind that are above each value."""
         return self._interpolate(self.above, values, kind)
 
+    def _step(self) -> float:
+        return float(self.grid[1] - self.grid[0])
+
     def _interpolate(self, shares: list[Floats], values: Floats, kind: NDArray[np.int64]) -> Floats:
         found = np.empty(len(values))
-        at = (values - self.start) / self.step
         for k, above in enumerate(shares):
             hosts = kind == k
-            found[hosts] = np.interp(at[hosts], np.arange(len(above)), above)
+            found[hosts] = np.interp(values[hosts] - self.middle, self.grid, above)
         return found
 
-    def _with_far_tail(self, above: Floats, far_tail: FarTail) -> Floats:
-        far = above * self.hosts < min(far_tail.hosts, self.hosts * far_tail.share)
+    def _with_far_tail(self, above: Floats) -> Floats:
+        far = above * self.hosts < min(FAR_TAIL_HOSTS, self.hosts * FAR_TAIL_SHARE)
         if not far.any():
             return above
         first = int(np.argmax(far))
-        grid = self.start + self.step * np.arange(len(above))
-        edge = max(grid[first], self.step)
-        power = above[first] * (np.maximum(grid, edge) / edge) ** -far_tail.degree
-        if far_tail.or_fitted:
-            power = np.maximum(above, power)
-        return np.where(np.arange(len(above)) >= first, power, above)
+        values = self.grid + self.middle
+        edge = max(values[first], self._step())
+        power = above[first] * (np.maximum(values, edge) / edge) ** -FAR_TAIL_DEGREE
+        return np.where(np.arange(len(above)) >= first, np.maximum(above, power), above)
 
     def values(self, probability: float) -> Floats:
-        """Returns, of each kind, the value that a sound host probably exceeds with this probability alone."""
+        """Returns, of each kind, the value that a sound host exceeds with this probability alone."""
         found = []
-        for above in self.above:
-            below = self._with_far_tail(above, PROBABLY) <= probability
-            found.append(self.start + self.step * float(np.argmax(below) if below.any() else len(below)))
+        for above in self.expected:
+            below = above <= probability
+            found.append(
+                self.middle + self.grid[0] + self._step() * float(np.argmax(below) if below.any() else len(below))
+            )
         return np.array(found)
 
     def drawn(self, random: np.random.Generator, noise: Noise) -> Floats:
         """The values of one simulated fleet without a slow host."""
-        skew, tail, scale = self.levels
-        values: Floats = np.interp(random.normal(size=len(noise.kind)), _Z, _shape(skew, tail)) * scale
+        best = self.fits[0]
+        values: Floats = np.interp(random.normal(size=len(noise.kind)), _Z, _shape(best.skew, best.tail)) * best.scale
         for k, sample in enumerate(noise.samples):
             of = noise.kind == k
             values[of] += random.choice(sample, int(of.sum()))
@@ -159,20 +182,28 @@ def tail_of(values: Floats, noise: Noise, limit: float) -> Tail:
     likely = -(((skews - SKEW[0]) / SKEW[1]) ** 2 + ((tails - TAIL[0]) / TAIL[1]) ** 2) / 2
     apart = wide / (_SCALES * core)[:, None]
     for at in range(0, len(likely), len(_SCALES)):
-        fits = slice(at, at + len(_SCALES))
+        same_shape = slice(at, at + len(_SCALES))
         cumulated = np.interp(apart, _shape(float(skews[at]), float(tails[at])), _ABOVE_Z, left=1, right=0)
-        likely[fits] += _likelihoods(-np.diff(cumulated), kernels, counts)
-    best = int(np.argmax(likely))
-    levels = float(skews[best]), float(tails[best]), float(scales[best])
+        likely[same_shape] += _likelihoods(-np.diff(cumulated), kernels, counts)
+    weights = np.exp(likely - likely.max())
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] >= LEAST_WEIGHT]
+    weights /= weights[order].sum()
+    fits = [LevelFit(*map(float, (skews[i], tails[i], scales[i], weights[i]))) for i in order]
     most = max(float(values.max()), 1.0)
     step = max(step, (most + 20 * iqr) / (4 * _CELLS))
     grid = (np.arange(int(-20 * iqr / step), int(most / step) + 2) - 0.5) * step
-    sound = np.interp(grid / levels[2], _shape(*levels[:2]), _ABOVE_Z, left=1, right=0)
+    above = _with_noise(fits[0].shares_above(grid), noise, step)
+    return Tail(float(middle), grid, above, len(values), fits, noise)
+
+
+def _with_noise(sound: Floats, noise: Noise, step: float) -> list[Floats]:
+    """Returns, of each kind, the share of hosts above each value of a grid, by that of their levels."""
     above = []
     for sample in noise.samples:
         shares = _smeared(-np.diff(sound)[None, :], _kernel(sample, step))[0]
         above.append(np.append(np.cumsum(shares[::-1])[::-1], 0.0) + sound[-1])
-    return Tail(float(grid[0] + middle), step, above, len(values), levels)
+    return above
 
 
 def _likelihoods(shares: Floats, kernels: list[Floats], counts: list[NDArray[np.int64]]) -> Floats:
@@ -216,7 +247,7 @@ def certainty(tail: Tail, noise: Noise, limit: float, false_alarms: float) -> fl
         values = tail.drawn(random, noise)
         far = values > limit
         again = tail_of(values, noise, limit) if far.any() else tail
-        chances = again.probability(values[far], noise.kind[far], CERTAINLY)
+        chances = again.safe_probability(values[far], noise.kind[far])
         least.append(float(chances.min()) if far.any() else 1.0)
     rank = int(false_alarms * FLEETS)
     return min(sorted(least)[rank], false_alarms / tail.hosts)

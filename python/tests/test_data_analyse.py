@@ -89,7 +89,7 @@ def fill(
 
 def test_a_sound_fleet_has_nobody(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 60, 8))
-    assert found.answer() == "60 hosts in 1 group: 0 are slow, 0 never answered, 0 cannot be judged."
+    assert found.answer() == "60 hosts in 1 group: none is slow."
     assert not found.effects and not found.drifts
 
 
@@ -174,10 +174,7 @@ def test_known_slow_hosts_are_told_with_their_reason_until_they_end(
     known = acknowledged.holding(dataset.path)
     found = analyse(dataset, acknowledged=known)
     assert [h.name for h in found.slow] == ["n008"] and [h.name for h in found.acknowledged] == ["n007"]
-    assert (
-        "1 acknowledged (n007: +35 %, acknowledged since" in found.answer()
-        and "waits for a fan, ticket 812" in found.answer()
-    )
+    assert re.search(r"1 acknowledged since [0-9-]{10} \(n007: waits for a fan, ticket 812\)", found.answer())
     slow = re.findall(r'host_slow{fleet_host="(\w+)".*} 1', metrics.text(found, {}))
     assert slow == ["n008"] and "n007" in report.page(found, "known")
     assert main(["acknowledge", "n007", "--forget", *folder]) == 0
@@ -245,7 +242,7 @@ def test_a_rack_that_becomes_slower(dataset: Dataset) -> None:
     assert [(e.fact, e.value, e.hosts) for e in found.drifts] == [("rack", "r3", 10)]
     assert found.drifts[0].ratio == pytest.approx(1.105, abs=0.02)
     assert not found.slow and not found.effects
-    assert "becoming slower: rack r3 (10 hosts): +1" in found.answer()
+    assert "All 10 hosts with rack r3 become slower: +1" in found.answer()
     alone = analyse(fill(Dataset(dataset.path.parent / "b"), 60, 20, lambda i, day: 0.1 * day / 19 * (i == 4)))
     assert [h.name for h in alone.becoming_slower] == ["n004"] or [h.name for h in alone.slow] == ["n004"]
 

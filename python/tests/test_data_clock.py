@@ -93,7 +93,7 @@ def test_a_host_with_a_lower_clock_is_slow_by_its_clock(dataset: Dataset) -> Non
     assert [(h.name, h.verdict, h.by_clock) for h in found.slow] == [("n007", "slow", True)]
     said = found.answer()
     below = "its clock is 7.0 % below its group's (power, cooling, governor?)"
-    assert f"1 is slow (n007: {below}; at equal clock as the others (" in said
+    assert f"1 is slow (n007: {below}; at equal clock as the others: " in said
     assert "frequency governor powersave, the others performance" in said
     assert not found.effects and not found.drifts and not found.faster and not found.cannot_be_judged
     assert found.hosts[7].clock == pytest.approx(0.93, abs=0.002) and found.hosts[7].ratio == pytest.approx(1, abs=0.02)
@@ -114,7 +114,7 @@ def test_a_host_with_a_higher_clock_is_faster_by_its_clock(dataset: Dataset) -> 
     found = analyse(fill(dataset, 40, 6, clock=low(7, 1.12)))
     assert [(h.name, h.by_clock) for h in found.faster] == [("n007", True)] and not found.slow
     assert (
-        "1 is faster than the others (n007: its clock is 12 % above its group's; at equal clock as the others ("
+        "1 is faster than the others (n007: its clock is 12 % above its group's; at equal clock as the others: "
         in found.answer()
     )
 
@@ -138,13 +138,13 @@ def test_a_host_that_is_slow_per_cycle_and_has_a_lower_clock(dataset: Dataset) -
     assert [(h.name, h.by_clock) for h in found.slow] == [("n007", False)]
     assert "n007: +22 %, its clock is 7.0 % below its group's (power, cooling, governor?))" in found.answer()
     little = analyse(fill(Dataset(dataset.path / "little"), 40, 6, lambda i, _: 0.025 * (i == 7), clock=low(7)))
-    assert "; at equal clock it may be slower too (+2." in little.answer()
+    assert "; at equal clock it may be slower too: +2." in little.answer()
 
 
 def test_a_host_with_a_lower_clock_is_held_against_its_kernel(dataset: Dataset) -> None:
     fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=low(7))
     found = analyse(dataset)
-    assert "at equal clock as the others (" in found.answer()
+    assert "at equal clock as the others: " in found.answer()
 
 
 def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -> None:
@@ -154,7 +154,10 @@ def test_a_slower_kernel_is_told_from_one_with_a_lower_clock(dataset: Dataset) -
     found = analyse(fill(dataset, 90, 6, slow, lambda i, _: {**kernels[i % 3]}, clock=lower))
     assert {(e.value, e.clock, e.hosts) for e in found.effects} == {("6.6", False, 30), ("6.12", True, 30)}
     said = found.answer()
-    assert "kernel release 6.12 (30 hosts): clock 6.0 % lower" in said and "kernel release 6.6 (30 hosts): +6." in said
+    assert (
+        "All 30 hosts with kernel release 6.12 are slower: clock 6.0 % lower" in said
+        and "All 30 hosts with kernel release 6.6 are slower: +6." in said
+    )
     assert not found.slow and not found.faster
     gauges = metrics.text(found, {})
     (group,) = re.findall(r'group_info{group="(\w+)",in_words="cpu model EPYC, cpus online 64"} 1', gauges)
@@ -165,13 +168,18 @@ def test_a_kernel_that_is_slower_per_cycle_and_at_a_lower_clock_is_told_of_both(
     lower = clock(lambda i, _: 0.94 if i % 2 else 1)
     fill(dataset, 40, 6, lambda i, _: 0.06 * (i % 2), lambda i, _: {"kernel_release": f"6.{i % 2}"}, clock=lower)
     said = analyse(dataset).answer()
-    assert "kernel release 6.1 (20 hosts): clock 6." in said and "kernel release 6.1 (20 hosts): +6." in said
+    assert (
+        "All 20 hosts with kernel release 6.1 are slower: clock 6." in said
+        and "All 20 hosts with kernel release 6.1 are slower: +6." in said
+    )
     assert "at equal clock as the others" not in said
 
 
 def test_a_lower_clock_alone_is_said_to_be_per_cycle_as_the_others(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 60, 6, clock=clock(lambda i, _: 0.94 if i // 10 == 3 else 1)), labels=RACKS)
-    assert [str(e) for e in found.effects] == ["rack r3 (10 hosts): clock 6.0 % lower, at equal clock as the others"]
+    assert [e.brief_sentence("are slower") for e in found.effects] == [
+        "all 10 hosts with rack r3 are slower: clock 6.0 % lower, at equal clock as the others"
+    ]
     assert "clock 6.0 % lower, at equal clock as the others</td>" in report.page(found, "rack")
 
 
@@ -179,7 +187,7 @@ def test_a_clock_that_falls_day_by_day(dataset: Dataset) -> None:
     falling = clock(lambda i, day: 1 - 0.1 * day / 19 * (i // 10 == 3))
     found = analyse(fill(dataset, 60, 20, clock=falling), labels=RACKS)
     assert [(e.fact, e.value, e.clock) for e in found.drifts] == [("rack", "r3", True)]
-    assert "becoming slower: rack r3 (10 hosts): clock " in found.answer() and not found.slow and not found.effects
+    assert "All 10 hosts with rack r3 become slower: clock " in found.answer() and not found.slow and not found.effects
     assert "rack r3, period of the clock" in report.page(found, "rack")
     alone = clock(lambda i, day: 1 - 0.05 * day / 19 * (i == 4))
     found = analyse(fill(Dataset(dataset.path.parent / "alone"), 60, 20, clock=alone))
@@ -211,9 +219,7 @@ def test_datasets_without_clocks_are_judged_as_before(dataset: Dataset) -> None:
         pq.write_table(rows.drop_columns(["cycles", "clock_ghz", "elasticity", "elasticity_error"]), file)
     found = analyse(dataset)
     assert found.value() == known.value() and "same clock" not in found.text()
-    assert [h.name for h in found.slow] == ["n007"] and found.answer().endswith(
-        "(n007: +38 %), 0 never answered, 0 cannot be judged."
-    )
+    assert [h.name for h in found.slow] == ["n007"] and found.answer().endswith("(n007: +38 %).")
 
 
 def test_a_rollout_is_compared_at_one_clock(dataset: Dataset) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,10 @@ def test_each_line_of_the_guide_can_be_typed(tmp_path: Path) -> None:
         "acknowledged until 2027-01-31: waits for a fan",
     ):
         assert words in said, said
+
+
+def test_no_sentence_of_the_guide_has_more_than_25_words() -> None:
+    text = re.sub(r"(?m)^(    .*|\|.*)$", "", (Path(__file__).parents[2] / "docs/fleet.md").read_text())
+    sentences = [sentence for line in text.splitlines() for sentence in re.split(r"(?<=[.!?])\s+", line)]
+    assert len(sentences) > 100
+    assert [one for one in sentences if len(re.findall(r"\S*\w\S*", one)) > 25] == []

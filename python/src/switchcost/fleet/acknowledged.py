@@ -22,9 +22,11 @@ class Acknowledged:
     until: date
     reason: str
 
+    def span(self) -> str:
+        return f"acknowledged until {self.until}" if self.until < date.max else f"acknowledged since {self.since}"
+
     def in_words(self) -> str:
-        until = f"acknowledged until {self.until}" if self.until < date.max else f"acknowledged since {self.since}"
-        return f"{until}: {self.reason}"
+        return f"{self.span()}: {self.reason}"
 
 
 def today() -> date:

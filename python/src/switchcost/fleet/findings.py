@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .acknowledged import Acknowledged
 from .statistics import FEWEST_HOSTS, Floats
 
 # Below so many runs no host is called slow.
@@ -107,11 +108,15 @@ class Host:
     clock_change: float | None = None
     by_clock: bool = False
     ratios: dict[str, float] = field(default_factory=dict)
-    acknowledged: str = ""
+    acknowledgement: Acknowledged | None = None
     #: The steps of its own figures, in their order.
     steps: list[LevelChange] = field(default_factory=list)
     #: That of the verdict "slower since".
     step: LevelChange | None = None
+
+    @property
+    def acknowledged(self) -> str:
+        return self.acknowledgement.in_words() if self.acknowledgement else ""
 
     def is_slow(self) -> bool:
         return self.verdict in SLOW
@@ -154,8 +159,8 @@ class Effect:
     per_cycle_as_others: bool = False
     experiment: str = ""
 
-    def __str__(self) -> str:
-        return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {self.by()}"
+    def brief_sentence(self, verb: str) -> str:
+        return f"all {number(self.hosts, 'host')} with {words(self.fact, self.value)} {verb}: {self.by()}"
 
     def sentence(self, verb: str, all_effects: list[Effect]) -> str:
         within = "" if self.group == ALL else f" (group {self.group + 1})"
@@ -207,18 +212,17 @@ class Analysis:
 
     def answer(self) -> str:
         """The first line."""
-        first, *others = self._parts()
-        hosts = f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}"
-        return f"{hosts}: {', '.join([first, *others])}."
+        return " ".join(self.sentences())
 
     def sentences(self) -> list[str]:
-        """The same, for a page: a sentence for each finding."""
+        """Returns a sentence for each finding."""
         hosts = f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}"
         first, *others = self._parts()
-        return [f"{hosts}: {first}.", *(f"{part[:1].upper()}{part[1:]}." for part in others if part[:2] != "0 ")]
+        return [f"{hosts}: {first}.", *(f"{part[:1].upper()}{part[1:]}." for part in others)]
 
     def _parts(self) -> list[str]:
-        parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
+        slow = number(len(self.slow), "is", "are") if self.slow else "none is"
+        parts = [f"{slow} slow{brackets(self.slow)}"]
         if self.probably_slow:
             parts.append(f"{number(len(self.probably_slow), 'is', 'are')} probably slow{brackets(self.probably_slow)}")
         if self.slower_since:
@@ -227,18 +231,25 @@ class Analysis:
         if self.to_measure_again:
             few = f"on fewer than {FEWEST_DAYS} runs"
             parts.append(f"{len(self.to_measure_again)} to measure again (slow {few}: {listed(self.to_measure_again)})")
-        for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
-            if effects:
-                parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
+        for verb, effects in (("are slower", merged(self.effects)), ("become slower", merged(self.drifts))):
+            parts += [effect.brief_sentence(verb) for effect in effects[:ANSWERED_BY_NAME]]
+            if len(effects) > ANSWERED_BY_NAME:
+                parts.append(f"{len(effects) - ANSWERED_BY_NAME} more parts of the fleet {verb}")
         if self.becoming_slower:
             becomes = number(len(self.becoming_slower), "becomes", "become")
             parts.append(f"{becomes} slower{brackets(self.becoming_slower)}")
         if self.faster:
             parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(self.faster)}")
-        if self.acknowledged:
-            parts.append(f"{len(self.acknowledged)} acknowledged{brackets(self.acknowledged)}")
-        parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
-        parts += [f"{len(self.cannot_be_judged)} cannot be judged{self._why_not_judged()}"]
+        by_span: dict[str, list[str]] = {}
+        for host in self.acknowledged:
+            if host.acknowledgement:
+                said = f"{host.name}: {host.acknowledgement.reason}"
+                by_span.setdefault(host.acknowledgement.span(), []).append(said)
+        parts += [f"{len(hosts)} {span}{brackets(hosts)}" for span, hosts in by_span.items()]
+        if self.never_answered:
+            parts.append(f"{len(self.never_answered)} never answered{brackets(self.never_answered)}")
+        if self.cannot_be_judged:
+            parts.append(f"{len(self.cannot_be_judged)} cannot be judged{self._why_not_judged()}")
         if self.not_compared:
             names = brackets([h.name for h in self.not_compared])
             parts.append(f"{len(self.not_compared)} not compared, in groups below {FEWEST_HOSTS} hosts{names}")
@@ -268,8 +279,6 @@ class Analysis:
     def _why_not_judged(self) -> str:
         """The commonest reasons, each with its hosts where there are several."""
         reasons = Counter(host.reason for host in self.cannot_be_judged).most_common()
-        if not reasons:
-            return ""
         said = [reason if len(reasons) == 1 else f"{count}: {reason}" for reason, count in reasons[:ANSWERED_BY_NAME]]
         return f": {'; '.join(said)}{more(reasons)}"
 
@@ -309,6 +318,9 @@ class Analysis:
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
+        for host, row in zip(self.hosts, lists["hosts"]):
+            del row["acknowledgement"]
+            row["acknowledged"] = host.acknowledged
         for effect in [*lists["effects"], *lists["drifts"]]:
             effect["members"] = effect["members"][:1000]
         rates = {"false_alarms": self.false_alarms, "fdr": self.fdr}

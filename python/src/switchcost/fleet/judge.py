@@ -130,7 +130,7 @@ class _Judge:
         self._judge_steps()
         for host in self.hosts:
             if host.name in acknowledged and host.is_alarming():
-                host.acknowledged = acknowledged[host.name].in_words()
+                host.acknowledgement = acknowledged[host.name]
         courses = self.fleet.courses.values()
         analysis = Analysis(
             groups=self._groups(),
@@ -260,10 +260,8 @@ class _Judge:
         usual = float(np.median([h.would_be_found for h in self.hosts if h.group == host.group and h.would_be_found]))
         scatter = self.group_scatter[host.group]
         if log(usual) > TOO_NOISY:
-            only = f"only one that is {whole_percent(usual - 1)} slower would stand out"
-            differ = (
-                f"sound hosts of group {host.group + 1} differ by {whole_percent(exp(scatter) - 1)} from each other"
-            )
+            only = f"only one {whole_percent(usual - 1)} slower would stand out"
+            differ = f"sound hosts of group {host.group + 1} differ by {whole_percent(exp(scatter) - 1)}"
             return f"{differ}, so {only}"
         days = np.nanmedian([level.days[group].max() for level in self.levels.values()])
         if host.days < days / 2:
@@ -355,13 +353,13 @@ class _Judge:
         level = self.levels[furthest]
         value, error = self.rest[furthest][i], float(np.hypot(1.96 * level.error[i], level.open[i]))
         low, high = percent(exp(value - error)), percent(exp(value + error))
-        interval = f"{percent(exp(value))}, {low} to {high}"
+        interval = f"{percent(exp(value))} ({low} to {high})"
         verdict = self.hosts[i].verdict
         if verdict == Verdict.AS_THE_OTHERS and abs(value) + error < self.limit:
-            return f"at equal clock as the others ({interval})"
+            return f"at equal clock as the others: {interval}"
         if verdict == Verdict.FASTER:
-            return f"at equal clock faster ({interval})"
-        return f"at equal clock it may be {'slower too' if value > 0 else 'as the others'} ({interval})"
+            return f"at equal clock faster: {interval}"
+        return f"at equal clock it may be {'slower too' if value > 0 else 'as the others'}: {interval}"
 
     def _judge_trends(self, drifts: list[Effect]) -> None:
         for effect in drifts:

@@ -31,7 +31,7 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     lines += gauge("switchcost_fleet_written_timestamp_seconds", "When this was written", [({}, time.time())])
     hosts = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
     gauges: tuple[tuple[str, str, Callable[[Host], float | None]], ...] = (
-        ("host_clock_ratio", "Clock of its core to that of the host's group", lambda h: h.clock),
+        ("host_clock_ratio", "Clock of its core, compared with the host's group (0.93: 7 % lower)", lambda h: h.clock),
         (
             "host_change_ratio",
             "Cost on the last day / cost on the first, by the trend (1.10: 10 % slower)",
@@ -40,8 +40,16 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
         ("host_slow", "1 where the host is called slow", lambda h: shown(h, Verdict.SLOW)),
         ("host_probably_slow", "1 where it is probably slow", lambda h: shown(h, Verdict.PROBABLY_SLOW)),
         ("host_stepped", "1 where it is slower since a day", lambda h: shown(h, Verdict.SLOWER_SINCE)),
-        ("host_step_ratio", "Cost or clock period after that day / before", lambda h: h.step.ratio if h.step else None),
-        ("host_step_timestamp_seconds", "That day", lambda h: start_of_day(h.step.since) if h.step else None),
+        (
+            "host_step_ratio",
+            "Cost (or clock period) since that day / before it",
+            lambda h: h.step.ratio if h.step else None,
+        ),
+        (
+            "host_step_timestamp_seconds",
+            "The day since which the host is slower (Unix time)",
+            lambda h: start_of_day(h.step.since) if h.step else None,
+        ),
         ("host_drifts", "1 where it becomes slower", lambda h: h.verdict in BECOMING_SLOWER),
         ("host_last_run_timestamp_seconds", "Start of its last run", lambda h: last.get(h.name)),
     )
@@ -50,7 +58,7 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     lines += gauge("switchcost_fleet_host_ratio", meaning, ratios)
     for name, meaning, value in gauges:
         lines += gauge(f"switchcost_fleet_{name}", meaning, [(labels, value(h)) for labels, h in hosts])
-    meaning = "Hosts with this in common, to the others of their group: costs at one clock, or the clock's period"
+    meaning = "Hosts with this in common, compared with the others of their group: cost at one clock, or clock period"
     for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
         values = []
         for e in effects:

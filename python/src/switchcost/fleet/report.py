@@ -141,7 +141,9 @@ def header(analysis: Analysis, title: str) -> str:
             ("never answered", len(analysis.never_answered), "warn", "good"),
         )
     )
-    setting = f"{escape(span(analysis))}. A ratio is to the median of the host's group. {escape(analysis.terms())}"
+    setting = (
+        f"{escape(span(analysis))}. Ratios compare a host with the median of its group. {escape(analysis.terms())}"
+    )
     return (
         f'<header><h1>{escape(title)}</h1><p class="lead">{escape(first)}</p>{lines}'
         f'<ul class="tiles">{tiles}</ul><p class="setting">{setting}</p></header>'
@@ -202,7 +204,7 @@ WHOLE = (
     Column("hosts", "number", lambda e: f"{e[0].hosts:,}"),
     Column("the same hosts have", "long", lambda e: "; ".join(e[0].together_with)),
 )
-VARIED_SAID = "Ratio and clock are those of the median host, all other differences included."
+VARIED_SAID = "Ratio and clock are the median host's. Other differences are not taken out."
 VARIED = (
     Column("value", "long", lambda v: words(v["fact"], v["value"] or "unknown")),
     Column("group", "number", lambda v: f"{v['group'] + 1}"),
@@ -240,7 +242,7 @@ def steps(analysis: Analysis) -> str:
         return ""
     left = len(analysis.slower_since) - STEPS_DRAWN
     more = f"<p>{left:,} more are in the table.</p>" if left > 0 else ""
-    said = "Ratio to the group by day; the lines are the levels before and after."
+    said = "Each host's cost by day, compared with its group. The lines are its levels before and after."
     return (
         f'<section><h2>Became slower</h2><p class="words">{said}</p><div class="steps">{"".join(drawn)}</div>{more}'
         "</section>"

@@ -309,7 +309,7 @@ class Analysis:
     def terms(self) -> str:
         said = f'"Slow" is wrong at most {once_in(self.false_alarms)} fleets.'
         said += f" Hosts less than {whole_percent(self.limit)} above their group are never named."
-        said += f' Of the hosts called "probably slow" at most {whole_percent(self.fdr)} are sound, on average.'
+        said += f' Of the hosts called "probably slow" about {whole_percent(self.fdr)} are sound.'
         if known := sum(h.clock is not None for h in self.hosts):
             hosts = number(len(self.hosts), "host")
             said += f" Costs are corrected to the same clock, which is known of {known:,} of {hosts}."

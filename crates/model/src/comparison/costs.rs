@@ -71,6 +71,12 @@ pub(super) struct Costs {
 }
 
 impl Costs {
+    /// Whether an answer may be built on both: each ended and was measured at full speed, in enough
+    /// rounds for an interval.
+    pub(super) fn holds(&self) -> bool {
+        self.unfit.is_none() && self.of.has_interval()
+    }
+
     /// Of two that were measured apart. Absent without a figure on each side.
     pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);

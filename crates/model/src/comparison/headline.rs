@@ -1,7 +1,8 @@
 //! What a comparison says first: its answer in the names that its reader gave.
 
-use super::answer::{Answer, Change, percent};
+use super::answer::{Across, Answer, Change, percent};
 use super::costs::Reason;
+use crate::ring::Policy;
 use crate::words::{three_digits, time};
 
 /// A ratio from which on it is told as a factor, and below whose inverse.
@@ -18,14 +19,30 @@ pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -
 }
 
 /// The cases that were asked about: without the rings of one, of which the others are taken off,
-/// where there are others.
+/// where there are others, and without those of the normal policy that do not hold where the same
+/// ring under fifo does.
 fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
     let is_solo = |change: &Change| {
         let is_of_one = change.labels.get("members").is_some_and(|members| members == "1");
         is_of_one && !change.is_worse_beyond_limit()
     };
     let are_all = changes.iter().all(is_solo);
-    changes.iter().filter(move |change| are_all || !is_solo(change))
+    changes
+        .iter()
+        .filter(move |change| are_all || !is_solo(change))
+        .filter(move |change| !is_answered_under_fifo(change, changes))
+}
+
+/// Whether a ring of the normal policy has no answer, as a side does not hold, and the same ring
+/// under fifo has one.
+fn is_answered_under_fifo(change: &Change, all: &[Change]) -> bool {
+    if !change.lacks_a_sound_side() {
+        return false;
+    }
+    let mut labels = change.labels.clone();
+    let policy = labels.insert(Across::Policy.name().to_string(), Policy::Fifo.to_string());
+    policy.is_some_and(|policy| policy == Policy::Other.name())
+        && all.iter().any(|other| other.labels == labels && !other.lacks_a_sound_side())
 }
 
 /// `pinned is 13x faster than free (ring of 2): 1.46 us, not 19.0 us`.
@@ -118,7 +135,10 @@ impl Change {
     /// Whether it is a ring of the normal policy that is undecided because other tasks ran on its
     /// CPU: these wait for a ring under SCHED_FIFO.
     pub fn would_fifo_help(&self) -> bool {
-        let is_normal = self.labels.get("policy").is_some_and(|policy| policy == "other");
+        let is_normal = self
+            .labels
+            .get(Across::Policy.name())
+            .is_some_and(|policy| policy == Policy::Other.name());
         let is_ring = self.labels.contains_key("members");
         self.reason() == Some(Reason::NotAlone) && is_normal && is_ring
     }
@@ -130,6 +150,12 @@ impl Change {
             return Some(self.new_ns / self.base_ns).filter(|ratio| is_sound(Some(*ratio)));
         }
         self.ratio.value
+    }
+
+    /// Whether a side was not at full speed or was measured in too few rounds.
+    fn lacks_a_sound_side(&self) -> bool {
+        let reason = self.reason();
+        reason.is_some_and(|reason| reason.is_of_speed() || reason == Reason::FewRounds)
     }
 
     /// Whether its ratio was seen and does not hold: a side was not at full speed.

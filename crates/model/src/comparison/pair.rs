@@ -9,7 +9,8 @@ use stats::ratio;
 use super::answer::{Across, Change, Terms, Wanted, answer};
 use super::clock::at_one_clock;
 use super::costs::Costs;
-use crate::subject::{Quantity, Subcase, Subject, Values};
+use crate::ring::Policy;
+use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,8 @@ pub(super) struct Pair<'a> {
     new: &'a Subcase,
     of: Quantity,
     pub(super) costs: Costs,
+    /// The case in words, with what both have of the setting in which they differ.
+    title: String,
 }
 
 impl Pair<'_> {
@@ -46,7 +49,7 @@ impl Pair<'_> {
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
-            title: self.title(terms.across),
+            title: self.title.clone(),
             labels: self.new.labels.iter().cloned().collect(),
             base_case: self.base.number,
             new_case: self.new.number,
@@ -69,14 +72,14 @@ impl Pair<'_> {
     }
 }
 
-impl Pair<'_> {
-    /// The title of both, with what the base and the new one have of the setting that is compared.
-    fn title(&self, across: Option<Across>) -> String {
-        let values = across.and_then(|across| {
-            Some((self.base.label(across.name())?, self.new.label(across.name())?))
-        });
-        let title = &self.new.title;
-        values.map_or(title.clone(), |(base, new)| format!("{title}, {base} to {new}"))
+/// The title of a case, with what base and new have of a setting in which they differ:
+/// `ring of 2, other to fifo`.
+fn title(case: &Subcase, [base, new]: [&Subcase; 2], across: Option<Across>) -> String {
+    let values =
+        across.and_then(|across| Some((base.label(across.name())?, new.label(across.name())?)));
+    match values {
+        Some((base, new)) => format!("{}, {base} to {new}", case.title),
+        None => case.title.clone(),
     }
 }
 
@@ -135,7 +138,10 @@ pub(super) fn pairs<'a>(
             costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, ..costs })
         };
         match pair(partner, case, terms.wanted, costs) {
-            Ok(pair) => pairs.push(pair),
+            Ok(pair) => {
+                let title = title(case, [partner, case], terms.across);
+                pairs.push(Pair { title, ..pair });
+            }
             Err(why) => {
                 let lost = case.figures.is_empty() && !partner.figures.is_empty();
                 unpaired.push(Unpaired { lost, ..left_over(false, case, why) });
@@ -144,7 +150,61 @@ pub(super) fn pairs<'a>(
     }
     let why = || "the new one has no such case".to_string();
     unpaired.extend(left.into_iter().map(|case| left_over(true, case, why())));
+    if terms.across.is_none() {
+        for pair in &mut pairs {
+            take_published_by_fifo(pair, [base, new], terms.wanted, &mut unpaired);
+        }
+    }
     (pairs, unpaired)
+}
+
+/// Compares a published figure with the run's ring under fifo where the one under the normal policy
+/// does not hold, and the publication has no figure under fifo. The title then tells both policies.
+///
+/// Two runs are never compared so: between them a policy may be all that differs.
+fn take_published_by_fifo<'a>(
+    pair: &mut Pair<'a>,
+    [base, new]: [&'a Subject; 2],
+    wanted: Wanted,
+    unpaired: &mut Vec<Unpaired>,
+) {
+    let (is_base, run) = match (&base.side.origin, &new.side.origin) {
+        (Origin::Publication { .. }, Origin::Run { .. }) => (false, new),
+        (Origin::Run { .. }, Origin::Publication { .. }) => (true, base),
+        _ => return,
+    };
+    let normal = if is_base { pair.base } else { pair.new };
+    let is_free = |case: &&Subcase| {
+        unpaired.iter().any(|left| left.in_base == is_base && left.case == case.number)
+    };
+    if pair.costs.holds() {
+        return;
+    }
+    let Some(fifo) = run.cases.iter().filter(is_free).find(|case| is_under_fifo(case, normal))
+    else {
+        return;
+    };
+    let (one, other) = if is_base { (fifo, pair.new) } else { (pair.base, fifo) };
+    let scatter = run.launch_scatter_of(fifo.number);
+    let costs = |base: &Values, new: &Values| {
+        Costs::apart(base, new, scatter).ok_or("one of its figures is not a number")
+    };
+    let Ok(by_fifo) = self::pair(one, other, wanted, costs) else { return };
+    if !by_fifo.costs.holds() {
+        return;
+    }
+    let title = title(normal, [one, other], Some(Across::Policy));
+    *pair = Pair { title, ..by_fifo };
+    unpaired.retain(|left| left.in_base != is_base || left.case != fifo.number);
+    let why = "it does not hold; the same ring under fifo is compared".to_string();
+    unpaired.push(left_over(is_base, normal, why));
+}
+
+/// Whether `fifo` is under SCHED_FIFO and else the same as `normal`, which is not.
+fn is_under_fifo(fifo: &Subcase, normal: &Subcase) -> bool {
+    let policies = [fifo, normal].map(|case| case.label(Across::Policy.name()));
+    policies == [Some(Policy::Fifo.name()), Some(Policy::Other.name())]
+        && is_same(fifo, normal, Some(Across::Policy), false)
 }
 
 fn left_over(in_base: bool, case: &Subcase, why: String) -> Unpaired {
@@ -164,7 +224,9 @@ fn pair<'a>(
         Err(format!("nothing was measured of it in the {whose}{why}"))
     };
     match wanted.quantities().iter().find_map(both) {
-        Some((of, one, other)) => Ok(Pair { base, new, of, costs: costs(one, other)? }),
+        Some((of, one, other)) => {
+            Ok(Pair { base, new, of, costs: costs(one, other)?, title: new.title.clone() })
+        }
         None if base.figures.is_empty() => nothing("base", base),
         None if new.figures.is_empty() => nothing("new one", new),
         None => Err("the two sides have no figure in common".to_string()),

@@ -117,6 +117,70 @@ fn rings_under_fifo_are_compared_with_rings_under_fifo_alone() {
     assert_eq!(fifo, ["fifo"; 3]);
 }
 
+/// Other tasks ran on the CPU of all cases of a policy.
+fn disturb(mut subject: Subject, policy: &str) -> Subject {
+    for case in subject.cases.iter_mut().filter(|case| case.label("policy") == Some(policy)) {
+        for values in case.figures.values_mut() {
+            let Values::Measured(launches) = values else { continue };
+            for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
+                estimate.speed = Speed::NotAlone;
+            }
+        }
+    }
+    subject
+}
+
+/// A machine of 1992, which has no figure under fifo, and one that has both.
+#[test]
+fn a_published_figure_is_compared_with_the_ring_that_holds() {
+    let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
+    let (sun, both) = (sun.subject(), || full_speed(|run| with_fifo(run, 3.0)));
+    let seen = |new: Subject| {
+        let found = Comparison::of(&sun, &new, terms());
+        let titles: Vec<String> = found.changes.iter().map(|of| of.title.clone()).collect();
+        let left = found.unpaired.iter().filter(|left| !left.in_base).map(|left| left.case);
+        let left: Vec<usize> = left.collect();
+        (titles, left, found)
+    };
+    let (normal, left, _) = seen(both());
+    assert_eq!(normal, ["ring of 2", "ring of 4"]);
+    assert_eq!(left, [0, 3, 4, 5]);
+    let (fifo, left, found) = seen(disturb(both(), "other"));
+    assert_eq!(fifo, ["ring of 2, other to fifo", "ring of 4, other to fifo"]);
+    assert_eq!(left, [0, 3, 1, 2], "the normal rings in place of these under fifo");
+    assert!(
+        found.changes.iter().all(|of| matches!(of.answer, Answer::Changed { .. })),
+        "{found:?}"
+    );
+    let back = Comparison::of(&disturb(both(), "other"), &sun, terms());
+    assert_eq!(back.changes[0].title, "ring of 2, fifo to other");
+    assert!(back.in_words.starts_with("sun-4/280 is slower than "), "{}", back.in_words);
+    // Where neither holds, the policy of the publication stays.
+    let (neither, ..) = seen(disturb(disturb(both(), "other"), "fifo"));
+    assert_eq!(neither, ["ring of 2", "ring of 4"]);
+}
+
+#[test]
+fn the_answer_is_of_the_policy_that_holds() {
+    let both = |factor: f64| full_speed(move |run| with_fifo(run, factor));
+    let (base, new) = (both(1.0), both(3.0));
+    let all = Comparison::of(&base, &new, terms());
+    assert!(all.in_words.contains("undecided in 2 (of 5 cases)"), "{}", all.in_words);
+    let found = Comparison::of(&base, &disturb(new, "other"), terms());
+    assert!(
+        found
+            .in_words
+            .starts_with("new is slower than base in all 3 cases; most in ring of 2 under fifo"),
+        "{}",
+        found.in_words
+    );
+    assert_eq!(found.gate.verdict, Verdict::Fail);
+    // Of two runs a policy may be all that differs: they are never paired across it.
+    let found = Comparison::of(&full_speed(|_| {}), &disturb(both(3.0), "other"), terms());
+    assert!(found.changes.iter().all(|of| of.labels["policy"] == "other"), "{found:?}");
+    assert!(found.in_words.contains("undecided"), "{}", found.in_words);
+}
+
 #[test]
 fn a_slower_run_is_worse_and_a_faster_one_is_not() {
     let slower = |times: f64| full_speed(move |run| slower(run, times));

@@ -13,7 +13,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use verdict::{Candidate, Curve, Knee, Law, Noise, Shape, Verdict};
+pub use verdict::{Candidate, Curve, Growth, Knee, Law, Noise, Shape, Verdict};
 
 use stats::changepoint::{Analysis, Errors, Fit, Nesting, Settings};
 

@@ -310,6 +310,41 @@ fn a_falling_cost_keeps_its_sign() {
     assert!(verdict.in_words().contains("falls linearly with the ring: -20.0 ns"), "{verdict:?}");
 }
 
+/// The words of the same machine, run by run: a kind that is not its own is hardly ever named.
+#[test]
+fn words_of_growth_are_stable_from_run_to_run() {
+    let plateau = |n: f64| 1450.0 + 800.0 * (1.0 - (-(n - 1.0) / 9.0).exp());
+    let logarithm = |n: f64| 1450.0 + 200.0 * n.ln();
+    let line = |n: f64| 1450.0 + 20.0 * n;
+    let truths: [(&dyn Fn(f64) -> f64, &str); 3] = [
+        (&plateau, "it levels off"),
+        (&logarithm, "it grows with the logarithm of their number"),
+        (&line, "it grows linearly with their number"),
+    ];
+    let sizes = [2, 4, 8, 16, 32, 64];
+    let smooth = "it grows smoothly with their number";
+    for (truth, own) in truths {
+        for sizes in [&sizes[..], &THIRTEEN] {
+            let wrong = |verdict: &Verdict| {
+                verdict.growth_in_words().is_some_and(|words| words != own && words != smooth)
+            };
+            let wrong = rate(truth, sizes, 0.03, Errors::Given, 200, &wrong);
+            assert!(wrong <= 0.05, "{own}, {} sizes: {wrong}", sizes.len());
+        }
+    }
+    let exact = |truth: &dyn Fn(f64) -> f64| {
+        law(&trial(truth, &THIRTEEN, 0.001, Errors::Given, 1)).growth_in_words()
+    };
+    for (truth, own) in truths {
+        assert_eq!(exact(truth).as_deref(), Some(own));
+    }
+    assert_eq!(
+        exact(&|n| 2000.0 - 5.0 * n).as_deref(),
+        Some("it falls linearly with their number")
+    );
+    assert_eq!(exact(&|_| 1450.0).as_deref(), Some("it does not depend on their number"));
+}
+
 #[test]
 fn projected_is_half_the_ring_times_two_processes() {
     assert!((projected(763.0, 64) - 24416.0).abs() < 1e-9);

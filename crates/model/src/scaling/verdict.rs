@@ -126,6 +126,13 @@ impl Shape {
         &FORMS[self as usize]
     }
 
+    /// Whether another shape is a special case of this one.
+    fn contains(self, simpler: Shape) -> bool {
+        let (form, inner) = (self.form(), simpler.form());
+        let is_inside = inner.terms.iter().all(|term| form.terms.contains(term));
+        self != simpler && (is_inside || form.contains.contains(&(simpler as usize)))
+    }
+
     /// Those that slow down without a knee, or do so in the end.
     pub(super) const GRADUAL: [Shape; 4] =
         [Shape::Saturating, Shape::Sigmoid, Shape::Unfinished, Shape::Slowing];
@@ -139,6 +146,56 @@ impl Shape {
             _ if self.form().terms.contains(&Term::X) => Shape::Linear,
             _ => Shape::Constant,
         }
+    }
+}
+
+/// How a cost depends on the size of the ring, as far as the points tell one kind from the others.
+/// Words are made of it: laws that the next run may exchange for each other are one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Growth {
+    /// No trend over the measured sizes is larger than this part of the cost.
+    Flat {
+        /// The bound, where there is one.
+        trend_below: Option<f64>,
+    },
+    /// With the logarithm of the size.
+    Logarithmic,
+    /// With the size.
+    Linear,
+    /// With the square of the size.
+    Quadratic,
+    /// To a plateau.
+    Plateau,
+    /// Without a knee, by a law that is not told apart from other such laws.
+    Smooth,
+    /// With knees.
+    Knees,
+    /// The law is not told apart from laws of other kinds.
+    Open,
+}
+
+/// A kind is named where the criterion of every law of another kind is higher by more than this.
+/// Above it models have hardly any support left (Burnham and Anderson 2002, section 2.6).
+const CLEARLY_WORSE: f64 = 7.0;
+
+/// Trends up to this part of the cost are called none.
+const FLAT: f64 = 0.10;
+
+impl Growth {
+    fn from_shape(shape: Shape, trend_below: Option<f64>) -> Self {
+        match shape {
+            Shape::Constant => Self::Flat { trend_below },
+            Shape::Logarithmic => Self::Logarithmic,
+            Shape::Linear => Self::Linear,
+            Shape::Quadratic => Self::Quadratic,
+            Shape::Saturating | Shape::Sigmoid => Self::Plateau,
+            Shape::Unfinished | Shape::Slowing => Self::Smooth,
+            _ => Self::Knees,
+        }
+    }
+
+    fn is_smooth(self) -> bool {
+        !matches!(self, Self::Flat { .. } | Self::Knees | Self::Open)
     }
 }
 
@@ -276,6 +333,81 @@ impl Verdict {
         }
     }
 
+    /// The kind of the law, or a wider one where laws of other kinds fit nearly as well; none if the
+    /// points are inconclusive.
+    pub fn growth(&self) -> Option<Growth> {
+        let shape = self.shape()?;
+        let kind = Growth::from_shape(shape, self.trend_below);
+        let rivals: Vec<Growth> = self.rivals(shape).collect();
+        if rivals.is_empty() {
+            return Some(kind);
+        }
+        let are_smooth = kind.is_smooth() && rivals.iter().all(|rival| rival.is_smooth());
+        Some(if are_smooth { Growth::Smooth } else { Growth::Open })
+    }
+
+    /// The kinds of laws that fit nearly as well as this one. One that holds it as a special case
+    /// counts only if it fits better: it never fits much worse.
+    fn rivals(&self, shape: Shape) -> impl Iterator<Item = Growth> {
+        let kind = Growth::from_shape(shape, None);
+        let own = self.candidates.iter().find(|candidate| candidate.shape == shape);
+        let own = own.map_or(0.0, |candidate| candidate.above_best);
+        let is_near = move |candidate: &&Candidate| {
+            let limit = if candidate.shape.contains(shape) { own } else { own + CLEARLY_WORSE };
+            candidate.above_best < limit
+        };
+        let near = self.candidates.iter().filter(is_near);
+        near.map(|candidate| Growth::from_shape(candidate.shape, None))
+            .filter(move |rival| *rival != kind)
+    }
+
+    /// How the cost depends on the number of members, to follow a colon: `it grows linearly with
+    /// their number`. None where that is not known.
+    pub fn growth_in_words(&self) -> Option<String> {
+        let words = match self.growth()? {
+            Growth::Open => return None,
+            Growth::Flat { trend_below: Some(bound) } if bound > FLAT => {
+                format!("it changes by less than {} with their number", percent(bound))
+            }
+            Growth::Flat { .. } => "it does not depend on their number".to_string(),
+            Growth::Logarithmic => {
+                format!("it {} with the logarithm of their number", self.direction()?)
+            }
+            Growth::Linear => format!("it {} linearly with their number", self.direction()?),
+            Growth::Quadratic => {
+                format!("it {} with the square of their number", self.direction()?)
+            }
+            Growth::Plateau => "it levels off".to_string(),
+            Growth::Smooth => format!("it {} smoothly with their number", self.direction()?),
+            Growth::Knees => self.knees_in_words(),
+        };
+        Some(words)
+    }
+
+    /// `it steps at 7`, `it grows faster between 8 and 16`.
+    fn knees_in_words(&self) -> String {
+        let mut places = Vec::new();
+        for knee in &self.knees {
+            let (low, high) = (knee.low_members, knee.high_members);
+            places.push(if high.saturating_sub(low) <= 1 {
+                format!("at {high}")
+            } else {
+                format!("between {low} and {high}")
+            });
+        }
+        let are_steps = self.knees.iter().all(|knee| knee.kind == Kind::Step);
+        let what = if are_steps { "steps" } else { "grows faster" };
+        format!("it {what} {}", places.join(" and "))
+    }
+
+    /// Whether the cost `grows` or `falls` over the measured sizes.
+    fn direction(&self) -> Option<&'static str> {
+        let curve = self.curve.as_ref()?;
+        let [first, last] =
+            [self.smallest_members, self.largest_members].map(|size| curve.at(f64::from(size)));
+        Some(if last < first { "falls" } else { "grows" })
+    }
+
     /// The verdict in one sentence, without a full stop. Costs are taken to be nanoseconds.
     pub fn in_words(&self) -> String {
         match (&self.law, &self.curve) {
@@ -288,6 +420,16 @@ impl Verdict {
     fn describe(&self, curve: &Curve) -> String {
         let low = f64::from(self.smallest_members);
         let high = f64::from(self.largest_members);
+        if let (Some(growth @ (Growth::Smooth | Growth::Open)), Some(direction)) =
+            (self.growth(), self.direction())
+        {
+            let [first, last] = [low, high].map(|members| time(curve.at(members)));
+            let how = if growth == Growth::Smooth { " smoothly" } else { "" };
+            let open = if growth == Growth::Open { "; several laws fit about as well" } else { "" };
+            return format!(
+                "{direction}{how} (from {first} at {low:.0} to {last} at {high:.0} members){open}"
+            );
+        }
         if self.knees.is_empty() {
             let [first, last] = [low, high].map(|members| time(curve.at(members)));
             let slope = slope(curve, low, high);
@@ -335,8 +477,8 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
             let half = curve.turns.first().unwrap_or(&0.0);
             (rate, format!("and levels off, half of the way by {half:.0} members"))
         }
-        Shape::Unfinished => (rate, "along a smooth curve without a knee".into()),
-        Shape::Slowing => (curve.at(high) - curve.at(low), "ever more slowly".into()),
+        // Of these alone the sentence says no more.
+        Shape::Unfinished | Shape::Slowing => (curve.at(high) - curve.at(low), "smoothly".into()),
         Shape::Quadratic => (curve.at(high) - curve.at(low), "with the square of the ring".into()),
         _ => return "flat".into(),
     };

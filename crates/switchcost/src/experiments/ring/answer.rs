@@ -1,13 +1,11 @@
 //! What a run of rings answers, in a sentence or two.
 
-use model::curve;
 use model::estimate::Estimate;
 use model::not_alone;
 use model::quote::{Answer, Quoted, cost};
 use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy};
 use model::run::unfinished;
-use model::scaling::{Shape, Verdict};
 use model::summary::CaseSummary;
 use model::words;
 
@@ -167,7 +165,7 @@ fn by_size(record: &RingRecord) -> String {
         format!(", {} with {}", most.brief_time(), of.case.members)
     });
     let law = record.found.scaling.first().filter(|_| known.len() > 1);
-    let law = law.and_then(|series| growth(&series.law));
+    let law = law.and_then(|series| series.law.growth_in_words());
     let law = law.map_or(String::new(), |law| format!(": {law}"));
     format!("{words}{most}{setting}{law}{open}.")
 }
@@ -175,29 +173,6 @@ fn by_size(record: &RingRecord) -> String {
 /// A ring of several with what its switch costs.
 fn switch(of: &CaseSummary) -> Option<(&CaseSummary, Estimate)> {
     Some((of, of.ns_per_switch_above_solo.filter(|_| of.case.members > 1)?))
-}
-
-/// How the cost of a switch depends on the number of members; nothing where that is not known.
-fn growth(law: &Verdict) -> Option<String> {
-    let how = match law.shape()? {
-        Shape::Constant => "it does not depend on their number".to_string(),
-        Shape::Logarithmic => "it grows with the logarithm of their number".to_string(),
-        Shape::Linear => "it grows linearly with their number".to_string(),
-        Shape::Saturating | Shape::Sigmoid => "it rises to a plateau".to_string(),
-        Shape::Unfinished => "it follows a smooth curve without a knee".to_string(),
-        Shape::Slowing => "it grows ever more slowly with their number".to_string(),
-        Shape::Quadratic => "it grows with the square of their number".to_string(),
-        _ => {
-            let knees = law.knees.iter().map(|knee| match (knee.low_members, knee.high_members) {
-                (low, high) if high.saturating_sub(low) <= 1 => format!("at {high}"),
-                (low, high) => format!("between {low} and {high}"),
-            });
-            let steps = law.knees.iter().all(|knee| knee.kind == curve::Kind::Step);
-            let what = if steps { "steps" } else { "grows faster" };
-            format!("it {what} {}", knees.collect::<Vec<_>>().join(" and "))
-        }
-    };
-    Some(how)
 }
 
 /// `2 processes`.

@@ -42,6 +42,17 @@ pub struct Stopping {
     pub fixed_budget: bool,
 }
 
+/// Times its budget that a run may take which goes on for cases that lack clean slices.
+pub const MOST_BUDGETS: u32 = 3;
+
+impl Stopping {
+    /// The most time that a run may take, in nanoseconds: its budget, or three times as much.
+    pub fn most_budget_ns(&self) -> u64 {
+        let times = if self.fixed_budget { 1 } else { MOST_BUDGETS };
+        self.budget_ns.saturating_mul(times.into())
+    }
+}
+
 /// At 1 %, or after a minute.
 impl Default for Stopping {
     fn default() -> Self {

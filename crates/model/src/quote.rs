@@ -230,6 +230,11 @@ impl Answer {
         is_few.then(|| format!("{} round{plural}", self.rounds))
     }
 
+    /// Whether it is of CPU time.
+    pub fn is_by_cpu_time(&self) -> bool {
+        self.speed == Speed::CpuTime
+    }
+
     /// Whether other tasks were on its CPU all the time.
     pub fn is_beside_others(&self) -> bool {
         matches!(self.speed, Speed::NotAlone | Speed::CpuTime)

@@ -24,11 +24,11 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 
-    /// Stop when this much time is spent; a number is seconds
+    /// Stop after this time (seconds); with a + up to three times as late, until all figures hold
     ///
     /// Where that is too little for all sizes, fewer are measured, and the answer says so. With a +
-    /// behind it, as the default has, the run may go on up to three times as long with cases that
-    /// have too few clean slices. --rounds is always kept.
+    /// behind it, as the default has, the run may go on with cases that have too few clean slices:
+    /// 20s+ takes at most 60 s, and the progress line and the end say so. --rounds is always kept.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Budget,
 

@@ -22,6 +22,8 @@ pub(crate) struct Progress {
     /// The rows of the table so far, each a line above the bar, by what they are of.
     rows: RefCell<Rows>,
     budget: Duration,
+    /// The most time that the run may take: more than the budget where that may be extended.
+    most: Duration,
     /// Whether the cases are those of several experiments.
     has_parts: bool,
     precision: f64,
@@ -48,6 +50,7 @@ impl Progress {
         let progress = Self {
             has_parts: !plan.parts.is_empty(),
             precision: plan.stopping.precision,
+            most: Duration::from_nanos(plan.stopping.most_budget_ns()),
             titles: (0..plan.cases.len()).map(|case| plan.title(case)).collect(),
             ..Self::whole(budget, quiet)
         };
@@ -64,7 +67,8 @@ impl Progress {
     pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
         let (bar, rows) = (bar(millis(budget), quiet), RefCell::default());
         let titles = Vec::new();
-        Self { bar, rows, budget, has_parts: false, precision: 0.0, titles, rows_of: None }
+        let (has_parts, precision) = (false, 0.0);
+        Self { bar, rows, budget, most: budget, has_parts, precision, titles, rows_of: None }
     }
 
     /// Draws the state before a case.
@@ -76,14 +80,28 @@ impl Progress {
     /// What is told of the state before a case.
     fn message(&self, state: &State) -> String {
         let title = self.titles.get(state.case).map_or("", String::as_str);
-        let (round, left) = (state.round + 1, self.budget.saturating_sub(state.spent).as_secs());
+        let (round, left) = (state.round + 1, self.time_left(state.spent));
         if self.has_parts {
             let found = state.figure.as_ref().and_then(switch_so_far);
             let found = found.map_or(String::new(), |found| format!("{found}; "));
-            return format!("{found}{left} s left, round {round}, {title}");
+            return format!("{found}{left}, round {round}, {title}");
         }
         let so_far = so_far(state.figure.as_ref(), state.precision, self.precision);
-        format!("{so_far}, {left} s left, round {round}, {title}")
+        format!("{so_far}, {left}, round {round}, {title}")
+    }
+
+    /// `12 s left`, `12 s left (52 at most)` where the budget may be extended, and then `over time:
+    /// 35 s left at most`.
+    fn time_left(&self, spent: Duration) -> String {
+        let left = self.budget.saturating_sub(spent).as_secs();
+        let most = self.most.saturating_sub(spent).as_secs();
+        if self.most <= self.budget {
+            format!("{left} s left")
+        } else if spent < self.budget {
+            format!("{left} s left ({most} at most)")
+        } else {
+            format!("over time: {most} s left at most")
+        }
     }
 
     /// Draws the rows of the table so far above the bar, each at the place that it has had.
@@ -265,11 +283,16 @@ mod tests {
             let spent = Duration::from_secs(5);
             progress.message(&State { case: 0, round: rounds, spent, precision: None, figure })
         };
-        assert_eq!(line(0), "55 s left, round 1, ring of 1");
-        assert_eq!(line(1), "a switch costs 2.00 us; 55 s left, round 2, ring of 1");
+        assert_eq!(line(0), "55 s left (175 at most), round 1, ring of 1");
+        assert_eq!(line(1), "a switch costs 2.00 us; 55 s left (175 at most), round 2, ring of 1");
         let last = run.rounds();
-        let told = format!("a switch costs 1.92 us; 55 s left, round {}, ring of 1", last + 1);
-        assert_eq!(line(last), told);
+        let told = "a switch costs 1.92 us; 55 s left (175 at most), round";
+        assert_eq!(line(last), format!("{told} {}, ring of 1", last + 1));
+        assert_eq!(progress.time_left(Duration::from_secs(70)), "over time: 110 s left at most");
+        assert_eq!(
+            Progress::whole(Duration::from_secs(60), true).time_left(Duration::from_secs(70)),
+            "0 s left"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::case::Sample;
 use model::estimate::Estimate;
 use model::looks::{self, is_look};
-use model::plan::{FEWEST_ROUNDS, Plan};
+use model::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
 use model::run::{Failure, StopReason};
 use probe::assignment::{Assignment, Unmeasured};
 
@@ -157,12 +157,7 @@ struct Tried {
     is_given_up: bool,
 }
 
-/// A run that lacks clean slices takes at most so many times its budget, and each of its cases as
-/// many times the rounds that it had when the budget was spent: one that no time would help does
-/// not take the rest for itself.
-const MOST_BUDGETS: u32 = 3;
-
-/// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
+/// So many rounds are never too many for a case: twice those that a figure at full speed takes.
 const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
 
 /// Rows are shown at most once in this time.
@@ -272,10 +267,11 @@ impl Schedule<'_> {
     }
 
     /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that
-    /// have too few clean slices. Asked for before each round then.
+    /// have too few clean slices, each with at most as many times the rounds that it had when the
+    /// budget was spent: one that no time would help does not take the rest for itself. Asked for
+    /// before each round then.
     fn extend(&mut self) -> bool {
-        let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
-        self.limit = budget.saturating_mul(MOST_BUDGETS);
+        self.limit = Duration::from_nanos(self.plan.stopping.most_budget_ns());
         let measured = self.samples.iter().map(|one| (one.case(), one.round()));
         let mut rounds = vec![0; self.cases.len()];
         BTreeSet::from_iter(measured).into_iter().for_each(|(case, _)| rounds[case] += 1);

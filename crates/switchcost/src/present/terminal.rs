@@ -9,11 +9,12 @@ use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
 use model::noise::{NoiseLevel, NoiseVerdict};
+use model::plan::Stopping;
 use model::quote::{Answer, NotQuotable, ROUGH};
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
-use model::words;
 pub(crate) use model::words::list as cpu_list;
+use model::words::{self, plain};
 
 use super::machine_line::machine_line;
 use super::table::Table;
@@ -61,10 +62,26 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
 /// The best that is known of an estimate, or why nothing is; none without one.
 pub(crate) type Told = Option<Result<Answer, NotQuotable>>;
 
-/// A figure alone, marked where no comparison uses it; a dash where nothing is known.
+/// Stands before a figure by CPU time.
+const BY_CPU_TIME: &str = "c~";
+
+/// Stands behind a figure at full speed that rests on few rounds.
+const FEW_ROUNDS: &str = "'";
+
+/// A figure in a table with the mark of its kind: none at full speed, `~` as the core was, `c~` by
+/// CPU time, `'` in few rounds.
+pub(crate) fn marked(answer: &Answer, figure: &str) -> String {
+    if answer.is_by_cpu_time() {
+        return format!("{BY_CPU_TIME}{figure}");
+    }
+    let is_few = !answer.is_rough() && answer.few_rounds().is_some();
+    format!("{}{figure}{}", answer.mark(), if is_few { FEW_ROUNDS } else { "" })
+}
+
+/// A figure alone, marked with its kind; a dash where nothing is known.
 pub(crate) fn told_value(told: Told) -> String {
     match told {
-        Some(Ok(answer)) => format!("{}{}", answer.mark(), figure(answer.value())),
+        Some(Ok(answer)) => marked(&answer, &figure(answer.value())),
         _ => figure(None),
     }
 }
@@ -253,16 +270,31 @@ pub(crate) fn report(
 }
 
 /// What the mark of figures means that are not at full speed, below a table that has such.
-fn legend_of_marks(table: &str) -> &'static str {
-    match table.contains(ROUGH) {
-        true => ROUGH_LEGEND,
-        false => "",
+fn legend_of_marks(table: &str) -> String {
+    let mut legend = String::new();
+    if table.replace(BY_CPU_TIME, "").contains(ROUGH) {
+        legend += ROUGH_LEGEND;
     }
+    let others = [(BY_CPU_TIME, CPU_TIME_LEGEND), (FEW_ROUNDS, FEW_ROUNDS_LEGEND)];
+    for (mark, meaning) in others {
+        if table.contains(mark) {
+            legend += if legend.is_empty() { "\n" } else { "" };
+            legend += meaning;
+        }
+    }
+    legend
 }
 
 /// Said once, below a table with marked figures.
 pub(crate) const ROUGH_LEGEND: &str =
     "\n~ as the core was, not at full speed: no comparison uses it\n";
+
+/// Said once, below a table with such figures.
+const CPU_TIME_LEGEND: &str =
+    "c~ by CPU time, which other tasks do not enter: no comparison uses it\n";
+
+/// Said once, below a table with such figures.
+const FEW_ROUNDS_LEGEND: &str = "' at full speed in few rounds: raise --budget\n";
 
 fn is_too_short(note: &&String) -> bool {
     [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin))
@@ -389,8 +421,25 @@ fn stop_words(run: &Run, common: &Common) -> String {
     };
     let rounds = counted(run.rounds() as usize, "round");
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
-    format!("{} ({rounds} in {seconds:.1} s{precision})", reason_words(end.reason))
+    let extended = extension_words(stopping, end.spent_ns);
+    format!("{} ({rounds} in {seconds:.1} s{extended}{precision})", reason_words(end.reason))
 }
+
+/// Why a run took clearly longer than its budget; nothing of one that did not.
+fn extension_words(stopping: &Stopping, spent_ns: u64) -> String {
+    let budget_ns = stopping.budget_ns;
+    if stopping.fixed_budget || (spent_ns as f64) < OVER_BUDGET * budget_ns as f64 {
+        return String::new();
+    }
+    let [asked, most] = [budget_ns, stopping.most_budget_ns()].map(|ns| plain(ns as f64 / 1e9));
+    format!(
+        "; {asked}s+ may take up to {most} s: some cases had too few undisturbed slices after \
+         {asked} s"
+    )
+}
+
+/// The last round of a budget may end so many times as late without being told.
+const OVER_BUDGET: f64 = 1.2;
 
 /// Why a run ended.
 pub(crate) fn reason_words(reason: StopReason) -> &'static str {
@@ -407,4 +456,42 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
 pub(crate) fn drawn(figure: Option<Figure>) -> String {
     let look = Look { columns: lines::width().min(WIDTH), colour: false, unicode: true };
     figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::estimate::Speed;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_of_figure_has_its_mark() {
+        let full = Estimate::at_full_speed(1500.0, 10.0, 20, 0.0, 0.95).expect("an estimate");
+        let of = |speed: Speed| value(Some(Estimate { speed, ..full }));
+        assert_eq!(of(Speed::Full), "1500");
+        assert_eq!(of(Speed::FewRounds), "1500'");
+        assert_eq!(of(Speed::Contended), "~1500");
+        assert_eq!(of(Speed::NotAlone), "~1500");
+        assert_eq!(of(Speed::CpuTime), "c~1500");
+        assert_eq!(legend_of_marks("1500"), "");
+        assert_eq!(legend_of_marks("~1500"), ROUGH_LEGEND);
+        assert_eq!(legend_of_marks("c~1500"), format!("\n{CPU_TIME_LEGEND}"));
+        let all = legend_of_marks("~1500 c~1500 1500'");
+        assert_eq!(all, format!("{ROUGH_LEGEND}{CPU_TIME_LEGEND}{FEW_ROUNDS_LEGEND}"));
+    }
+
+    #[test]
+    fn a_run_that_took_longer_than_its_budget_says_why() {
+        let stopping = |fixed_budget| Stopping {
+            precision: 0.025,
+            budget_ns: 55_000_000_000,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget,
+        };
+        let words = extension_words(&stopping(false), 166_000_000_000);
+        assert!(words.starts_with("; 55s+ may take up to 165 s: "), "{words}");
+        assert_eq!(extension_words(&stopping(false), 56_000_000_000), "");
+        assert_eq!(extension_words(&stopping(true), 166_000_000_000), "");
+    }
 }

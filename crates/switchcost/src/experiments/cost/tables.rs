@@ -191,7 +191,8 @@ fn by_both(rings: &[&Curve], more: More) -> String {
 /// A cost in a narrow cell, or a mark that stands for why there is none.
 fn brief(cost: Option<Estimate>) -> String {
     let Some(cost) = cost else { return "-".to_string() };
-    cost.answer_cost().map_or_else(|why| mark(why).0.to_string(), |cost| cost.brief_time())
+    let told = |cost: Answer| terminal::marked(&cost, &words::time(cost.value()));
+    cost.answer_cost().map_or_else(|why| mark(why).0.to_string(), told)
 }
 
 fn mark(why: NotQuotable) -> (&'static str, &'static str) {

@@ -52,8 +52,8 @@ impl Candidate {
     }
 
     /// Less is better; of equals the newest is.
-    fn rank(&self) -> (bool, u32, bool) {
-        (self.is_quick, self.apart, !self.encloses)
+    fn rank(&self) -> (bool, bool, u32) {
+        (self.is_quick, !self.encloses, self.apart)
     }
 }
 
@@ -64,7 +64,8 @@ const MOST_READ: usize = 8;
 const MOST_NAMED: usize = 3;
 
 /// The number of the best of `candidates`, newest first: complete and of this machine; a run of
-/// `cost` before a quick one; clean; one that answers; closest in setting; the newest. `worth`
+/// `cost` before a quick one; one that has a cost for the working set; clean; closest in setting;
+/// the newest. `worth`
 /// tells of the figures of one. Else who was refused and why, in words.
 pub fn choose(
     candidates: &[Candidate],
@@ -83,7 +84,7 @@ pub fn choose(
         match worth(number) {
             Worth::None(why) => refused.push((number, why.to_string())),
             Worth::Some { is_clean, answers } => {
-                let key = (rank.0, !is_clean, !answers, rank, number);
+                let key = (rank.0, !answers, !is_clean, rank, number);
                 best = Some(best.map_or(key, |before| key.min(before)));
                 if is_clean && answers {
                     break;
@@ -168,6 +169,8 @@ mod tests {
         assert_eq!(of_two((narrow, CLEAN), older()), "older");
         let silent = Worth::Some { is_clean: true, answers: false };
         assert_eq!(of_two((complete("newer"), silent), older()), "older");
+        // A busy machine measured the size that is asked for: an older run says nothing of it.
+        assert_eq!(of_two((complete("newer"), NOISY), (complete("older"), silent)), "newer");
         let quick = Candidate { is_quick: true, ..complete("newer") };
         assert_eq!(of_two((quick, CLEAN), (complete("older"), NOISY)), "older");
     }

@@ -62,7 +62,8 @@ fn rare(command: &str) -> &'static [&'static str] {
             "quiet",
             "verbose",
         ],
-        "profile" | "trace" => &["json", "quiet"],
+        "profile" => &["json", "quiet"],
+        "trace" => &["buffer", "folded", "json", "quiet"],
         "sensitivity" => &["precision", "progress_file", "quiet", "stay", "verbose"],
         "clock" => &["precision", "quiet"],
         "explain" | "response" => &["precision", "quiet"],
@@ -89,7 +90,9 @@ pub(super) fn with_short_help(command: Command) -> Command {
 fn shortened(command: Command, rare: &'static [&'static str], typed: &str) -> Command {
     let is_rare = |arg: &Arg| {
         let id = arg.get_id().as_str();
-        COMMON.contains(&id) || rare.contains(&id)
+        // Its tables have more columns than a terminal.
+        let is_needed = typed == "switchcost trace" && id == "wide";
+        (COMMON.contains(&id) && !is_needed) || rare.contains(&id)
     };
     let more = match command.get_arguments().any(is_rare) {
         true => "More options and examples",

@@ -254,6 +254,11 @@ impl Trace {
         trace
     }
 
+    /// Whether the whole machine was traced.
+    pub(super) fn is_of_machine(&self) -> bool {
+        self.target.is_machine()
+    }
+
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
     /// CPU time, ...`.
     fn headline(&self, by: Option<&str>, sleepers: Option<Sleepers>) -> String {

@@ -6,6 +6,7 @@ use model::words::{grouped, time, two_digits};
 use super::report::{Lengths, Neighbour, PairRow, Trace};
 use crate::base::lines::{command, table_width};
 use crate::observe::live::rows::{Between, LEGEND, Shown, below, percent_range};
+use crate::observe::watch::Conclusion;
 use crate::present::table::left_out;
 use crate::present::terminal::{MOST_LINES, TO_FIND_OUT, counted, figure, page, table};
 
@@ -16,10 +17,11 @@ const ROWS: [usize; 2] = [10, 100];
 /// matter.
 pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     let heading = format!(
-        "traced for {} s; counts are per second; <66us is 33 to 66 us",
+        "{} s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us",
         figure(trace.seconds)
     );
-    let mut parts = vec![trace.in_words.clone()];
+    let conclusion = conclusion(trace).map_or(String::new(), |words| format!(" {words}"));
+    let mut parts = vec![trace.in_words.clone() + &conclusion];
     if !trace.rows.is_empty() {
         parts.push(heading + "\n\n" + &rows(trace, is_verbose));
     }
@@ -33,6 +35,26 @@ pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     lines.push(own(trace));
     parts.push(lines.join("\n"));
     page(&parts)
+}
+
+/// What to conclude; nothing of the whole machine, and where no figure is known.
+fn conclusion(trace: &Trace) -> Option<String> {
+    let total = &trace.total;
+    let per_s = total.switches_per_s();
+    if trace.is_of_machine() || per_s == 0.0 {
+        return None;
+    }
+    let involuntary_per_s = per_s - total.voluntary_per_s;
+    let by_others: f64 = trace.neighbours.iter().map(|of| of.preemptions.per_s).sum();
+    let worst = trace.neighbours.first().filter(|_| 2.0 * by_others > involuntary_per_s);
+    let conclusion = Conclusion {
+        figure: trace.figure?,
+        refill: trace.refill_share.known().copied(),
+        involuntary_share: involuntary_per_s / per_s,
+        preempter: worst.map(|of| of.name.as_str()),
+        to_trace: None,
+    };
+    Some(conclusion.in_words())
 }
 
 fn rows(trace: &Trace, is_verbose: bool) -> String {

@@ -95,6 +95,9 @@ pub(super) fn so_far(program: &Program, points: &[ProfilePoint]) -> String {
 
 /// Share of the CPU time that refilling caches takes: the whole less the direct cost.
 pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<Range> {
+    if let Some(NotRead { why, remedy: Some(Remedy::Child(_)) }) = not_read {
+        return Reading::unknown(why);
+    }
     match (cost, not_read.map(|not_read| &not_read.why)) {
         (ProgramCost::Inconclusive { missing, .. }, why) => {
             let why: Vec<&str> = missing.iter().chain(why).map(String::as_str).collect();
@@ -131,6 +134,10 @@ pub(super) fn command_to_know(
         return None;
     }
     let Some(profile) = profile else { return Some("switchcost cost".to_string()) };
+    // No cost of any array makes the memory of several processes known.
+    if let Some(remedy @ Remedy::Child(_)) = not_read.and_then(|not_read| not_read.remedy) {
+        return to_read(remedy, seen, profile);
+    }
     let to_measure = match cost {
         ProgramCost::Inconclusive { command, .. } => command.clone(),
         ProgramCost::Estimated { .. } => None,
@@ -164,6 +171,6 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
 }
 
 /// The options that ask for the program.
-fn typed(seen: &Seen) -> String {
+pub(super) fn typed(seen: &Seen) -> String {
     seen.typed.clone().unwrap_or_else(|| format!("--pid {}", seen.pid))
 }

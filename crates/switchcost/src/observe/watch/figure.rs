@@ -1,5 +1,6 @@
 //! The one figure for what switching costs a program, which `cost` and `trace` tell alike.
 
+use model::comparison::percent;
 use model::program::{Program, ProgramCost, Range, count, percents, switches_in_words};
 use model::words::time;
 use schemars::JsonSchema;
@@ -86,6 +87,70 @@ impl CostFigure {
     }
 }
 
+/// Below this share of the CPU time fewer switches are not worth any work.
+const WORTH_A_CHANGE: f64 = 0.01;
+
+/// What to conclude from what switches cost a program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conclusion<'a> {
+    pub(crate) figure: CostFigure,
+    /// Share of the CPU time that refilling caches takes, where it is known.
+    pub(crate) refill: Option<Range>,
+    /// Share of the switches that were preemptions, from 0 to 1.
+    pub(crate) involuntary_share: f64,
+    /// Who preempts it most often, where that was traced.
+    pub(crate) preempter: Option<&'a str>,
+    /// The command that would say who preempts it, where it was not.
+    pub(crate) to_trace: Option<&'a str>,
+}
+
+impl Conclusion<'_> {
+    /// One sentence: `Fewer switches would save at most 0.9 % of its CPU time.`
+    pub(crate) fn in_words(&self) -> String {
+        let share = self.figure.priced.share;
+        let worth = percent(WORTH_A_CHANGE);
+        if self.figure.open.is_some() && share.low < WORTH_A_CHANGE {
+            return format!(
+                "Whether fewer switches would save {worth} of its CPU time or more is open."
+            );
+        }
+        if share.high < WORTH_A_CHANGE {
+            let most = percents(Range { low: share.high, ..share });
+            return format!("Fewer switches would save at most {most} of its CPU time.");
+        }
+        let saved = match self.figure.open {
+            Some(_) => self.figure.share_in_words(),
+            None => format!("up to {}", percents(Range { low: share.high, ..share })),
+        };
+        let part = self.largest_part().map_or(String::new(), |part| format!(", most of it {part}"));
+        format!("Fewer switches would save {saved} of its CPU time{part}: {}.", self.next_step())
+    }
+
+    /// The larger of the switches themselves and the refill of caches.
+    fn largest_part(&self) -> Option<&'static str> {
+        let middle = |range: Range| f64::midpoint(range.low, range.high);
+        let refill = middle(self.refill?);
+        let is_refill = 2.0 * refill > middle(self.figure.priced.share);
+        Some(if is_refill { "by refilling caches" } else { "for the switches themselves" })
+    }
+
+    /// What to try first.
+    fn next_step(&self) -> String {
+        if self.involuntary_share < 0.5 {
+            return "most are its own sleeps, so let it do more work per wake-up".to_string();
+        }
+        match (self.preempter, self.to_trace) {
+            (Some(name), _) => {
+                format!("most are preemptions, so keep {name} off its CPUs (taskset)")
+            }
+            (None, Some(command)) => {
+                format!("most are preemptions, and `{command}` says by whom")
+            }
+            (None, None) => "most are preemptions by its own threads".to_string(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +158,42 @@ mod tests {
     fn priced(low: f64, high: f64) -> Option<PricedShare> {
         let each_ns = Range { low: 10_000.0 * low, high: 10_000.0 * high };
         Some(PricedShare { share: Range { low, high }, each_ns })
+    }
+
+    #[test]
+    fn a_figure_has_a_conclusion() {
+        let conclusion = |low: f64, high: f64, open| Conclusion {
+            figure: CostFigure { priced: priced(low, high).unwrap(), open },
+            refill: Some(Range { low: 0.8 * low, high: 0.8 * high }),
+            involuntary_share: 0.2,
+            preempter: None,
+            to_trace: Some("switchcost trace --pid 7"),
+        };
+        let words = |of: Conclusion| of.in_words();
+        assert_eq!(
+            words(conclusion(0.004, 0.009, None)),
+            "Fewer switches would save at most 0.9 % of its CPU time."
+        );
+        let open = Some(OpenEnd::NoRefill);
+        assert_eq!(
+            words(conclusion(0.004, 0.009, open)),
+            "Whether fewer switches would save 1 % of its CPU time or more is open."
+        );
+        let large = conclusion(0.02, 0.04, None);
+        assert_eq!(
+            words(large),
+            "Fewer switches would save up to 4 % of its CPU time, most of it by refilling caches: \
+             most are its own sleeps, so let it do more work per wake-up."
+        );
+        let preempted =
+            Conclusion { refill: None, involuntary_share: 0.7, ..conclusion(0.02, 0.04, open) };
+        assert_eq!(
+            words(preempted),
+            "Fewer switches would save at least 2 % of its CPU time: most are preemptions, and \
+             `switchcost trace --pid 7` says by whom."
+        );
+        let traced = Conclusion { preempter: Some("rustc"), ..preempted };
+        assert!(words(traced).ends_with("so keep rustc off its CPUs (taskset)."));
     }
 
     #[test]

@@ -42,7 +42,7 @@ use reading::LOOK;
 pub(crate) use choice::{Apart, Chosen, apart, named};
 pub(crate) use counts::traced;
 use counts::traced_so_far;
-pub(crate) use figure::{CostFigure, OpenEnd, PricedShare};
+pub(crate) use figure::{Conclusion, CostFigure, OpenEnd, PricedShare};
 pub(crate) use own::OwnCost;
 pub(crate) use reading::Watcher;
 pub(crate) use seen::Source;

@@ -4,6 +4,8 @@ use model::program::{LIMITED, ProgramCost, Range, count, measure_with, old, perc
 use model::reading::Reading;
 use model::words::byte_range;
 
+use super::answer::typed;
+use super::figure::Conclusion;
 use super::findings::Report;
 use super::seen::Seen;
 use crate::base::lines::command;
@@ -19,12 +21,30 @@ pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
     let heading =
         format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
-    let mut text = format!("{}\n\n{}\n\n{rows}", report.in_words, heading);
+    let conclusion = conclusion(report).map_or(String::new(), |words| format!(" {words}"));
+    let mut text = format!("{}{conclusion}\n\n{}\n\n{rows}", report.in_words, heading);
     let lines = lines(report, is_verbose);
     if !lines.is_empty() {
         text += &format!("\n{}\n", lines.join("\n"));
     }
     text
+}
+
+/// What to conclude; nothing without a figure.
+fn conclusion(report: &Report) -> Option<String> {
+    let Report { seen, program, .. } = report;
+    let [voluntary, involuntary] =
+        [&program.voluntary_per_s, &program.involuntary_per_s].map(|rate| rate.known().copied());
+    let (voluntary, involuntary) = (voluntary.unwrap_or(0.0), involuntary.unwrap_or(0.0));
+    let traced = (seen.command.is_none()).then(|| format!("switchcost trace {}", typed(seen)));
+    let conclusion = Conclusion {
+        figure: report.figure?,
+        refill: report.refill_share.known().copied(),
+        involuntary_share: involuntary / (voluntary + involuntary).max(f64::MIN_POSITIVE),
+        preempter: None,
+        to_trace: traced.as_deref(),
+    };
+    Some(conclusion.in_words())
 }
 
 /// `postgres (process 2075, 1 thread)`, or `postgres (pid 2075 and 13 children)`.

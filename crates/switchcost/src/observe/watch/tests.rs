@@ -105,6 +105,14 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         command(Some(&longer), &cost, Some("/runs/a.jsonl")),
         "switchcost cost --pid 7 --budget 60s"
     );
+    // Of several processes no further measurement of arrays is asked for first.
+    let several = NotRead { remedy: Some(Remedy::Child(Some(8))), ..not_read.clone() };
+    let unfit = program_cost(&program(10, 3000), &points);
+    assert_eq!(
+        command(Some(&several), &unfit, Some("/runs/a.jsonl")),
+        "switchcost cost --pid 8 --no-children"
+    );
+    assert_eq!(answer::refill(&unfit, Some(&several)).why(), Some(several.why.as_str()));
     // Read, but beyond the arrays.
     let large = program(10, 3000);
     let beyond = program_cost(&large, &points);

@@ -78,8 +78,8 @@ impl<'a> WholeProgram<'a> {
         let own_high = own.0.known().map(|set| set.high_bytes);
         let high = own_high.into_iter().chain(largest).max().unwrap_or(0);
         let why = format!(
-            "the memory of one process was looked at, {} (pid {}), which used {:.0} % of the \
-             program's CPU time",
+            "of several processes it cannot be had together: the memory of one was looked at, {} \
+             (pid {}), which used {:.0} % of their CPU time; each by itself can be asked for",
             watched.name,
             watched.pid(),
             100.0 * share

@@ -33,7 +33,7 @@ CAPS = {
     "switchcost/observe": (5200, "programs that run: live, watch, trace with its charts and page, top; those that were measured themselves"),
     "switchcost/present": (2650, "outputs, what datasets and machines of today take of a run, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
     "switchcost/program": (4000, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
-    "switchcost/usage": (2950, "run, with command lines as hyperfine has them, of which records keep hashes, and profile, whose counts are checked"),
+    "switchcost/usage": (2980, "run, with command lines as hyperfine has them, of which records keep hashes, and profile, whose counts are checked"),
     "switchtrace": (2350, "eBPF programs and their tables"),
     "testing": (130, "what tests share; no program depends on it"),
     "threadclock": (2200, "a thread's CPU time for the price of a time stamp"),

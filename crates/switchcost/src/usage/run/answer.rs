@@ -171,6 +171,17 @@ pub(super) fn switching(summary: &Summary) -> Option<String> {
     ))
 }
 
+/// The share alone, for a list: `0.5 to 0.8 %`.
+pub(super) fn switching_share(summary: &Summary) -> Option<String> {
+    let cost = &summary.switching.as_ref()?.cost;
+    switches(summary).filter(|count| *count > 0.0)?;
+    if let Some(whole) = cost.share().filter(|share| !share.is_wide()) {
+        return Some(percents(whole));
+    }
+    let direct = percents(cost.direct_share().filter(|direct| !direct.is_wide())?);
+    Some(format!("{direct} without the refill of caches"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

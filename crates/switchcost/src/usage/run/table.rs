@@ -7,7 +7,7 @@ use model::program::{ProgramCost, Range};
 use model::used::{Figure, Part, Split};
 use model::words::{bytes, time, times, whole};
 
-use super::answer::{headline, switches, switching};
+use super::answer::{headline, switches, switching, switching_share};
 use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
 use crate::present::table::Table;
@@ -53,21 +53,43 @@ fn lines(record: &Record) -> Vec<String> {
         record.commands.iter().filter_map(|summary| failed(record, summary)).collect();
     lines.extend(record.events().map(|event| format!("note: {event}")));
     lines.extend(record.commands.iter().filter_map(|summary| outliers(record, summary)));
-    // Of one run the headline has it.
-    let several = record.commands.iter().filter(|summary| summary.runs > 1);
-    lines.extend(several.filter_map(|summary| {
-        let words = switching(summary)?;
-        Some(match record.commands.len() {
-            1 => words,
-            _ => format!("{}: {words}", record.plan.label(summary.number)),
-        })
-    }));
+    match &record.commands[..] {
+        [one] if one.runs == 1 => {} // The headline has it.
+        [one] => lines.extend(switching(one)),
+        _ => lines.extend(shares(record)),
+    }
     let switching = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
     let notices = switching.flat_map(|switching| &switching.notices);
     lines.extend(
         crate::base::values::each_once(notices).into_iter().map(|told| format!("note: {told}")),
     );
     lines
+}
+
+/// What switching took of each of several commands, or why that is not told; nothing where no
+/// estimate was asked for.
+fn shares(record: &Record) -> Option<String> {
+    let estimated = record.commands.iter().filter(|summary| summary.switching.is_some());
+    let mut shares = Vec::new();
+    for summary in estimated {
+        let label = record.plan.label(summary.number);
+        shares.push(match switching_share(summary) {
+            Some(share) => format!("{label}: {share}"),
+            None => format!("{label}: not known ({})", why_no_share(summary)),
+        });
+    }
+    (!shares.is_empty()).then(|| format!("switching, of the CPU time: {}", shares.join("; ")))
+}
+
+/// Why what switching takes of a command is not told.
+fn why_no_share(summary: &Summary) -> String {
+    if switches(summary).is_none_or(|count| count <= 0.0) {
+        return "it did not switch".to_string();
+    }
+    match summary.switching.as_ref().map(|switching| &switching.cost) {
+        Some(ProgramCost::Inconclusive { missing, .. }) => missing.join("; "),
+        _ => "its range is too wide to be useful".to_string(),
+    }
 }
 
 /// Where no run of several was a success: how they ended, and how to see why.

@@ -147,16 +147,16 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
 /// What its file could not tell, and the noise of its machine.
 fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
     let noise = subject.noise.iter().filter_map(|noise| {
-        let reasons = noise.reasons.join("; ");
-        let why = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
+        let why = noise.reasons.first().map_or(String::new(), |why| format!(": {why}"));
+        let level = noise.level.in_words();
         match noise.level {
-            NoiseLevel::Unusable => Some(format!("the machine was unusable{why}: measure again")),
-            NoiseLevel::Noisy => Some(format!("the machine was noisy{why}")),
+            NoiseLevel::Unusable => Some(format!("{level}{why}; measure again")),
+            NoiseLevel::Noisy => Some(format!("{level}{why}")),
             NoiseLevel::Quiet | NoiseLevel::Unknown => None,
         }
     });
     let all = subject.warnings.iter().cloned().chain(noise);
-    all.map(move |what| format!("{}: {what}", subject.side.name))
+    all.map(move |what| format!("{}: {what}", subject.side.label))
 }
 
 /// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's

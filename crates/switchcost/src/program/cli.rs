@@ -205,7 +205,9 @@ pub(crate) enum Command {
     /// interrupt costs without a switch is measured and taken off.
     #[command(
         after_long_help = "Examples:\n  switchcost sensitivity -- gzip -kf file\n  switchcost \
-             sensitivity --neighbour 0,1M --budget 60s -- ./job --once"
+             sensitivity --neighbour 0,1M --budget 60s -- ./job --once\n  switchcost sensitivity --pid \
+             nginx --inject --progress ./requests\n  switchcost sensitivity --cgroup \
+             app.service --inject --progress-file app.log"
     )]
     Sensitivity(SensitivityArgs),
     /// What a switch is made of: calls, link, scheduler, wake-up

@@ -189,8 +189,11 @@ fn export_all(runs: &[String], to: &Destination) -> Result<()> {
     })
 }
 
-/// Letters of a command or a result in the list, where the terminal is not wide.
-const MOST_LETTERS: usize = 22;
+/// Letters of a command and of a result in the list, on a terminal of 80 columns or fewer.
+const LEAST_LETTERS: [usize; 2] = [18, 24];
+
+/// Columns of a terminal that is not wide.
+const NARROW: usize = 80;
 
 fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let entries = folder.entries()?;
@@ -203,7 +206,11 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     // Of several runs with one name each is addressed by its own.
     let is_shared = |name: &str| given.iter().filter(|other| **other == Some(name)).count() > 1;
     // A run is a line, as far as that goes.
-    let most = if tables.wide { usize::MAX } else { MOST_LETTERS.max(table_width() / 3) };
+    let [most_of_command, most] = if tables.wide {
+        [usize::MAX; 2]
+    } else {
+        LEAST_LETTERS.map(|least| (least + table_width().saturating_sub(NARROW) / 2).max(least))
+    };
     let shown = |text: String| cut(&text, most);
     let row = |((entry, brief), short): ((&Entry, &Result<Brief>), String)| match brief {
         Ok(brief) => [
@@ -213,7 +220,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
                 Some(name) => name,
                 None => short,
             },
-            shown(command(brief)),
+            cut(&command(brief), most_of_command),
             shown(state(entry, brief)),
             brief.header.host.clone().unwrap_or("-".to_string()),
         ],

@@ -97,6 +97,9 @@ pub(crate) struct SensitivityArgs {
 
     /// What the running program has done so far: a shell command that prints a whole number which
     /// grows [default: its instructions, where the machine counts them]
+    ///
+    /// Of a server the requests that it has answered: of redis-server `redis-cli info stats | grep
+    /// -Eo 'commands_processed:[0-9]+' | cut -d: -f2`.
     #[arg(long, value_name = "CMD", requires = "running")]
     pub(crate) progress: Option<String>,
 

@@ -1,6 +1,7 @@
 //! Several runs in one figure: laid over each other, or one divided by another.
 
 use crate::figure::{Axis, Body, Figure, Known, Point, Role, Scale, Series, Unit, extremes};
+use crate::shapes::leader;
 
 /// Lays the figures of several runs over each other: those with the same id become one, with the
 /// series of all. Maps and single samples cannot lie over each other; they stay apart, with the
@@ -107,15 +108,15 @@ fn share_names(under: &mut Axis, over: &mut Figure) {
 /// What a series is divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// Its own value at the figure's base: how it grows from there.
+    /// Its own first point that holds, from the figure's base on: how it grows from there.
     Own,
     /// The series of the same name and role of that run, point by point.
     Run(usize),
 }
 
 impl Figure {
-    /// The series divided by their base. Points without a base, or with one not above zero, are
-    /// left out. None for maps, for axes other than time, by [`Base::Own`] for figures without a
+    /// The series divided by their base. Points without a base, with one that does not hold, or with
+    /// one not above zero, are left out. None for maps, for axes other than time, by [`Base::Own`] for figures without a
     /// base, and by [`Base::Run`] if only that run has points.
     ///
     /// The interval reaches from the lower end over the base's upper end to the upper over the
@@ -135,18 +136,45 @@ impl Figure {
     }
 }
 
-fn relative(series: &Series, all: &[Series], base: Base, own: Option<f64>) -> Series {
-    let by = match base {
-        Base::Own => Some(series),
+fn relative(series: &Series, all: &[Series], base: Base, from: Option<f64>) -> Series {
+    let own = from.and_then(|from| own_base(series, all, from));
+    let of_run = match base {
+        Base::Own => None,
         Base::Run(run) => of_run(series, all, run),
     };
-    let divided = |point: &Point| {
-        let (by, at) = (by?, own.unwrap_or(point.x));
-        let base = value_at(by, at).filter(|base| base.y > 0.0)?;
-        let is_base = std::ptr::eq(by, series) && at == point.x;
-        Some(if is_base { Point::bare(point.x, 1.0) } else { over(point, &base) })
+    let mut points = Vec::new();
+    for point in &series.points {
+        let by = match base {
+            Base::Own => own,
+            Base::Run(_) => of_run.and_then(|run| value_at(run, point.x)).filter(holds),
+        };
+        let is_base = base == Base::Own || of_run.is_some_and(|run| std::ptr::eq(run, series));
+        points.extend(by.map(|by| match is_base && by.x == point.x {
+            true => Point::bare(point.x, 1.0),
+            false => over(point, &by),
+        }));
+    }
+    Series { points, ..series.clone() }
+}
+
+/// Whether others may be divided by it.
+fn holds(point: &Point) -> bool {
+    point.known == Known::Well && point.y > 0.0
+}
+
+/// The first point from that place on that holds. A line has the place of the series that it goes
+/// with.
+fn own_base(series: &Series, all: &[Series], from: f64) -> Option<Point> {
+    let first =
+        |of: &Series| of.points.iter().copied().find(|point| point.x >= from && holds(point));
+    if !series.role.is_line() {
+        return first(series);
+    }
+    let place = match leader(all, series) {
+        Some(leader) => first(&all[leader])?.x,
+        None => from,
     };
-    Series { points: series.points.iter().filter_map(divided).collect(), ..series.clone() }
+    value_at(series, place).filter(holds)
 }
 
 /// The series of the run that this one is compared with: same name and role; for a published one
@@ -183,8 +211,7 @@ fn over(point: &Point, base: &Point) -> Point {
         (base_low > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
     };
     let (low, high) = ends().unzip();
-    let known = if base.known == Known::Well { point.known } else { base.known };
-    Point { x: point.x, y: point.y / base.y, low, high, known }
+    Point { x: point.x, y: point.y / base.y, low, high, known: point.known }
 }
 
 #[cfg(test)]
@@ -321,10 +348,48 @@ mod tests {
     #[test]
     fn a_base_that_is_not_above_zero_gives_no_ratio_and_one_whose_interval_is_not_no_interval() {
         let figure = |base| drawn(vec![measured(0, &[base, (4.0, 6.0, 5.0, 7.0)])]);
-        let none = figure((2.0, -1.0, -2.0, 0.5)).relative_to(Base::Own);
-        assert!(none.is_none(), "{none:?}");
+        let below = drawn(vec![measured(0, &[(2.0, -1.0, -2.0, 0.5)])]).relative_to(Base::Own);
+        assert!(below.is_none(), "{below:?}");
+        let next = figure((2.0, -1.0, -2.0, 0.5)).relative_to(Base::Own).unwrap();
+        assert_eq!(next[0].points[1], Point::bare(4.0, 1.0), "the next one holds");
         let open = figure((2.0, 1.0, -1.0, 3.0)).relative_to(Base::Own).unwrap();
         assert_eq!(open[0].points[1], Point::bare(4.0, 6.0));
+    }
+
+    fn rough(point: Point) -> Point {
+        Point { known: Known::Roughly, ..point }
+    }
+
+    #[test]
+    fn growth_is_over_the_first_point_that_holds_and_its_law_over_the_same_place() {
+        let points =
+            vec![rough(Point::bare(2.0, 40.0)), Point::bare(4.0, 5.0), Point::bare(8.0, 10.0)];
+        let law = vec![Point::bare(2.0, 3.0), Point::bare(8.0, 9.0)];
+        let all = vec![
+            Series::new("pipe", 0, Role::Measured, points),
+            Series::new("pipe, law", 0, Role::Law, law),
+        ];
+        let divided = drawn(all).relative_to(Base::Own).unwrap();
+        let values = |series: &Series| series.points.iter().map(|p| p.y).collect::<Vec<f64>>();
+        assert_eq!(values(&divided[0]), [8.0, 1.0, 2.0]);
+        // 5 at 4, between 3 at 2 and 9 at 8.
+        assert_eq!(values(&divided[1]), [0.6, 1.8]);
+        assert_eq!(divided[0].points[0].known, Known::Roughly, "it does not hold by division");
+    }
+
+    #[test]
+    fn nothing_is_divided_by_what_does_not_hold() {
+        let points = vec![rough(Point::bare(2.0, 4.0)), rough(Point::bare(4.0, 5.0))];
+        let alone = drawn(vec![Series::new("pipe", 0, Role::Measured, points.clone())]);
+        assert_eq!(alone.relative_to(Base::Own), None);
+        let other = vec![Point::bare(2.0, 4.0), Point::bare(4.0, 5.0)];
+        let both = drawn(vec![
+            Series::new("pipe", 0, Role::Measured, points),
+            Series::new("pipe", 1, Role::Measured, other),
+        ]);
+        assert_eq!(both.relative_to(Base::Run(0)), None);
+        let divided = both.relative_to(Base::Run(1)).unwrap();
+        assert_eq!(divided[0].points, [rough(Point::bare(2.0, 1.0)), rough(Point::bare(4.0, 1.0))]);
     }
 
     #[test]

@@ -242,7 +242,8 @@ pub struct Figure {
     pub marks: Vec<Mark>,
     /// Stretches of the x axis.
     pub regions: Vec<Region>,
-    /// The x at which each series has the value that it may be divided by ([`crate::Base::Own`]).
+    /// The x from which on the first point that holds is what its series may be divided by
+    /// ([`crate::Base::Own`]).
     pub base: Option<f64>,
 }
 

@@ -71,7 +71,7 @@ pub struct Page<'a> {
     pub has_published: bool,
     /// Charts that are there for their published series, by id.
     pub only_published: &'a [&'a str],
-    /// What it is to be relative to a figure's base: "relative to a ring of two".
+    /// What it is to be relative to a figure's base: "relative to the first point that holds".
     pub own: &'a str,
     /// What published series are called together.
     pub published: &'a str,
@@ -270,8 +270,10 @@ impl Page<'_> {
         let paths = of(whole, &|element| !is_drawn(element), false) + &of(chart, &|_| true, true);
         let as_measured = group("absolute", &mut rulers, figure, whole, paths);
         let divided = |(name, base, what): (String, Base, String)| {
-            let y = Axis::new(&format!("{}, {what}", figure.y.label), Unit::Ratio, Scale::Linear);
-            let body = Body::Series(relative(figure, base)?);
+            let divided = relative(figure, base)?;
+            let label = format!("{}, {what}{}", figure.y.label, without_base(figure, &divided));
+            let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
+            let body = Body::Series(divided);
             let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
             let whole = layout(&figure, names, "", medium);
             let paths = of(&whole, &|_| true, false);
@@ -310,6 +312,21 @@ fn relative(figure: &Figure, base: Base) -> Option<Vec<Series>> {
     let runs = || figure.series().iter().filter_map(|series| series.run.map(Base::Run));
     let is_one = matches!(base, Base::Run(_)) && runs().all(|run| run == base);
     if is_one { None } else { figure.relative_to(base) }
+}
+
+/// Names the measured series that have no point that holds to be divided by.
+fn without_base(figure: &Figure, divided: &[Series]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (series, divided) in figure.series().iter().zip(divided) {
+        let is_measured = matches!(series.role, Role::Measured | Role::Bars);
+        if is_measured && divided.points.is_empty() && !series.points.is_empty() {
+            names.push(&series.name);
+        }
+    }
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" (no base that holds: {})", names.join(", ")),
+    }
 }
 
 /// Marks what is hidden unless published series are shown.
@@ -453,10 +470,13 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
     let last_own = rows.len() - published;
     let row = |(place, cells): (usize, &Vec<String>)| {
         let class = if place < last_own { "" } else { PUBLISHED };
-        let cell = |(column, text): (usize, &String)| match (place, column) {
-            (0, _) => format!("<th scope=\"col\">{}</th>", escape(text)),
-            (_, 0) => format!("<th scope=\"row\">{}</th>", escape(text)),
-            _ => format!("<td>{}</td>", escape(text)),
+        let cell = |(column, text): (usize, &String)| {
+            let text = escape(&micro(text));
+            match (place, column) {
+                (0, _) => format!("<th scope=\"col\">{text}</th>"),
+                (_, 0) => format!("<th scope=\"row\">{text}</th>"),
+                _ => format!("<td>{text}</td>"),
+            }
         };
         format!("<tr{class}>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
     };

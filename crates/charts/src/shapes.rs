@@ -40,7 +40,7 @@ pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> 
 
 /// The series that a law or percentiles are of: the one whose name they begin with, or the only one
 /// of their run.
-fn leader(all: &[Series], of: &Series) -> Option<usize> {
+pub(crate) fn leader(all: &[Series], of: &Series) -> Option<usize> {
     let role = of.role.led_by()?;
     let leaders = || {
         let places = 0..all.len();

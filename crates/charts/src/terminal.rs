@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::figure::{Figure, Role, Scale, Unit};
+use crate::figure::{Figure, Known, Point, Role, Scale, Unit};
 use crate::layout::layout;
 use crate::page::{Anchor, At, Axes, Chart, Kind, Medium, Sample, Text};
 use crate::shapes::{Entry, Part, Shape};
@@ -46,13 +46,26 @@ pub fn terminal(figure: &Figure, runs: &[String], look: &Look) -> String {
         measure: |text, _| text.width() as f64,
         cut: "..",
     };
-    let mut points = figure.series().iter().flat_map(|series| &series.points);
-    let has_interval = figure.x.unit != Unit::Names && points.any(|p| p.interval().is_some());
-    let note = if has_interval { "│ interval" } else { "" };
-    let chart = layout(figure, runs, note, &medium);
+    let chart = layout(figure, runs, &legend(figure), &medium);
     let mut page = Page { columns, look, chart: &chart, cells: Vec::new() };
     page.draw();
     page.text()
+}
+
+/// What the marks of a plot mean, beside those of its series.
+fn legend(figure: &Figure) -> String {
+    let points: Vec<&Point> = figure.series().iter().flat_map(|of| &of.points).collect();
+    let is_by_name = figure.x.unit == Unit::Names;
+    let mut marks: Vec<String> = Vec::new();
+    if !is_by_name && points.iter().any(|point| point.interval().is_some()) {
+        marks.push("│ interval".to_string());
+    }
+    if points.iter().any(|point| point.known == Known::Roughly) {
+        // Bars have the mark before their values.
+        let mark = if is_by_name { '~' } else { HOLLOW[0] };
+        marks.push(format!("{mark} known only roughly"));
+    }
+    marks.join("   ")
 }
 
 /// The title without a plot, and why, in lines of any width.
@@ -75,13 +88,15 @@ fn too_narrow(title: &str, look: &Look) -> String {
     text + "\n"
 }
 
-const POINTS: [char; 8] = ['●', '■', '▲', '◆', '▼', '○', '□', '△'];
+const POINTS: [char; 8] = ['●', '■', '▲', '◆', '▼', '★', '◀', '▶'];
+/// The same of values that are only roughly known.
+const HOLLOW: [char; 8] = ['○', '□', '△', '◇', '▽', '☆', '◁', '▷'];
 /// From small to large values.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// Characters of plots, and what stands for them where there is only ASCII.
-const SIGNS: &str = "●■▲◆▼○□△░▒▓█·▇│─└┬┤┝┥╌┈";
-const ASCII: &str = "ox+*#@%&.:+#?=|-+++<>-.";
+const SIGNS: &str = "●■▲◆▼★◀▶○□△◇▽☆◁▷░▒▓█·▇│─└┬┤┝┥╌┈";
+const ASCII: &str = "ox+*#@%&~~~~~~~~.:+#?=|-+++<>-.";
 
 fn ascii(letter: char) -> char {
     let known = SIGNS.chars().zip(ASCII.chars()).find(|(sign, _)| *sign == letter);
@@ -93,8 +108,9 @@ fn shade(share: Option<f64>) -> String {
     sign.unwrap_or(&'·').to_string()
 }
 
-fn symbol(number: usize) -> String {
-    POINTS[number % POINTS.len()].to_string()
+fn symbol(number: usize, part: Part) -> String {
+    let symbols = if part == Part::Hollow { HOLLOW } else { POINTS };
+    symbols[number % symbols.len()].to_string()
 }
 
 /// Parameter of the escape sequence for a colour; none for the terminal's own.
@@ -199,7 +215,9 @@ impl Page<'_> {
                         Role::Projected => "╌ ".to_string(),
                         Role::Published => "┈┈".to_string(),
                         Role::Bars => "▇".to_string(),
-                        Role::Measured | Role::Raw | Role::Quantiles => symbol(number.unwrap_or(0)),
+                        Role::Measured | Role::Raw | Role::Quantiles => {
+                            symbol(number.unwrap_or(0), Part::Points)
+                        }
                     };
                     (sign, number.map_or(SOFT, colour))
                 }
@@ -277,7 +295,7 @@ impl Page<'_> {
                 }
                 Part::Whisker => self.interval(path[0], path[1], ink),
                 Part::Points | Part::Hollow if has_symbol => {
-                    let symbol = symbol(entry.map_or(0, |entry| entry.colour));
+                    let symbol = symbol(entry.map_or(0, |entry| entry.colour), shape.part);
                     self.put(self.cell(path[0]), &symbol, ink);
                 }
                 _ => {}

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
-use crate::{Axis, Body, Figure, Look, Map, Mark, Point, Region, Role, Scale, Series, Unit};
+use crate::{Axis, Body, Figure, Known, Look, Map, Mark, Point, Region, Role, Scale, Series, Unit};
 use crate::{samples, terminal as plot};
 
 const ASCII: Look = Look { columns: 80, colour: false, unicode: false };
@@ -50,6 +50,20 @@ fn fixed_figures_are_drawn_like_this() {
     assert_eq!(plot(&samples::ring(), &[], &narrow), include_str!("expected/ring.txt"));
     assert_eq!(plot(&samples::bars(), &[], &narrow), include_str!("expected/bars.txt"));
     assert_eq!(plot(&samples::map(), &[], &narrow), include_str!("expected/map.txt"));
+}
+
+#[test]
+fn what_is_only_roughly_known_has_a_mark_of_its_own_and_a_legend() {
+    let mut figure = samples::ring();
+    assert!(!plot(&figure, &[], &UNICODE).contains("known only roughly"));
+    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    all[0].points[0].known = Known::Roughly;
+    let text = plot(&figure, &[], &UNICODE);
+    assert_eq!(text.matches('○').count(), 2, "the point and its legend: {text}");
+    assert!(text.contains("○ known only roughly"), "{text}");
+    let ascii = plot(&figure, &[], &ASCII);
+    assert!(ascii.contains("~ known only roughly"), "{ascii}");
+    assert_eq!(ascii.matches('~').count(), 2, "{ascii}");
 }
 
 fn narrow(figure: &Figure, look: &Look) -> Result<(), TestCaseError> {

@@ -51,9 +51,10 @@ fn as_printed(machine: &Published, index: usize) -> Option<Figure> {
     }
     let (mut names, mut points) = (Vec::new(), Vec::new());
     for case in &machine.cases {
-        let quantity = *case.figures.keys().next()?;
-        points.extend(point(case, quantity, names.len() as f64));
-        names.push(format!("{} of {}", quantity.in_words(), case.title));
+        for quantity in case.figures.keys() {
+            points.extend(point(case, *quantity, names.len() as f64));
+            names.push(format!("{} of {}", quantity.in_words(), case.title));
+        }
     }
     for range in &machine.ranges {
         let x = names.len() as f64;

@@ -14,6 +14,13 @@ pub(crate) const MOST_CHARACTERS: usize = 80;
 /// Characters of a task's name in it, at most.
 const MOST_OF_A_NAME: usize = 16;
 
+/// Names the CPU and the kernel: `AMD EPYC, Linux 6.18`.
+pub(crate) fn cpu_and_kernel(machine: &Machine) -> String {
+    let cpu = machine.cpu_name().map_or("unknown CPU".to_string(), Clone::clone);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    format!("{cpu}, Linux {kernel}")
+}
+
 /// Returns the line for a machine that was not quiet: `machine: noisy: rustc had 34 % of CPU 1;
 /// try --policy fifo`. Absent of a quiet one.
 pub(crate) fn machine_line(

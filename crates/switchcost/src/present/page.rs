@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use charts::{escape, micro};
+use charts::{Figure, Page, escape, micro};
+use clap::Args;
+use model::run::Build;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
-use crate::present::output::check_place;
+use crate::present::output::{check_place, put};
 use crate::present::tiles::Tile;
 
 /// CSS of all but the charts.
@@ -49,6 +51,11 @@ pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
          ({flag} FILE)",
         path.display()
     )))
+}
+
+/// Names the build of the program that measured.
+pub(crate) fn build_words(build: &Build) -> String {
+    format!("switchcost {} ({} build)", build.version, build.profile)
 }
 
 /// What stands before the charts: a line for each of the answer, what it is of (HTML), tiles (HTML).
@@ -128,4 +135,128 @@ pub(crate) fn section(
         facts.iter().map(fact).collect::<String>(),
         text.unwrap_or_default()
     )
+}
+
+/// Where a page of charts goes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ReportOutput {
+    /// Write a report with charts in HTML to a file, or - for standard output
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(long, short = 'o', value_name = "FILE|-")]
+    pub(crate) report: Option<Destination>,
+}
+
+impl ReportOutput {
+    /// Checks that the page can be written, and to another place than these outputs.
+    pub(crate) fn check(&self, others: &[(&str, Option<&Destination>)]) -> Result<()> {
+        let Some(to) = &self.report else { return Ok(()) };
+        check("--report", to)?;
+        for (flag, other) in others {
+            if other.is_some_and(|other| other.is(to)) {
+                return Err(usage(format!("--report {to}: {flag} is written there")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether standard output has the page.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.report == Some(Destination::Stdout)
+    }
+
+    /// Writes the page if one was asked for; returns a line for people that says where it is.
+    pub(crate) fn write(&self, page: impl FnOnce() -> FindingsPage) -> Result<String> {
+        let Some(to) = &self.report else { return Ok(String::new()) };
+        put(page().html().as_bytes(), to).context("the report is not written")?;
+        Ok(match to {
+            Destination::File(path) => format!("report: {}\n", path.display()),
+            Destination::Stdout => String::new(),
+        })
+    }
+}
+
+/// A page of findings that are no stored run: of commands, of calls, of a trend, of a trace.
+pub(crate) struct FindingsPage {
+    /// The title of the window, behind the program's name.
+    pub(crate) title: String,
+    /// The heading.
+    pub(crate) heading: &'static str,
+    /// The answer, a paragraph for each line.
+    pub(crate) answer: String,
+    /// What was measured and how often, in a sentence.
+    pub(crate) setting: String,
+    /// The figures that stand for it, the most important first.
+    pub(crate) tiles: Vec<Tile>,
+    /// The charts, the most important first.
+    pub(crate) figures: Vec<Figure>,
+    /// The question that each chart answers, by the chart's id.
+    pub(crate) questions: &'static [(&'static str, &'static str)],
+    /// What is behind the charts.
+    pub(crate) details: FindingsDetails,
+    /// A paragraph at the end: how to read the figures.
+    pub(crate) footer: &'static str,
+}
+
+/// What stands behind the charts of such a page.
+pub(crate) struct FindingsDetails {
+    /// The title of the section.
+    pub(crate) title: &'static str,
+    /// What was measured.
+    pub(crate) subject: String,
+    /// The title of the facts.
+    pub(crate) facts_title: &'static str,
+    /// Facts of the measurement by name.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// The title of the text.
+    pub(crate) text_title: &'static str,
+    /// All that the terminal shows.
+    pub(crate) text: String,
+    /// Why a chart with many points has no table.
+    pub(crate) unlisted: &'static str,
+}
+
+impl FindingsPage {
+    /// The whole file.
+    pub(crate) fn html(&self) -> String {
+        let details = &self.details;
+        let tiles: String = self.tiles.iter().take(MOST_TILES).map(tile).collect();
+        let facts: Vec<(&str, &str)> =
+            details.facts.iter().map(|(name, fact)| (*name, fact.as_str())).collect();
+        let section = section(
+            &escape(&details.subject),
+            (details.facts_title, &facts),
+            (details.text_title, &details.subject),
+            Some(&details.text),
+        );
+        let question = |figure: &Figure| {
+            let known = self.questions.iter().find(|(id, _)| *id == figure.id);
+            known.map_or(figure.title.clone(), |(_, question)| question.to_string())
+        };
+        Page {
+            title: &format!("switchcost: {}", self.title),
+            generator: GENERATOR,
+            style: STYLE,
+            header: &header(
+                self.heading,
+                &self.answer,
+                &paragraph("setting", &self.setting),
+                &tiles,
+            ),
+            behind: &self::details(details.title, &section),
+            contents: &[(DETAILS, details.title)],
+            footer: &format!("<footer><p>{}</p></footer>\n", escape(self.footer)),
+            runs: std::slice::from_ref(&details.subject),
+            first: 1,
+            figures: &self.figures,
+            heading: &question,
+            has_published: false,
+            only_published: &[],
+            own: "",
+            published: "",
+            unlisted: details.unlisted,
+        }
+        .html()
+    }
 }

@@ -45,6 +45,12 @@ impl Tile {
         Self { without_interval: Some(COUNTED), ..Self::of(name, [value; 3], unit) }
     }
 
+    /// A time in nanoseconds with the ends of its interval.
+    pub(crate) fn time(name: impl Into<String>, ns: [f64; 3]) -> Self {
+        let (scale, unit) = words::time_unit(ns[0]);
+        Self::of(name, ns.map(|ns| ns / scale), unit)
+    }
+
     /// A time in nanoseconds that was published, with its interval if it has one.
     pub(crate) fn published(name: impl Into<String>, ns: f64, ends: Option<(f64, f64)>) -> Self {
         let (scale, unit) = words::time_unit(ns);

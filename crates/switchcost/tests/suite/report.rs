@@ -357,3 +357,64 @@ fn what_cannot_be_drawn_or_written_is_told() {
         assert!(said.err.contains(word), "{args:?}: {}", said.err);
     }
 }
+
+/// A record that `run` or `profile` wrote once.
+fn record(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured");
+    folder.join(format!("{name}.json")).display().to_string()
+}
+
+#[test]
+fn records_of_commands_and_of_calls_have_pages_with_their_answers() {
+    let home = Home::new();
+    let commands = written(&home, &[&record("run")]);
+    assert!(page(&commands).contains("<p class=\"lead\">sleep 0.02 is "), "{commands}");
+    assert_eq!(names(chart(&commands, "times")), ["real time", "CPU time"]);
+    assert_eq!(names(chart(&commands, "ratios")), ["real time", "CPU time", "no change"]);
+    assert_eq!(
+        names(chart(&commands, "rounds")),
+        ["sleep 0.02", "sleep 0.03", "sleep 0.0202"],
+        "each command has its runs"
+    );
+    let calls = written(&home, &[&record("profile")]);
+    assert!(page(&calls).contains("<p class=\"lead\">An allocation or free takes "), "{calls}");
+    assert_eq!(names(chart(&calls, "calls")), ["a call"]);
+    assert!(names(chart(&calls, "sizes")).contains(&"malloc"));
+}
+
+#[test]
+fn a_record_is_drawn_alone_and_other_json_is_refused() {
+    let home = Home::new();
+    let run = stored_run(&home, "run.jsonl", |_| {});
+    let both = report(&home, &[&record("run"), &run]);
+    assert_eq!(both.code, Some(2), "{}", both.err);
+    assert!(both.err.contains("name it alone"), "{}", both.err);
+    fs::write(home.path().join("other.json"), "{\"schema\": 1}").expect("a file");
+    let other = report(&home, &["other.json"]);
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    assert!(other.err.contains("no record of run, profile or trend"), "{}", other.err);
+    fs::write(home.path().join("cut.json"), "{\"schema\": 1").expect("a file");
+    let cut = report(&home, &["cut.json"]);
+    assert!(cut.err.contains("cannot read cut.json"), "{}", cut.err);
+    assert!(!home.path().join("report.html").exists());
+}
+
+#[test]
+fn commands_write_their_page_themselves_and_nothing_else_goes_there() {
+    let home = Home::new();
+    let to = home.path().join("page.html").display().to_string();
+    let said = home.run(&["run", "-n", "2", "--no-estimate", "--report", &to, "true", "true 2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains(&format!("report: {to}")), "{}", said.err);
+    let html = fs::read_to_string(&to).expect("a page");
+    assert_eq!(names(chart(&html, "rounds")), ["true", "true 2"]);
+    let both = home.run(&["run", "--json", "-", "--report", "-", "true"]);
+    assert_eq!(both.code, Some(2), "{}", both.err);
+    assert!(both.err.contains("--json is written there"), "{}", both.err);
+    // A file that is no report is left alone.
+    let other = home.path().join("other.html").display().to_string();
+    fs::write(&other, "mine").expect("a file");
+    let refused = home.run(&["run", "--report", &other, "true"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(fs::read_to_string(&other).expect("a file"), "mine");
+}

@@ -143,6 +143,26 @@ const ROUGH_REFERENCES: [(&str, &str); 4] = [
     ("ticks", "clock-sampling"),
 ];
 
+/// Records of what is no stored run: commands, and calls.
+const RECORDS: [&str; 2] = ["run", "profile"];
+
+/// A file that a folder of the tests has.
+fn kept(folder: &str, name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    folder.join(name).display().to_string()
+}
+
+/// The report of twelve runs whose cost and kernel change once.
+fn trend() -> PathBuf {
+    let home = Home::new();
+    crate::trend::twelve(&home, 1040);
+    let file = screenshots().join("trend.html");
+    let to = file.display().to_string();
+    let said = home.run(&["trend", "--quiet", "--report", &to]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    file
+}
+
 /// Of runs that are not laid over each other.
 const MOST_BYTES_OF_FEW: u64 = 400_000;
 
@@ -155,8 +175,7 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
             report(&home, &format!("{name}.html"), &runs, MOST_BYTES_OF_FEW)
         };
         let rough = |(name, run): &(&str, &str)| {
-            let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-            let run = fixtures.join(format!("{run}.jsonl")).display().to_string();
+            let run = kept("fixtures", &format!("{run}.jsonl"));
             report(&home, &format!("{name}.html"), &[run], MOST_BYTES_OF_FEW)
         };
         let published = ["history:xeon-2.0".to_string(), "history:sun-4/280".to_string()];
@@ -165,8 +184,14 @@ fn reports_of_fixed_runs_show_what_is_stored_of_them() {
             report(&home, "published.html", &published, MOST_BYTES_OF_FEW),
             report(&home, "beside-published.html", &beside, MOST_BYTES_OF_FEW),
         ];
+        let record = |name: &str| {
+            let record = kept("captured", &format!("{name}.json"));
+            report(&home, &format!("{name}.html"), &[record], MOST_BYTES_OF_FEW)
+        };
+        let records = RECORDS.map(record);
         let reports = REFERENCES.iter().map(drawn);
         let reports = reports.chain(ROUGH_REFERENCES.iter().map(rough)).chain(of_history);
+        let reports = reports.chain(records).chain([trend()]);
         [scripts().join("references"), screenshots()].into_iter().chain(reports).collect()
     });
 }

@@ -222,3 +222,19 @@ fn files_that_cannot_be_read_are_told_first() {
     assert!(error.contains("20261101T120000-ring.jsonl"), "{error}");
     assert!(error.ends_with(" (and 1 more cannot be read)"), "{error}");
 }
+
+#[test]
+fn the_page_has_the_answer_and_a_mark_at_each_change() {
+    let home = Home::new();
+    twelve(&home, 1040);
+    let said = trend(&home, &["--report", "-", "--fail-above", "3%"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.out.starts_with("<!doctype html>"), "{}", said.out);
+    let (_, chart) = said.out.split_once("<figure id=\"trend\"").expect("a chart");
+    let (chart, _) = chart.split_once("</figure>").expect("its end");
+    assert!(chart.contains(">2026-11-07</text>"), "{chart}");
+    assert!(said.out.contains("cost since 2026-11-07, over that before"));
+    assert!(said.out.contains("<p class=\"lead\">FAIL: "), "the verdict is told");
+    // The table is for people, and standard output has the page.
+    assert!(said.err.contains("since"), "{}", said.err);
+}

@@ -23,17 +23,11 @@ const MOST_WAITS: usize = 6;
 const MARKED: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// Charts by id, each with its question.
-const QUESTIONS: [(&str, &str); 3] = [
+pub(super) const QUESTIONS: [(&str, &str); 3] = [
     ("preempts", "Who preempts whom?"),
     ("waits", "How long does it wait for a CPU?"),
     ("lengths", "How long does it run and sleep?"),
 ];
-
-/// What a chart answers.
-pub(super) fn question(figure: &Figure) -> String {
-    let known = QUESTIONS.iter().find(|(id, _)| *id == figure.id);
-    known.map_or(figure.title.clone(), |(_, question)| question.to_string())
-}
 
 /// All that there is to draw.
 pub(super) fn figures(account: &Account, (by, labels): (By, &Labels)) -> Vec<Figure> {

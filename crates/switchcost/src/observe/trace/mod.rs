@@ -182,7 +182,7 @@ impl TraceArgs {
         recording: Option<Recording>,
     ) -> bool {
         let Unstored { files, verbose, tables } = &self.output;
-        let page = || page::html(trace, &figures::figures(account, by));
+        let page = || page::page(trace, figures::figures(account, by)).html();
         let report = self.report.as_ref().map(|to| put(page().as_bytes(), to));
         let place = match (&self.report, &report) {
             (Some(Destination::File(path)), Some(Ok(()))) => {

@@ -1,64 +1,42 @@
 //! A trace as a page of charts.
 
-use charts::{Figure, Page, escape};
+use charts::Figure;
 use model::program::Range;
 use model::reading::Reading;
 
-use super::figures::question;
+use super::figures::QUESTIONS;
 use super::report::Trace;
 use super::table;
 use crate::base::lines::{WIDTH, within};
-use crate::present::page::{self, MOST_TILES, paragraph};
+use crate::present::page::{self, FindingsDetails, FindingsPage};
 use crate::present::terminal::figure;
 use crate::present::tiles::Tile;
 
-/// The whole file.
-pub(super) fn html(trace: &Trace, figures: &[Figure]) -> String {
+/// The page of a trace with these charts.
+pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
     let name = &trace.target.name;
-    let title = format!("switchcost: trace of {name}");
-    let tiles: String = tiles(trace).iter().take(MOST_TILES).map(page::tile).collect();
-    let facts = facts(trace);
-    let facts: Vec<(&str, &str)> = facts.iter().map(|(what, is)| (*what, is.as_str())).collect();
-    let text = within(WIDTH, || table::text(trace, true));
-    let heading = format!("{}, {} s", escape(name), figure(trace.seconds));
-    let details = page::section(
-        &heading,
-        ("Program and costs", &facts),
-        ("All that the trace says", name),
-        Some(&text),
-    );
-    let setting = format!("Traced for {} s; {}.", figure(trace.seconds), trace.own.in_words());
-    Page {
-        title: &title,
-        generator: page::GENERATOR,
-        style: page::STYLE,
-        header: &page::header(
-            "Who is switched, and what it costs",
-            &trace.in_words,
-            &paragraph("setting", &setting),
-            &tiles,
-        ),
-        behind: &page::details(DETAILS, &details),
-        contents: &[(page::DETAILS, DETAILS)],
-        footer: FOOTER,
-        runs: std::slice::from_ref(name),
-        first: 1,
+    FindingsPage {
+        title: format!("trace of {name}"),
+        heading: "Who is switched, and what it costs",
+        answer: trace.in_words.clone(),
+        setting: format!("Traced for {} s; {}.", figure(trace.seconds), trace.own.in_words()),
+        tiles: tiles(trace),
         figures,
-        heading: &question,
-        has_published: false,
-        only_published: &[],
-        own: "",
-        published: "",
-        unlisted: "No percentile is known",
+        questions: &QUESTIONS,
+        details: FindingsDetails {
+            title: "What was traced",
+            subject: format!("{name}, {} s", figure(trace.seconds)),
+            facts_title: "Program and costs",
+            facts: facts(trace),
+            text_title: "All that the trace says",
+            text: within(WIDTH, || table::text(trace, true)),
+            unlisted: "No percentile is known",
+        },
+        footer: "Every switch is counted in the kernel, none is sampled. Times are counted by \
+                 powers of two, so that a percentile is known to lie between two of them. What a \
+                 switch costs is looked up in a stored run of switchcost cost.",
     }
-    .html()
 }
-
-const DETAILS: &str = "What was traced";
-
-const FOOTER: &str = "<footer><p>Every switch is counted in the kernel, none is sampled. Times are \
-     counted by powers of two, so that a percentile is known to lie between two of them. What a \
-     switch costs is looked up in a stored run of switchcost cost.</p></footer>\n";
 
 /// Figures that stand for it, the first ones what the answer names.
 fn tiles(trace: &Trace) -> Vec<Tile> {

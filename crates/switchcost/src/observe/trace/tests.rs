@@ -286,7 +286,7 @@ fn a_distribution_is_drawn_where_it_is_known() {
 #[test]
 fn a_page_has_the_answer_the_charts_and_what_the_terminal_says() {
     let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
-    let html = page::html(&trace, &drawn(&account(Scope::Processes(vec![812]))));
+    let html = page::page(&trace, drawn(&account(Scope::Processes(vec![812])))).html();
     for words in [
         "<p class=\"lead\">postgres (pid 812): 41,200 switches a second",
         "<span class=\"figure\">41,200 <span class=\"unit\">/s</span></span><span class=\"range\">counted",
@@ -321,7 +321,7 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     );
     assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
     assert_eq!(drawn(&account), []);
-    assert!(page::html(&trace, &[]).contains("was not switched once"));
+    assert!(page::page(&trace, Vec::new()).html().contains("was not switched once"));
     assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
     table::text(&trace, true);
 }

@@ -42,7 +42,7 @@ pub(crate) struct Files {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
-    /// Print nothing but errors, and what --json and --csv ask for
+    /// Print nothing but errors and --json/--csv
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -50,8 +50,8 @@ pub(crate) struct Files {
     #[arg(long)]
     pub(crate) anonymous: bool,
 
-    /// Store all words of a command, which may hold secrets, not only its program and a hash of
-    /// them
+    /// Store whole commands, which may hold secrets, instead of the program and a hash of its
+    /// arguments
     #[arg(long, conflicts_with = "anonymous")]
     pub(crate) store_command: bool,
 }
@@ -110,7 +110,7 @@ impl Tables {
 
 impl Destination {
     /// Whether both are one place, whatever way leads there.
-    fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         let real = |path: &Path| {
             let beside = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
             path.canonicalize().ok().or_else(beside)

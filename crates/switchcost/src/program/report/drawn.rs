@@ -16,6 +16,7 @@ use crate::base::lines::{self, WIDTH};
 use crate::engine::store::read;
 use crate::experiments::Record;
 use crate::present::figures::published::of_published;
+use crate::present::page;
 use crate::present::terminal::{View, counted};
 use crate::present::tiles::Tile;
 use crate::program::history::costs;
@@ -188,7 +189,7 @@ fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)
     facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
     if let Origin::Run { started, build, .. } = &subject.side.origin {
         facts.push(("measured", started.clone()));
-        facts.push(("by", format!("switchcost {} ({} build)", build.version, build.profile)));
+        facts.push(("by", page::build_words(build)));
     }
     facts.push(("command", invocation.join(" ")));
     facts.push(("run", subject.side.name.clone()));

@@ -4,6 +4,7 @@ mod difference;
 pub(crate) mod drawn;
 mod header;
 mod questions;
+mod records;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,7 +35,8 @@ pub(crate) struct ReportArgs {
     /// What to draw: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
     ///
     /// Several are drawn over each other in the same axes, in the order given. What differs between
-    /// those of one experiment stands first.
+    /// those of one experiment stands first. A record that `run`, `profile` or `trend` wrote
+    /// (--json FILE.json) is drawn alone.
     #[arg(required = true)]
     pub(crate) runs: Vec<String>,
 
@@ -63,6 +65,9 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     // Before runs are read and intervals computed: that takes seconds.
     page::check("--output", &args.output)?;
+    if let Some(path) = records::named(&args.runs)? {
+        return record_page(args, path);
+    }
     let mut found: Vec<(Drawn, Option<Record>)> = Vec::new();
     let mut named: Vec<(PathBuf, &String)> = Vec::new();
     for name in &args.runs {
@@ -84,8 +89,23 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         runs: drawn,
         has_published: args.history,
     };
-    let pictures = write_pictures(&report.runs, [("svg", &args.svg), ("png", &args.png)])?;
+    let (names, figures) = lettered(&report.runs);
+    let pictures = write_pictures(args, &names, &figures, &caption(&names, &report.runs))?;
     report.write(&args.output)?;
+    say_where(args, &pictures)
+}
+
+/// Writes the page of a record in JSON.
+fn record_page(args: &ReportArgs, path: &Path) -> Result<ExitCode> {
+    let page = records::page(path)?;
+    let names = std::slice::from_ref(&page.details.subject);
+    let pictures = write_pictures(args, names, &page.figures, &page.setting)?;
+    put(page.html().as_bytes(), &args.output)?;
+    say_where(args, &pictures)
+}
+
+/// Says where the report and the pictures are.
+fn say_where(args: &ReportArgs, pictures: &[PathBuf]) -> Result<ExitCode> {
     if let Destination::File(path) = &args.output {
         let pictures = pictures.iter().map(|path| format!("picture: {}\n", path.display()));
         let text = format!("report: {}\n{}", path.display(), pictures.collect::<String>());
@@ -230,26 +250,33 @@ fn count_runs(runs: &[Drawn]) -> usize {
     runs.iter().filter(|run| run.part == 0).count()
 }
 
-/// Writes the charts of these runs as pictures into the folders that are named, by format; gives
-/// the files. Published figures are drawn if they were asked for: on paper nobody switches them
-/// off.
-fn write_pictures(runs: &[Drawn], folders: [(&str, &Option<PathBuf>); 2]) -> Result<Vec<PathBuf>> {
-    let (names, figures) = lettered(runs);
+/// What stands below the pictures: where each run was measured and how.
+fn caption(names: &[String], runs: &[Drawn]) -> String {
     let caption = |(name, run): (&String, &Drawn)| match runs.len() {
         1 => format!("{}.", run.caption),
         _ => format!("{name}: {}.", run.caption),
     };
-    let text = names.iter().zip(runs).map(caption).collect::<Vec<String>>().join(" ");
+    names.iter().zip(runs).map(caption).collect::<Vec<String>>().join(" ")
+}
+
+/// Writes these charts as pictures into the folders that were named, by format; returns the files.
+/// Published figures are drawn if they were asked for: on paper nobody switches them off.
+fn write_pictures(
+    args: &ReportArgs,
+    names: &[String],
+    figures: &[Figure],
+    caption: &str,
+) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
-    for (format, folder) in folders {
+    for (format, folder) in [("svg", &args.svg), ("png", &args.png)] {
         let Some(folder) = folder else { continue };
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {} (--{format})", folder.display()))?;
-        for figure in &figures {
+        for figure in figures {
             let file = picture_file(folder, figure, format);
             let drawn = match format {
-                "svg" => Ok(svg(figure, &names, &text).into()),
-                _ => png(figure, &names, &text),
+                "svg" => Ok(svg(figure, names, caption).into()),
+                _ => png(figure, names, caption),
             };
             let bytes = drawn.with_context(|| format!("cannot draw {}", file.display()))?;
             put(&bytes, &Destination::File(file.clone()))?;
@@ -305,7 +332,7 @@ impl Report {
             heading: &questions::heading,
             has_published: self.has_published,
             only_published: &[HISTORY],
-            own: "relative to a ring of two",
+            own: "relative to the first point that holds",
             published: "Show machines of 1984 to today",
             unlisted: "Single samples are not listed: switchcost runs export --format csv",
         };

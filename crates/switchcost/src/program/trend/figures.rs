@@ -1,9 +1,48 @@
-//! The cost over time.
+//! The cost over time, and the clock.
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::trend::{By, Trend};
 
 use crate::present::figures::{lines, nanoseconds};
+
+/// The chart of the cost.
+pub(super) const COST: &str = "trend";
+/// The chart of the core's clock.
+pub(super) const CLOCK: &str = "clock";
+
+/// All that there is to draw of a trend.
+pub(super) fn figures(found: &Trend) -> Vec<Figure> {
+    figure(found).into_iter().chain(clock(found)).collect()
+}
+
+/// The clock that the core had in each run; none where it is known of fewer than two.
+fn clock(found: &Trend) -> Option<Figure> {
+    if found.terms.by != By::Run {
+        return None;
+    }
+    let mut points = Vec::new();
+    for (index, point) in found.points.iter().enumerate() {
+        points.extend(point.clock_ghz.map(|ghz| Point::bare(index as f64 + 1.0, ghz)));
+    }
+    if points.len() < 2 {
+        return None;
+    }
+    let changes: Vec<String> =
+        found.clock_changes.iter().map(|change| format!("{}.", change.in_words)).collect();
+    let in_words = match changes.is_empty() {
+        true => "No change of the core's clock shows.".to_string(),
+        false => changes.join(" "),
+    };
+    let x = Axis::new("run", Unit::Count, Scale::Linear);
+    let y = Axis::new("clock of the core in GHz", Unit::Ratio, Scale::Linear);
+    let marks = found.clock_changes.iter().map(|change| Mark {
+        x: change.at as f64 + 1.0,
+        between: None,
+        label: change.since.get(..10).unwrap_or(&change.since).to_string(),
+    });
+    let figure = Figure { in_words, marks: marks.collect(), ..Figure::new(CLOCK, "Clock", x, y) };
+    figure.of([Series::new("clock", 0, Role::Measured, points)])
+}
 
 /// The points with their intervals and the levels; by kernel or build a bar for each. None without
 /// points.
@@ -26,11 +65,10 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
     let mut series = vec![Series::new(&*found.case.title, 0, role, points)];
     let mut marks = Vec::new();
     if found.terms.by == By::Run {
-        let ends = found
-            .levels
-            .iter()
-            .flat_map(|of| [of.first, of.last].map(|index| Point::bare(at(index), of.ns)));
-        series.push(Series::new("level", 0, Role::Law, ends.collect()));
+        for level in &found.levels {
+            let ends = [level.first, level.last].map(|index| Point::bare(at(index), level.ns));
+            series.push(Series::new("level", 0, Role::Law, ends.to_vec()));
+        }
         let mark = |change: &model::trend::Change| Mark {
             x: at(change.at),
             between: None,
@@ -41,6 +79,6 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
     let clock = found.clock_ghz.map_or(String::new(), |ghz| format!(", at {ghz:.2} GHz"));
     let title = format!("Cost over time{clock}");
     let axes = (x, nanoseconds("cost"));
-    let figure = lines("trend", &title, found.in_words.clone(), axes, series)?;
+    let figure = lines(COST, &title, found.in_words.clone(), axes, series)?;
     Some(Figure { marks, ..figure })
 }

@@ -2,7 +2,10 @@
 //! what changed with it?
 
 mod figures;
+mod page;
 mod table;
+
+pub(crate) use page::page;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,28 +20,27 @@ use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{Folder, header};
 use crate::present::output::{Tables, check_place};
+use crate::present::page::ReportOutput;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {
-    /// Which runs (the beginning of their names, files, folders) and which case: a title, or a
-    /// label
+    /// Which runs (beginnings of names, files, folders), and which case (a title or a label)
     ///
-    /// Without runs all stored ones; without a case the ring of two, or else the case that most
-    /// runs have. Several words of a case narrow it: 'ring of 2' futex. A file ends in .jsonl or
-    /// has a slash, a folder has a slash: ./host7/
+    /// Without runs: all stored ones. Without a case: the ring of two, or else the case that most
+    /// runs have. Several words narrow a case: 'ring of 2' futex. A file ends in .jsonl or has a
+    /// slash; a folder has a slash: ./host7/
     pub(crate) what: Vec<String>,
 
-    /// What a point of the series is: run; kernel or build, each with all its runs in the order of
-    /// their first
+    /// What a point of the series is: a run, or all runs of a kernel or of a build
     #[arg(long, default_value_t = By::Run)]
     pub(crate) by: By,
 
-    /// Which cost is followed: switch (a hop above the ring of one; of calls their own time) or hop
+    /// Which cost to follow: switch (a hop less the ring of one; for calls the call itself) or hop
     #[arg(long, default_value_t = Cost::Switch)]
     pub(crate) cost: Cost,
 
     /// Exit with 1 if the newest change is slower by more than this, with 3 if such a change would
-    /// not be seen
+    /// not show
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
@@ -58,13 +60,16 @@ pub(crate) struct TrendArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<Destination>,
 
-    /// No table: only errors, and what --json asks for
+    /// Print nothing but errors and --json
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
     /// Print a row for every run, kernel or build, and the names of runs that do not count
     #[arg(long, short)]
     pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) report: ReportOutput,
 
     #[command(flatten)]
     pub(crate) tables: Tables,
@@ -76,6 +81,7 @@ pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
 
 fn trend(args: &TrendArgs) -> Result<ExitCode> {
     args.json.iter().try_for_each(|to| check_place("--json", to))?;
+    args.report.check(&[("--json", args.json.as_ref())])?;
     let found = found(args)?;
     if found.points.is_empty() {
         let why = table::left_out(&found).map_or(String::new(), |words| format!(" ({words})"));

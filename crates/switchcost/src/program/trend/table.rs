@@ -9,6 +9,7 @@ use model::words::{self, plain, whole};
 
 use super::TrendArgs;
 use super::figures::figure;
+use super::page::page;
 use crate::base::lines;
 use crate::base::values::Destination;
 use crate::present::output::columns::Columns;
@@ -19,17 +20,21 @@ use crate::present::terminal::{self, counted};
 pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {
     let text = match args.markdown {
         true => return lines::unbroken(|| put(&markdown(found), found, args)),
-        false => args.tables.text(|| text(found, args)),
+        false => args.tables.text(|| text(found, args.verbose)),
     };
     put(&text, found, args)
 }
 
 fn put(text: &str, found: &Trend, args: &TrendArgs) -> Result<()> {
+    let place = args.report.write(|| page(found))?;
+    let place = if args.markdown { String::new() } else { place };
     match &args.json {
         _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(text),
+        Some(Destination::Stdout) => say_text(&format!("{text}{place}")),
+        _ if args.report.is_stdout() => say_text(text),
         _ => {
-            let text = for_people(text, &io::stdout()) + &drawn(found, args);
+            let place = for_people(&place, &io::stdout());
+            let text = for_people(text, &io::stdout()) + &drawn(found, args) + &place;
             print(text.as_bytes()).context("cannot print the series")?;
         }
     }
@@ -42,21 +47,26 @@ fn drawn(found: &Trend, args: &TrendArgs) -> String {
     figure.map_or(String::new(), |figure| format!("\n{}", plotted(&figure, &[], &look)))
 }
 
+/// Returns the text with a row for each point.
+pub(super) fn whole_text(found: &Trend) -> String {
+    text(found, true)
+}
+
 /// The answer, the levels or the points, what else is to be known and the verdict, ending with a
 /// newline.
-fn text(found: &Trend, args: &TrendArgs) -> String {
-    let are_points = args.verbose || found.terms.by != By::Run;
+fn text(found: &Trend, is_verbose: bool) -> String {
+    let are_points = is_verbose || found.terms.by != By::Run;
     let first = match found.terms.by {
         By::Kernel => "kernel",
         By::Build => "build",
-        By::Run if args.verbose => "run",
+        By::Run if is_verbose => "run",
         By::Run => SINCE,
     };
     let rows = if are_points { points(found) } else { levels(found) };
     let mut lines = notes(found);
     let legend = || "< the cost is different from here on".to_string();
     lines.extend((are_points && !found.changes.is_empty()).then(legend));
-    if args.verbose {
+    if is_verbose {
         lines.extend(
             found.left_out.iter().map(|of| format!("not used: {}: {}", of.why, of.runs.join(", "))),
         );

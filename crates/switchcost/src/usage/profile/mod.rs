@@ -4,11 +4,13 @@
 mod findings;
 mod launches;
 mod memory;
+mod page;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use findings::Profile;
+pub(crate) use page::page;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,6 +30,7 @@ use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::observe::watch::command::{Over, finish, left_behind, not_measured, words};
 use crate::present::output::{Files, Unstored, all_written, put, put_json, say_text};
+use crate::present::page::ReportOutput;
 use launches::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -41,8 +44,8 @@ pub(crate) struct ProfileArgs {
 
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
-    /// Functions only, not variables. A call within one library, of a function that is linked
-    /// statically or inlined, is not seen. Up to 16 arguments on the stack are passed on. The time
+    /// Functions only, not variables. Calls within one library, and of functions that are linked
+    /// statically or inlined, are not seen. Up to 16 arguments on the stack are passed on. The time
     /// of a function includes the functions that it calls, and what timing them takes. x86-64 only.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     calls: Vec<String>,
@@ -76,6 +79,9 @@ pub(crate) struct ProfileArgs {
     command: Vec<OsString>,
 
     #[command(flatten)]
+    report: ReportOutput,
+
+    #[command(flatten)]
     output: Unstored,
 }
 
@@ -105,8 +111,10 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
+        let Files { json, csv, .. } = &self.output.files;
         self.output.files.check()?;
-        Files::refuse_shown(self.output.files.on_stdout(), self.show_output)?;
+        self.report.check(&[("--json", json.as_ref()), ("--csv", csv.as_ref())])?;
+        Files::refuse_shown(self.figures_on_stdout(), self.show_output)?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -132,11 +140,17 @@ impl ProfileArgs {
         self.allocator.iter().try_for_each(|library| check_library(library))
     }
 
+    /// Returns the option whose figures go to standard output, if any do.
+    fn figures_on_stdout(&self) -> Option<&'static str> {
+        let report = self.report.is_stdout().then_some("--report");
+        self.output.files.on_stdout().or(report)
+    }
+
     /// Whether what the command prints goes to /dev/null: in all runs alike, as a terminal or a
     /// pipe takes longer.
     fn discards_output(&self, plan: &Plan) -> bool {
         let is_one = plan.runs == 1 && plan.allocators.is_empty();
-        !self.show_output && (!is_one || self.output.files.on_stdout().is_some())
+        !self.show_output && (!is_one || self.figures_on_stdout().is_some())
     }
 
     fn plan(&self) -> Plan {
@@ -193,7 +207,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     };
     if launches.is_empty() {
         // A script that waits for the figures must learn that they are not there.
-        let waits = args.output.files.json.is_some() || args.output.files.csv.is_some();
+        let Files { json, csv, .. } = &args.output.files;
+        let waits = json.is_some() || csv.is_some() || args.report.report.is_some();
         return Ok(if waits && !is_counted && code == 0 { 1 } else { code }.into());
     }
     let machine = probe::machine::read(Path::new("/"));
@@ -202,14 +217,19 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         true => (started, None, execute::anonymous(machine)),
     };
     let mut profile = Profile::of(plan, launches, about, execute::build_info());
+    let (report, place) = match args.report.write(|| page(&profile)) {
+        Ok(place) => (Ok(()), place),
+        Err(error) => (Err(error), String::new()),
+    };
     if !args.output.files.quiet {
         let output = &args.output;
-        say_text(&output.tables.text(|| table::text(&profile, output.verbose)));
+        say_text(&(output.tables.text(|| table::text(&profile, output.verbose)) + &place));
     }
     let files = &args.output.files;
     profile.plan.command = stored(&args.command, files.anonymous, files.store_command);
     let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
-    let is_whole = all_written([put_json(&profile, files.json.as_ref()), csv.unwrap_or(Ok(()))]);
+    let json = put_json(&profile, files.json.as_ref());
+    let is_whole = all_written([json, csv.unwrap_or(Ok(())), report]);
     // A script that waits for the figures must learn that they are not there.
     let code = if !is_whole && code == 0 { 1 } else { code };
     Ok(code.into())

@@ -47,7 +47,7 @@ fn wall_percent(row: &Row) -> Option<f64> {
     (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
 }
 
-fn headline(profile: &Profile) -> String {
+pub(super) fn headline(profile: &Profile) -> String {
     let plan = &profile.plan;
     let name = shortened(&shell_words::join(&plan.command), 40);
     let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
@@ -186,7 +186,7 @@ fn ratio_cell(of: &Ratio) -> String {
 }
 
 /// The last part of a path: `libjemalloc.so.2` without `lib` and what follows the name.
-fn library(name: &str) -> &str {
+pub(super) fn library(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     file.strip_prefix("lib").and_then(|rest| rest.split('.').next()).unwrap_or(file)
 }

@@ -2,14 +2,18 @@
 
 mod answer;
 mod commands;
+mod figures;
 mod findings;
 pub(crate) mod gate;
 mod markdown;
+mod page;
 mod plan;
 pub(crate) mod record;
 mod table;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use page::page;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -37,6 +41,7 @@ use crate::observe::watch::quick;
 use crate::observe::watch::{self, Chosen};
 use crate::present::output::csv::{self, known};
 use crate::present::output::{Files, Unstored, all_written, check_place, put, say_text, to_json};
+use crate::present::page::ReportOutput;
 use crate::present::terminal::counted;
 use commands::{Command, Shell};
 use findings::{SOURCES, Summary, Switching};
@@ -51,22 +56,22 @@ const RUNS: u32 = 10;
 pub(crate) struct RunArgs {
     /// Commands to compare, each a whole command line, run by the shell; ratios are to the first
     ///
-    /// A command with options of its own goes into quotation marks, or behind
-    /// --: there, one command with its arguments, run without a shell. The shell's own half
-    /// millisecond or so is part of a line's figures: -N runs without one.
+    /// Quote a command that has options of its own, or put it after --, where one command with its
+    /// arguments runs without a shell. The shell's own half millisecond or so is part of a line's
+    /// figures: -N runs without one.
     #[arg(value_name = "COMMAND")]
     lines: Vec<String>,
 
-    /// Runs of each command [default: 10; of one behind -- 1]; from 5 on there are intervals
+    /// Runs of each command [default: 10; one command after --: 1]; from 5 on there are intervals
     ///
-    /// All runs share this program's standard input: what the first has read is gone for the
+    /// All runs share this program's standard input: what the first run has read is gone for the
     /// others.
     #[arg(long, short = 'n', visible_short_alias = 'r', value_name = "COUNT", value_parser = above_zero::<u32>, conflicts_with_all = ["budget", "min_runs", "max_runs"])]
     runs: Option<u32>,
 
-    /// Go on with rounds until this much time is spent [default with -m or -M: 3s]
+    /// Repeat until this much time is spent [default with -m or -M: 3s]
     ///
-    /// A round in which each command runs once is begun only if it still fits.
+    /// In a round each command runs once; one begins only if it still fits.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
 
@@ -78,15 +83,15 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'M', value_name = "COUNT", value_parser = above_zero::<u32>)]
     max_runs: Option<u32>,
 
-    /// Runs beforehand, of which nothing is kept
+    /// Runs of each command before the measured ones; they are discarded
     #[arg(long, short = 'w', value_name = "COUNT", default_value_t = 0)]
     warmup: u32,
 
-    /// Another command to compare with, in one word; may be given several times
+    /// Another command to compare with, as one argument; may be given several times
     ///
-    /// All run once in every round, each time in a shuffled order; ratios are taken within
-    /// rounds, to the first command. With a command behind -- it is split into words as a shell
-    /// does (quotes, backslashes), but no shell runs it: for pipes and variables write "sh -c
+    /// All commands run once in every round, each time in a shuffled order. Ratios are taken within
+    /// rounds, to the first command. With a command after --, this one is split into words as a
+    /// shell does (quotes, backslashes), but no shell runs it. For pipes and variables write "sh -c
     /// '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     vs: Vec<String>,
@@ -103,8 +108,8 @@ pub(crate) struct RunArgs {
 
     /// Run once before the first round, not measured
     ///
-    /// Of commands with values of a parameter in it ({NAME}), once for each of them. What does not
-    /// succeed ends the run.
+    /// If it has {NAME} in it, it runs once for each value of that parameter. If it fails, nothing
+    /// is run.
     #[arg(long, short = 's', value_name = "COMMAND", help_heading = AROUND)]
     setup: Option<String>,
 
@@ -114,7 +119,7 @@ pub(crate) struct RunArgs {
 
     /// Run once after the last round, not measured
     ///
-    /// Not where a signal has asked to stop, nor where a setup, a prepare or a command could not be
+    /// It is not run after a signal to stop, or if a setup, a prepare or a command could not be
     /// run.
     #[arg(long, short = 'c', value_name = "COMMAND", help_heading = AROUND)]
     cleanup: Option<String>,
@@ -127,16 +132,16 @@ pub(crate) struct RunArgs {
     #[arg(short = 'N', conflicts_with = "shell", help_heading = AROUND)]
     no_shell: bool,
 
-    /// A run that does not succeed counts as any other, and this program exits with 0
+    /// Count failed runs as any others, and exit with 0
     #[arg(long, short = 'i')]
     ignore_failure: bool,
 
-    /// Exit with 1 if a command takes more than the first by over this share; also the share within
-    /// which a figure is called not changed [default for that: 3%]
+    /// Exit with 1 if a command takes longer than the first by more than this share; changes within
+    /// it count as none [default for that: 3%]
     ///
-    /// The first is the first command line, the one behind --, or has the first values: the base.
+    /// The first is the first command line, the command after --, or the one with the first values.
     /// All intervals hold together. The exit codes are those of `compare`: 0 PASS, 1 FAIL, 3
-    /// UNDECIDED, and 2 if a run did not succeed.
+    /// UNDECIDED, and 2 if a run failed.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     fail_above: Option<f64>,
 
@@ -146,7 +151,7 @@ pub(crate) struct RunArgs {
 
     /// What --fail-above and --markdown compare
     ///
-    /// Counts of fewer than about ten switches hardly weigh: ten are added to both.
+    /// Counts below about ten switches hardly matter: ten are added to both sides.
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
     figures: Vec<Gated>,
 
@@ -164,8 +169,8 @@ pub(crate) struct RunArgs {
 
     /// Also count descendants that the command did not wait for
     ///
-    /// wait4(2) tells of the command and of the children that it waited for. With --tree those that
-    /// outlived their parent are added, where they have ended within a second after the command.
+    /// wait4(2) counts the command and the children that it waited for. --tree adds those that
+    /// outlived their parent and ended within a second after the command.
     #[arg(long)]
     tree: bool,
 
@@ -186,6 +191,9 @@ pub(crate) struct RunArgs {
     /// One command with its arguments, run without a shell; its exit code is this program's
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    report: ReportOutput,
 
     #[command(flatten)]
     output: Unstored,
@@ -388,7 +396,8 @@ impl RunArgs {
     /// The option whose figures go to standard output, if any does.
     fn figures_on_stdout(&self) -> Option<&'static str> {
         let markdown = (self.markdown == Some(Destination::Stdout)).then_some("--markdown");
-        self.output.files.on_stdout().or(markdown)
+        let report = self.report.is_stdout().then_some("--report");
+        self.output.files.on_stdout().or(markdown).or(report)
     }
 
     /// Whether what the commands print goes to /dev/null: in all runs alike, as a terminal or a
@@ -402,6 +411,9 @@ impl RunArgs {
     fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
         self.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
+        let Files { json, csv, .. } = &self.output.files;
+        let others = [("--json", json), ("--csv", csv), ("--markdown", &self.markdown)];
+        self.report.check(&others.map(|(flag, to)| (flag, to.as_ref())))?;
         Files::refuse_shown(self.figures_on_stdout(), self.show_output)
     }
 
@@ -574,7 +586,8 @@ fn write(
         outputs.push((to, rows(&runs)));
     }
     // Reading the machine and the estimate take time.
-    if json.is_some() || args.markdown.is_some() || !quiet {
+    let mut report = Ok(());
+    if json.is_some() || args.markdown.is_some() || args.report.report.is_some() || !quiet {
         let machine = match json {
             Some(_) => probe::machine::read_with_accounting(Path::new("/")),
             None => probe::machine::accounting(Path::new("/")),
@@ -604,16 +617,21 @@ fn write(
         }
         record.gate = args.fail_above.and(gate);
         // What is printed has the words.
+        let mut place = String::new();
+        if !record.runs.is_empty() {
+            let written = args.report.write(|| page(&record));
+            report = written.map(|words| place = words);
+        }
         if !quiet && !record.runs.is_empty() {
             let output = &args.output;
-            say_text(&output.tables.text(|| table::text(&record, output.verbose)));
+            say_text(&(output.tables.text(|| table::text(&record, output.verbose)) + &place));
         }
         if let Some(to) = json {
             record.store_as(stored);
             outputs.push((to, to_json(&record)));
         }
     }
-    all_written(outputs.into_iter().map(|(to, bytes)| put(&bytes?, to)))
+    all_written(outputs.into_iter().map(|(to, bytes)| put(&bytes?, to)).chain([report]))
 }
 
 /// A row for each run.

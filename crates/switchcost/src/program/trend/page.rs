@@ -1,0 +1,117 @@
+//! A trend as a page of charts.
+
+use charts::Figure;
+use model::trend::{By, Change, Point, Trend};
+
+use super::figures::{CLOCK, COST, figures};
+use super::table;
+use crate::base::lines::{WIDTH, within};
+use crate::present::page::{FindingsDetails, FindingsPage, GENERATOR};
+use crate::present::terminal::counted;
+use crate::present::tiles::Tile;
+
+/// Charts by id, each with its question.
+const QUESTIONS: [(&str, &str); 2] =
+    [(COST, "Did the cost change?"), (CLOCK, "Did the clock change?")];
+
+/// The page of a trend.
+pub(crate) fn page(trend: &Trend) -> FindingsPage {
+    let title = &trend.case.title;
+    let gate = trend.gate.as_ref().map(|gate| format!("\n{}", gate.in_words));
+    FindingsPage {
+        title: format!("trend of {title}"),
+        heading: "What a switch costs over time",
+        answer: trend.in_words.clone() + &gate.unwrap_or_default(),
+        setting: setting(trend),
+        tiles: tiles(trend),
+        figures: described(figures(trend), trend.terms.by),
+        questions: &QUESTIONS,
+        details: FindingsDetails {
+            title: "Which runs count",
+            subject: format!("{title}, {}", counted(trend.runs, "run")),
+            facts_title: "Case and clock",
+            facts: facts(trend),
+            text_title: "All that the trend says",
+            text: within(WIDTH, || table::whole_text(trend)),
+            unlisted: "Single runs are not listed: switchcost trend --verbose",
+        },
+        footer: "All figures are at one clock of the core, so that a faster clock is no change of \
+                 cost. A level is a stretch without a change; its interval holds with 95 % \
+                 confidence.",
+    }
+}
+
+/// The answer stands above the charts: below it that of the cost says what is drawn.
+fn described(mut figures: Vec<Figure>, by: By) -> Vec<Figure> {
+    for figure in figures.iter_mut().filter(|figure| figure.id == COST) {
+        figure.in_words = match by {
+            By::Run => "A point is a run with its interval, a thick line a level without a change.",
+            By::Kernel => "A bar is the mean of all runs on a kernel, with its interval.",
+            By::Build => "A bar is the mean of all runs of a build, with its interval.",
+        }
+        .to_string();
+    }
+    figures
+}
+
+fn setting(trend: &Trend) -> String {
+    let days = match (trend.points.first(), &trend.until) {
+        (Some(first), Some(until)) => format!(", {} to {}", day(&first.started), day(until)),
+        _ => String::new(),
+    };
+    let clock =
+        trend.clock_ghz.map_or(String::new(), |ghz| format!(", all figures at {ghz:.2} GHz"));
+    let runs = counted(trend.runs, "run");
+    format!("{runs} of {} ({}){days}{clock}.", trend.case.experiment, trend.case.title)
+}
+
+/// The day of a time in RFC 3339.
+fn day(started: &str) -> &str {
+    started.get(..10).unwrap_or(started)
+}
+
+/// The cost now, each change, the newest first, and how small a change would show; by kernel or
+/// build each of them.
+fn tiles(trend: &Trend) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    match trend.terms.by {
+        By::Run => {
+            let now = trend.levels.last();
+            tiles
+                .extend(now.map(|level| Tile::time("cost now", [level.ns, level.low, level.high])));
+        }
+        By::Kernel | By::Build => {
+            let point = |of: &Point| Tile::time(of.name.clone(), [of.ns, of.low, of.high]);
+            tiles.extend(trend.points.iter().rev().take(MOST_POINTS).map(point));
+        }
+    }
+    tiles.extend(trend.changes.iter().rev().filter_map(change_tile));
+    tiles.extend(trend.detectable.map(|share| Tile {
+        without_interval: Some("three runs would show it"),
+        ..Tile::counted("smallest change that shows", 100.0 * share, "%")
+    }));
+    tiles
+}
+
+/// Kernels or builds that have a tile: there is room for changes beside them.
+const MOST_POINTS: usize = 4;
+
+fn change_tile(change: &Change) -> Option<Tile> {
+    let (low, high) = change.ratio.interval()?;
+    let name = format!("cost since {}, over that before", day(&change.since));
+    Some(Tile::ratio(name, [change.ratio.value?, low, high]))
+}
+
+fn facts(trend: &Trend) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("case", trend.case.title.clone()),
+        ("experiment", trend.case.experiment.to_string()),
+        ("runs", trend.runs.to_string()),
+        ("a point is", format!("a {}", trend.terms.by)),
+        ("scatter", format!("{:.1} % between neighbours", 100.0 * trend.scatter)),
+    ];
+    facts.extend(trend.clock_ghz.map(|ghz| ("clock", format!("{ghz:.2} GHz"))));
+    facts.extend(table::left_out(trend).map(|words| ("not used", words)));
+    facts.push(("by", GENERATOR.to_string()));
+    facts
+}

@@ -74,7 +74,7 @@ fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, mos
     let end = bytes(enough.checked_next_power_of_two().unwrap_or(u64::MAX));
     let command = format!("switchcost cost --array 1K..{}:x2", end.replace(' ', ""));
     let why = format!(
-        "cost profile: the working set ({set}) lies outside the measured arrays ({}){}",
+        "cost profile: the working set is {set}, but costs were measured for {} only{}",
         range(least, most),
         measure_with(&command)
     );

@@ -471,11 +471,11 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
         }
         Shape::Saturating => {
             let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
-            (rate, format!("and levels off, half of the way by {half:.0} members"))
+            (rate, format!("and levels off (half of the change by {half:.0} members)"))
         }
         Shape::Sigmoid => {
             let half = curve.turns.first().unwrap_or(&0.0);
-            (rate, format!("and levels off, half of the way by {half:.0} members"))
+            (rate, format!("and levels off (half of the change by {half:.0} members)"))
         }
         // Of these alone the sentence says no more.
         Shape::Unfinished | Shape::Slowing => (curve.at(high) - curve.at(low), "smoothly".into()),

@@ -19,16 +19,17 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
     ///
-    /// A figure at full speed has a term for the scatter between launches. It keeps one launch at
-    /// 2 % or more until five stored launches of the same plan have shown how they scatter here.
+    /// The interval has a term for the scatter between launches. Until five stored launches of the
+    /// same plan have shown how they scatter here, it keeps the interval at 2 % or more.
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 
     /// Stop after this time (seconds); with a + up to three times as late, until all figures hold
     ///
     /// Where that is too little for all sizes, fewer are measured, and the answer says so. With a +
-    /// behind it, as the default has, the run may go on with cases that have too few clean slices:
-    /// 20s+ takes at most 60 s, and the progress line and the end say so. --rounds is always kept.
+    /// after it, as by default, the run may take up to three times as long for cases that were
+    /// disturbed too often: 20s+ takes at most 60 s, and the progress line and the end say so.
+    /// --rounds is always kept.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Budget,
 

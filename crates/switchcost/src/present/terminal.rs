@@ -188,8 +188,8 @@ pub(crate) struct View {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Print all columns of tables, however wide, with cycles and the core's clock; of `ring` also
-    /// Sloan's: seconds for a million laps, and the share of clean slices
+    /// Print all columns of tables, also cycles and the core's clock; of `ring` also Sloan's
+    /// seconds for a million laps, and the share of undisturbed time
     #[arg(long)]
     pub(crate) wide: bool,
 
@@ -197,7 +197,8 @@ pub(crate) struct View {
     #[arg(long)]
     pub(crate) history: bool,
 
-    /// Print no figure that was not seen at full speed in many rounds, but why there is none
+    /// Print only figures that were seen at full speed in 8 rounds or more, and for others the
+    /// reason
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
 }

@@ -141,9 +141,9 @@ fn signed(command: clap::Command) -> clap::Command {
 pub(crate) enum Command {
     /// Measure all in one go: rings, working sets, response, clocks
     ///
-    /// Measures the cases of ring, cost, response and clock overhead in the same rounds; prints a
-    /// summary, which begins with what a switch costs here and whether the machine was quiet, and
-    /// stores one run. --report writes charts.
+    /// Measures the cases of ring, cost, response and clock overhead in the same rounds. Prints a
+    /// summary, which begins with what a switch costs here and whether the machine was quiet.
+    /// Stores one run. --report writes charts.
     #[command(
         after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s \
              --name before\n  switchcost measure --report report.html"
@@ -152,9 +152,9 @@ pub(crate) enum Command {
     /// Cost of a switch by the number of processes, in a ring
     ///
     /// The members of a ring pass a one-byte token round, so that the kernel has to switch from
-    /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
-    /// switches, is measured in every round; what the others cost above it, divided by the
-    /// switches that the kernel counted, is the cost of a switch.
+    /// each to the next (Sloan 1992). A ring of one passes the token to itself and never switches;
+    /// it is measured in every round. The cost of a switch is what a larger ring takes above that,
+    /// divided by the switches that the kernel counted.
     #[command(
         after_long_help = "Examples:\n  switchcost ring\n  switchcost ring --members 2..64:x2 \
              --kind thread\n  switchcost ring --link all --members 2\n  switchcost ring \
@@ -163,11 +163,11 @@ pub(crate) enum Command {
     Ring(RingArgs),
     /// Cost of a switch by working set; what switching costs a program
     ///
-    /// The direct cost (c1) is what a switch costs without work; the total cost (c2) is with a
-    /// working set that each member walks in every hop. The indirect cost, c2 - c1, is what
-    /// refilling the caches adds (Li, Ding and Shen 2007). Each is the time of a hop less that of
-    /// its members alone, divided by the counted switches. As the working set grows, c2 passes through
-    /// regions: all fits; two do not fit together; one alone does not fit.
+    /// The direct cost (c1) is what a switch costs without work. The total cost (c2) is what it
+    /// costs with a working set that each member walks in every hop. The indirect cost, c2 - c1, is
+    /// what refilling the caches adds (Li, Ding and Shen 2007). Each is the time of a hop less that
+    /// of its members alone, divided by the counted switches. As the working set grows, c2 passes
+    /// through regions: all fits; two do not fit together; one alone does not fit.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
              --walk chase\n  switchcost cost --pid 1234 -t \
@@ -187,22 +187,21 @@ pub(crate) enum Command {
     Classic(ClassicCommand),
     /// How late wake-ups, signals and interrupts are; what system calls cost
     ///
-    /// System calls; signals, to oneself and between two processes, with the memorandum's
-    /// formulas; two processes that pass a token by every link that the machine has; what
-    /// interrupts a busy thread; how late a sleeper is woken, and the response budget: whether the
-    /// parts explain it. All cases are measured in one shuffled schedule, so that what is computed
-    /// from several of them is paired within rounds. What registers in use add to a switch:
-    /// switchcost ring --members 2 --state all.
+    /// Measures system calls; signals, to oneself and between two processes; a token between two
+    /// processes, by every link that the machine has; what interrupts a busy thread; and how late a
+    /// sleeper is woken. The response budget says whether these parts explain a wake-up. All cases
+    /// are measured in one shuffled schedule, so that figures made of several are paired within
+    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
     #[command(after_long_help = "Examples:\n  switchcost response\n  switchcost response --only \
              wakeup\n  switchcost response --only interrupts --busy-policy fifo")]
     Response(ResponseArgs),
     /// What a preemption costs a command of yours
     ///
     /// Runs the command again and again, in rounds of shuffled settings: alone, and beside a
-    /// neighbour that wakes on its CPU at a higher priority, does nothing or writes to some memory,
-    /// and sleeps again. What the command's CPU time is then above that of its run alone, over the
-    /// preemptions that the kernel counted more, is what one costs this very program. What a timer's
-    /// interrupt costs without a switch is measured and taken off.
+    /// neighbour. The neighbour wakes on the command's CPU at a higher priority, writes to some
+    /// memory or none, and sleeps again. A preemption costs what the command's CPU time is above
+    /// that of its run alone, divided by the preemptions that the kernel counted more. The cost of
+    /// a timer interrupt without a switch is measured and subtracted.
     #[command(
         after_long_help = "Examples:\n  switchcost sensitivity -- gzip -kf file\n  switchcost \
              sensitivity --neighbour 0,1M --budget 60s -- ./job --once\n  switchcost sensitivity --pid \
@@ -212,23 +211,24 @@ pub(crate) enum Command {
     Sensitivity(SensitivityArgs),
     /// What a switch is made of: calls, link, scheduler, wake-up
     ///
-    /// Each part is a difference of rings that differ in one thing, measured in the same rounds.
-    /// The parts add up; what is left of a switch measured by itself is told as not explained. What
-    /// would add to a switch is measured beside: registers, control groups, filters, events, other
-    /// CPUs, idle states, timer slack; each with what changes it. What is not there or not granted
-    /// is named with how to get it. `compare` of two such runs says which part changed.
+    /// Each part is the difference of two rings that differ in one thing, measured in the same
+    /// rounds. The parts add up; what is left of a switch that was measured by itself is called not
+    /// explained. What would add to a switch is measured, too: registers, control groups, filters,
+    /// events, other CPUs, idle states, timer slack. Each comes with the setting that changes it,
+    /// and what cannot be measured here with what it needs. `compare` of two such runs says which
+    /// part changed.
     #[command(after_long_help = "Examples:\n  switchcost explain\n  switchcost explain --kind \
              thread --plot\n  switchcost explain --parts-only --budget 10s\n  switchcost compare \
              before after")]
     Explain(ExplainArgs),
     /// Compare two runs, or two settings measured side by side
     ///
-    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the
-    /// ratio of its costs with an interval and one of three answers: changed, not changed within a
+    /// Pairs the cases of both and lists what differs between their machines. Each pair has the
+    /// ratio of its costs with an interval, and one of three answers: changed, not changed within a
     /// limit, inconclusive. All intervals hold together, however many cases there are. Exit codes:
     /// 0; with --fail-above 1 if a case has become slower beyond it, 3 if that is not decided
-    /// (--allow-undecided: 0); 2 if there is no comparison, or with --fail-above if a case that BASE
-    /// measured failed in NEW.
+    /// (--allow-undecided: 0); 2 if there is no comparison, or with --fail-above if a case that
+    /// BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
     #[command(after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  \
              switchcost compare free pinned --across placement\n  switchcost compare --ab '' \
@@ -237,20 +237,21 @@ pub(crate) enum Command {
     /// Follow a cost through stored runs: when did it change, and why?
     ///
     /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the
-    /// clock is reported separately. A change of level is found from its third run on, with an
-    /// interval, and
-    /// named by what the runs recorded of the machine: kernel, command line, mitigations,
-    /// microcode, CPU, and this program's build. Runs whose figure does not hold are left out, with
-    /// the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by more than
-    /// that, 3 if a change of that size would not be seen; 2 if there is no series.
+    /// clock is reported separately. A change of the cost is found from its third run on, with an
+    /// interval. What may explain it is what changed in the runs' records at the same time: kernel,
+    /// command line, mitigations, microcode, CPU, or this program's build. Runs whose figure does
+    /// not hold are left out, with the reason. Exit codes: 0; with --fail-above 1 if the newest
+    /// change is slower by more than that, 3 if such a change would not show; 2 if there is no
+    /// usable run.
     #[command(after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' \
              --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend \
              ./builds/ --by build --json -")]
     Trend(TrendArgs),
     /// Draw runs as charts in one HTML file
     ///
-    /// Runs may be drawn over each other, and among the machines of 1984 to today. The file needs no network and no other file. It opens with what was measured, on what, and
-    /// what it says; a table under each chart has its numbers.
+    /// Several runs are drawn in the same charts, with the machines of 1984 to today on request.
+    /// The file needs no network and no other file. It opens with the answer and says what was
+    /// measured where. A table under each chart has its numbers.
     #[command(
         after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost \
              report base last history:sun-4/280"
@@ -268,17 +269,18 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Run commands: what they use and their switches cost, which is fastest
     ///
-    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine; behind -- stands
+    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine. After -- comes
     /// one command with its arguments, run without a shell.
     ///
-    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written,
-    /// threads, from a tiny launcher, so that the figures are the command's own. Standard streams,
-    /// signals and the terminal are the command's; the report goes to standard error, and the exit
-    /// code is the command's: 128 + the signal that ended it, 127 where it was not found, 126 where
-    /// it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the
-    /// command, also when sent to this program alone. After the first four, what was measured so
-    /// far is printed. Other signals end or stop this program as usual. All commands are
-    /// looked up before the first is run. Nothing is stored: --json keeps the figures.
+    /// Reports real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and
+    /// written, and threads. A tiny launcher starts the command, so that the figures are the
+    /// command's own. Standard streams, signals and the terminal are the command's; the report goes
+    /// to standard error. The exit code is the command's: 128 + the signal that ended it, 127 if it
+    /// was not found, 126 if it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and
+    /// SIGUSR2 reach the command, also when sent to this program alone. After the first four, what
+    /// was measured so far is printed. Other signals end or stop this program as usual. All
+    /// commands are looked up before the first is run. Nothing is stored: --json keeps the figures,
+    /// and `report` draws them from there.
     #[command(
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
              f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
@@ -293,13 +295,13 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// CPU time of each call of a command's allocator or functions
     ///
-    /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with
-    /// the clock of the thread's own CPU time (docs/threadclock.md): a preemption in a call is not
-    /// charged to it, and what a wall clock would have charged is shown next to it. Each run is a
-    /// fresh
-    /// launch; intervals are over launches. The command is not changed or rebuilt, but has to be
-    /// linked dynamically. The report goes to standard error, and the exit code is the command's.
-    /// Nothing is stored: --json keeps all, with histograms.
+    /// A library is preloaded into the command and all that it starts (LD_PRELOAD). It times calls
+    /// by the CPU time of their thread (docs/threadclock.md), so that a preemption within a call is
+    /// not part of its cost; what a wall clock would say is shown next to it. Each run starts the
+    /// command afresh; intervals are over runs. The command is not changed or rebuilt, but has to
+    /// be linked dynamically. The report goes to standard error, and the exit code is the
+    /// command's. Nothing is stored: --json keeps all, with histograms, and `report` draws it from
+    /// there.
     #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
              'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
              sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \
@@ -313,8 +315,9 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Every switch of the machine, live
     ///
-    /// Who switches, waits and preempts whom, and what it costs. By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch
-    /// prints the same for scripts.
+    /// Shows who switches, waits and preempts whom, and what it costs. Switches are counted by
+    /// eBPF, as with `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends.
+    /// --batch prints the same for scripts.
     #[command(
         after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort \
              wait\n  switchcost top --batch=json --updates 5"
@@ -322,11 +325,11 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Trace every switch: who preempts whom, who waits, what it costs
     ///
-    /// Of a command, a process or the machine. By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and
-    /// the time on the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing
-    /// stays attached, however tracing ends. What the switches cost is looked up in the stored run
-    /// of
-    /// `cost`. With a command the figures go to standard error, and the exit code is the command's.
+    /// Traces a command, a process or the machine by eBPF. Each switch is counted by cause and by
+    /// pair, with the wait in the run queue and the time on the CPU. Needs CAP_BPF and CAP_PERFMON,
+    /// or root, and a kernel with BTF; nothing stays attached, however tracing ends. What the
+    /// switches cost is looked up in the stored run of `cost`. With a command the figures go to
+    /// standard error, and the exit code is the command's.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
              --budget 5s\n  switchcost trace -- make -j4"
@@ -344,8 +347,9 @@ pub(crate) enum Command {
     Runs(RunsCommand),
     /// Measure many hosts, and find those that are slow or different
     ///
-    /// By Slurm, Kubernetes, ReFrame or ssh. Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is
-    /// handed to its program, switchcost-fleet, which is looked for beside this one, then on PATH.
+    /// Measures by Slurm, Kubernetes, ReFrame or ssh. Comes with the Python package: pip install
+    /// 'switchcost[fleet]'. All arguments after `fleet` go to its program, switchcost-fleet, which
+    /// is looked for beside this one, then on PATH.
     #[command(
         disable_help_flag = true,
         disable_version_flag = true,
@@ -358,9 +362,9 @@ pub(crate) enum Command {
     },
     /// Print help: of a command, of one of its options, or man, schema, completions
     ///
-    /// `help ring --link` prints all that is known of an option. `help man` is the manual page,
-    /// `help schema` lists the JSON schemas and `help schema NAME` prints one, `help completions
-    /// SHELL` prints a completion script.
+    /// `help ring --link` prints all about an option. `help man` is the manual page. `help schema`
+    /// lists the JSON schemas, and `help schema NAME` prints one. `help completions SHELL` prints a
+    /// completion script.
     #[command(after_long_help = "Examples:\n  switchcost help trace\n  switchcost help ring \
              --link\n  switchcost help man | man -l -\n  switchcost help schema record\n  \
              switchcost help completions bash")]
@@ -487,11 +491,39 @@ mod tests {
         let all = examples(&command, "switchcost");
         assert!(all.len() > 50, "{all:?}");
         for line in all {
-            let alone = line.split(" | ").next().unwrap_or_default();
-            let words = shell_words::split(alone).expect("whole quotation marks");
-            let said = command.clone().try_get_matches_from(&words);
-            let is_help = |of: &clap::Error| of.kind() == clap::error::ErrorKind::DisplayHelp;
-            assert!(said.as_ref().map_or_else(is_help, |_| true), "{line}: {}", said.unwrap_err());
+            assert_accepted(&command, &line);
+        }
+    }
+
+    /// The first command of a line, as a shell would split it, is one that the program takes.
+    fn assert_accepted(command: &clap::Command, line: &str) {
+        let alone = line.split(" | ").next().unwrap_or_default();
+        let alone = alone.split(" > ").next().unwrap_or_default();
+        let words = shell_words::split(alone).expect("whole quotation marks");
+        let said = command.clone().try_get_matches_from(&words);
+        let is_help = |of: &clap::Error| of.kind() == clap::error::ErrorKind::DisplayHelp;
+        assert!(said.as_ref().map_or_else(is_help, |_| true), "{line}: {}", said.unwrap_err());
+    }
+
+    /// The commands that a page shows, as typed: lines that are indented, without what is said of
+    /// them behind a `#`.
+    fn shown(page: &str) -> Vec<String> {
+        let code = page.lines().filter_map(|line| line.strip_prefix("    "));
+        let typed = code.map(|line| line.strip_prefix("$ ").unwrap_or(line));
+        let typed = typed.filter(|line| line.starts_with("switchcost "));
+        typed.map(|line| line.split(" #").next().unwrap_or_default().trim().to_string()).collect()
+    }
+
+    #[test]
+    fn every_command_of_the_readme_and_the_guide_is_accepted() {
+        let command = signed(Cli::command().mut_subcommand("compare", compare::with_session));
+        for (name, fewest) in [("README.md", 4), ("docs/guide.md", 60)] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+            let all = shown(&std::fs::read_to_string(path).expect("a page"));
+            assert!(all.len() >= fewest, "{name}: {all:?}");
+            for line in all {
+                assert_accepted(&command, &line);
+            }
         }
     }
 }

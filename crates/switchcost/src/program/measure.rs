@@ -25,8 +25,8 @@ use crate::program::report::drawn::Drawn;
 pub(crate) struct MeasureArgs {
     /// Stop when this much time is spent; a number is seconds
     ///
-    /// The first round of all cases is always finished. With a + behind it the run may go on up to
-    /// three times as long with cases that have too few clean slices.
+    /// The first round of all cases is always finished. With a + after it, the run may take up to
+    /// three times as long for cases that were disturbed too often.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = "60s", value_name = "TIME", value_parser = budget)]
     pub(crate) budget: Budget,
 
@@ -56,7 +56,8 @@ pub(crate) struct MeasureArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Print no figure that was not seen at full speed in many rounds, but why there is none
+    /// Print only figures that were seen at full speed in 8 rounds or more, and for others the
+    /// reason
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
 }

@@ -23,9 +23,9 @@ use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, pri
 use crate::present::table::Table;
 use crate::present::terminal::{ROUGH_LEGEND, View};
 
-/// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the
-/// one before, or a file (a path with a slash, or ending in .jsonl). A name that was given (--name)
-/// stands for all that was stored under it.
+/// RUN is a name from `runs list`, the beginning of one, `last`, `last~1` for the one before, or a
+/// file (a path with a slash, or ending in .jsonl). A name given by --name means all runs that were
+/// stored under it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first

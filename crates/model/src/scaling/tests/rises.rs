@@ -226,7 +226,7 @@ fn sentences_of_gradual_laws() {
     assert!((turns[0] - 8.0).abs() < 1e-9 && turns[1] == 1.0, "{turns:?}");
     assert_eq!(
         hyperbola.in_words(),
-        "grows and levels off, half of the way by 8 members \
+        "grows and levels off (half of the change by 8 members) \
          (from 2.08 us at 2 to 8.90 us at 64 members)"
     );
     let slowing = exact(|n| 1000.0 + 300.0 * n.ln() + 20.0 * n);

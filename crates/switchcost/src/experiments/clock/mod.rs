@@ -34,8 +34,8 @@ const MOST_TRIALS: u32 = 1_000_000;
 pub(crate) enum ClockCommand {
     /// What it costs to ask for the time, by every way to ask
     ///
-    /// Each call is timed alone between two time stamps, whose own cost is taken off, and in
-    /// batches, one call after the other.
+    /// Each call is timed alone between two time stamps, whose own cost is subtracted, and in
+    /// batches of calls in a row.
     #[command(after_long_help = "Example:\n  switchcost clock overhead --calls \
              threadclock-now,getrusage")]
     Overhead(overhead::OverheadArgs),

@@ -35,10 +35,10 @@ pub(crate) struct CostArgs {
 
     /// Distances between successive accesses in bytes
     ///
-    /// Every element of 8 bytes is touched once a hop, whatever the stride: each stride-th from the
-    /// first, then each stride-th from the second, and so on. By 128, the paper's stride of a line
-    /// or two, it takes as many passes as a stride has elements; by 8 it is in sequence, where the
-    /// machine fetches ahead. [default: 128]
+    /// Every element of 8 bytes is touched once a hop, whatever the stride: first each stride-th
+    /// from the first element, then each stride-th from the second, and so on. 128, the paper's
+    /// stride, is a line or two: each pass touches every other line. 8 is sequential, where the
+    /// machine prefetches. [default: 128]
     #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
     pub(crate) stride: Option<List<u64>>,
 
@@ -58,9 +58,9 @@ pub(crate) struct CostArgs {
     /// How the array is walked: whole, chase, or both
     ///
     /// whole: every element, by each --stride, as in the paper. chase: every cache line once in
-    /// random order, each holding the place of the next, so that nothing can be fetched ahead; what
-    /// a switch fetches again then stands out of the noise, and the regions are found where a
-    /// machine that prefetches well hides them from the paper's walk.
+    /// random order, each line holding the place of the next, so that the machine cannot prefetch.
+    /// With chase, what a switch has to fetch again stands out of the noise, also on machines that
+    /// hide it from the paper's walk by prefetching.
     #[arg(
         long,
         value_name = "LIST",
@@ -74,8 +74,8 @@ pub(crate) struct CostArgs {
 
     /// Touch one cache line in each page only, by growing numbers of pages: what the TLB holds
     ///
-    /// Each page has the line after that of the page before, so that they do not all fall into one
-    /// set of the cache. From 4 to 4096 pages by default.
+    /// The line in each page is the next one after that in the page before, so that not all fall
+    /// into one set of the cache. From 4 to 4096 pages by default.
     #[arg(long, conflicts_with = "stride", help_heading = "Working set")]
     pub(crate) tlb: bool,
 
@@ -96,14 +96,14 @@ pub(crate) struct CostArgs {
     #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
     pub(crate) kind: Kind,
 
-    /// What is counted beside time for a hop: events by perf(1)'s names, or all that this
-    /// machine has: cycles, instructions, L1-dcache-load-misses, LLC-load-misses,
-    /// dTLB-load-misses, iTLB-load-misses, context-switches, page-faults, cpu-migrations
+    /// Events to count in addition to time, by perf(1)'s names, or all that this machine has:
+    /// cycles, instructions, L1-dcache-load-misses, LLC-load-misses, dTLB-load-misses,
+    /// iTLB-load-misses, context-switches, page-faults, cpu-migrations
     ///
-    /// Counted is all that runs on the ring's CPU in the timed laps, in user space and in the
-    /// kernel (needs CAP_PERFMON, or kernel.perf_event_paranoid of 0). Reading the counters between
-    /// slices disturbs the caches a little, and events of the kernel (the last three) are a little
-    /// work in every switch. Not counted where members run on several CPUs.
+    /// The counts are of all that runs on the ring's CPU in the timed laps, in user space and in
+    /// the kernel. They need CAP_PERFMON, or kernel.perf_event_paranoid of 0. Reading the counters
+    /// disturbs the caches a little, and kernel events (the last three) add a little work to every
+    /// switch. Nothing is counted if members run on several CPUs.
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 
@@ -122,8 +122,8 @@ pub(crate) struct CostArgs {
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps (each takes the token once round the ring) of the sample in which switches are counted,
-    /// instead of as many as last 4 ms
+    /// Laps of the sample in which switches are counted, instead of as many as last 4 ms; a lap
+    /// takes the token once round the ring
     ///
     /// The rings and solos of the costs themselves keep their own number of laps.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]

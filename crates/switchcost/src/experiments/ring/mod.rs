@@ -72,25 +72,25 @@ pub(crate) struct RingArgs {
     )]
     pub(crate) state: Vec<String>,
 
-    /// What is counted beside time in each slice: events by perf(1)'s names, or all that this
-    /// machine has: cycles, instructions, L1-dcache-load-misses, LLC-load-misses,
-    /// dTLB-load-misses, iTLB-load-misses, context-switches, page-faults, cpu-migrations
+    /// Events to count in addition to time, by perf(1)'s names, or all that this machine has:
+    /// cycles, instructions, L1-dcache-load-misses, LLC-load-misses, dTLB-load-misses,
+    /// iTLB-load-misses, context-switches, page-faults, cpu-migrations
     ///
-    /// Counted is all that runs on the ring's CPU in the timed laps, in user space and in the
-    /// kernel (needs CAP_PERFMON, or kernel.perf_event_paranoid of 0). Reading the counters between
-    /// slices disturbs the caches a little, and events of the kernel (the last three) are a little
-    /// work in every switch. Not counted where members run on several CPUs.
+    /// The counts are of all that runs on the ring's CPU in the timed laps, in user space and in
+    /// the kernel. They need CAP_PERFMON, or kernel.perf_event_paranoid of 0. Reading the counters
+    /// disturbs the caches a little, and kernel events (the last three) add a little work to every
+    /// switch. Nothing is counted if members run on several CPUs.
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 
     /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
     ///
-    /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:
-    /// the scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
-    /// starting again at its end. sweep: same, and a pair of CPUs for each way in which two of this
-    /// machine's CPUs lie to each other: hardware threads of one core (smt), cores that share a
-    /// cache (shared-cache), cores that do not (other-cache), two memory nodes (other-node).
-    /// Members of larger rings take turns on the pair.
+    /// same: all on one CPU, away from CPU 0 and from this program if there is a choice. free: the
+    /// scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
+    /// starting again at its end. sweep: same, and a pair of CPUs at each distance that this
+    /// machine has: hardware threads of one core (smt), cores that share a cache (shared-cache),
+    /// cores that do not (other-cache), two memory nodes (other-node). Members of larger rings take
+    /// turns on the pair.
     #[arg(
         long,
         default_value = "same",
@@ -106,8 +106,8 @@ pub(crate) struct RingArgs {
     #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps (each takes the token once round the ring) of every sample, instead of as many as last
-    /// 10 ms (Sloan used 1000000)
+    /// Laps of every sample, instead of as many as last 10 ms; a lap takes the token once round the
+    /// ring (Sloan used 1000000)
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 

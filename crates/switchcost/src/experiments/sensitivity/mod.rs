@@ -31,7 +31,7 @@ fn stay(text: &str) -> Result<Duration, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct SensitivityArgs {
-    /// What the neighbour writes to whenever it wakes [default: nothing, and sizes about this
+    /// Memory that the neighbour writes to whenever it wakes [default: none, and sizes about this
     /// machine's caches]
     ///
     /// 0 is a neighbour that uses nothing; it is always measured.
@@ -40,18 +40,19 @@ pub(crate) struct SensitivityArgs {
 
     /// How often a neighbour wakes in a second, on average; this and half of it are measured
     ///
-    /// Neighbours with much memory wake less often: one takes some 40 % of the CPU at most, beside
-    /// the process of --pid 0.8 % (what it costs that one is taken to be as much).
+    /// Neighbours with much memory wake less often: one takes at most some 40 % of the CPU. Beside
+    /// the process of --pid it takes at most 0.8 %, and what it costs that process is assumed to be
+    /// as much.
     #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MOST_HZ))]
     pub(crate) rate: u32,
 
-    /// How long a neighbour stays whenever it wakes, as others do for a slice of some milliseconds
-    /// [default: once through its bytes]
+    /// How long a neighbour runs each time it wakes, like other tasks that take a time slice of
+    /// some milliseconds [default: once through its bytes]
     ///
-    /// It goes through its bytes again and again, once at least. The longer a program is away, the
-    /// more of its caches others have used; but a neighbour that stays wakes less often, so that
-    /// the run takes longer for the same precision. One that uses nothing and leaves at once is
-    /// measured, too. Needs SCHED_FIFO.
+    /// It goes through its bytes again and again, at least once. The longer the program is off the
+    /// CPU, the more of its caches are replaced. But a neighbour that runs longer wakes less often,
+    /// so that the run takes longer for the same precision. A neighbour that uses no memory and
+    /// sleeps at once is always measured, too. Needs SCHED_FIFO.
     #[arg(long, value_name = "TIME", value_parser = stay, conflicts_with = "running")]
     pub(crate) stay: Option<Duration>,
 
@@ -70,10 +71,10 @@ pub(crate) struct SensitivityArgs {
 
     /// A running program with its children, instead of a command: process ids and names (812,nginx)
     ///
-    /// It is preempted in some windows of half a second and not in others (needs --inject). It has
-    /// to do the same all the time. Nothing of it is changed: neither its CPUs nor its priority.
-    /// Its children and threads are part of it; of those that come and go only what lives for a
-    /// whole window is counted.
+    /// The program is preempted in some windows of half a second and not in others (needs
+    /// --inject). It has to do the same all the time. Neither its CPUs nor its priority are
+    /// changed. Its children and threads are part of it; short-lived ones count only if they live
+    /// for a whole window.
     #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, group = "running", conflicts_with = "command", requires = "inject")]
     pub(crate) pid: Option<List<ProcessName>>,
 
@@ -95,15 +96,15 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, requires = "running")]
     pub(crate) inject: bool,
 
-    /// What the running program has done so far: a shell command that prints a whole number which
-    /// grows [default: its instructions, where the machine counts them]
+    /// A shell command that prints how much the running program has done so far, as a whole number
+    /// that grows [default: its instructions, if the machine counts them]
     ///
-    /// Of a server the requests that it has answered: of redis-server `redis-cli info stats | grep
+    /// For a server, the requests that it has answered: of redis-server `redis-cli info stats | grep
     /// -Eo 'commands_processed:[0-9]+' | cut -d: -f2`.
     #[arg(long, value_name = "CMD", requires = "running")]
     pub(crate) progress: Option<String>,
 
-    /// The same as the size of a file that grows
+    /// A file that grows with what the program has done; its size counts
     #[arg(long, value_name = "FILE", requires = "running", conflicts_with = "progress")]
     pub(crate) progress_file: Option<String>,
 

@@ -286,7 +286,7 @@ const COLUMNS: [Column; 12] = [
 const NAME: &str = "name";
 const TAKER: &str = "preempted by";
 
-const WAIT: &str = "wait in the run queue: median and 99th percentile, upper ends";
+const WAIT: &str = "wait in the run queue: median and 99th percentile, each at most that";
 const COST: &str = "what the switches themselves take of its CPU time, by stored costs;\n\
      refilling caches is not in it: `switchcost trace --pid` has it";
 const TOOK: &str = "who took the CPU from it most often";

@@ -303,10 +303,8 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
     let part =
         share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
     let high = own.known().map_or(0, |set| set.high_bytes).max(most);
-    let why = format!(
-        "{part} of the CPU time is its own; the memory of its children, who used the rest, was \
-            not looked at"
-    );
+    let why =
+        format!("{part} of the CPU time is its own; the memory of its children was not sampled");
     (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child(None)))))
 }
 

@@ -69,21 +69,21 @@ pub(crate) fn with_program(budget: Arg) -> Arg {
 pub(crate) struct ProgramArgs {
     /// What switching costs a running program with its children: process ids and names (812,nginx)
     ///
-    /// Its switches, CPU time and working set are taken, on this machine's measured costs. All that
-    /// descends from these processes is part of the program, what is there and what is started
-    /// meanwhile. A name is that of all processes that `pgrep -x` finds. The working set is that of
-    /// the process that uses the most CPU time.
+    /// Reads its switches, CPU time and working set, and prices them by this machine's measured
+    /// costs. All descendants of these processes are part of the program, also those that start
+    /// meanwhile. A name means all processes that `pgrep -x` finds. The working set is that of the
+    /// process that uses the most CPU time.
     ///
-    /// Its working set is estimated from up to 4,000 samples of its memory accesses, which take up
-    /// to 15 us each (x86-64, with CAP_PERFMON or as root). Where these are too few, touched pages
-    /// give a wider range. For them referenced bits are cleared a few times (clear_refs of
-    /// proc(5)), which holds the program's memory map for some microseconds a MiB, but no more
-    /// once that took over 10 ms.
+    /// The working set is estimated from up to 4,000 samples of its memory accesses, each of which
+    /// takes up to 15 us (x86-64, with CAP_PERFMON or as root). If these are too few, the pages
+    /// that it touches give a wider range. To see them, referenced bits are cleared a few times
+    /// (clear_refs of proc(5)). That holds the program's memory map for some microseconds a MiB; it
+    /// is not repeated once it took over 10 ms.
     ///
-    /// It is watched for --budget: ten seconds where nothing is said.
+    /// It is watched for --budget [default: 10s].
     ///
-    /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes
-    /// each switch of the machine some 0.2 us slower; else they are read from /proc.
+    /// Switches are counted by eBPF if that is permitted (CAP_BPF, CAP_PERFMON), which makes each
+    /// switch of the machine some 0.2 us slower. Otherwise they are read from /proc.
     #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<List<ProcessName>>,
 

@@ -137,7 +137,7 @@ const FAMILIES: [(&str, &str, Quantity); 6] = [
         Quantity::CpuNsPerSwitchAboveSolo,
     ),
     ("switchcost_hop_cpu", "CPU time of a hop, median over rounds", Quantity::CpuNsPerHop),
-    ("switchcost_trial", "What a trial is judged by, median over rounds", Quantity::TrialNs),
+    ("switchcost_trial", "What a trial measures, median over rounds", Quantity::TrialNs),
     ("switchcost_part", "A part of a context switch", Quantity::PartNs),
 ];
 

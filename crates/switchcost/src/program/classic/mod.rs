@@ -97,8 +97,9 @@ pub(crate) enum ClassicCommand {
 pub(crate) enum ExperimentCommand {
     /// Does a disturbance reach the measurement? (Li, Ding and Shen 2007, tables 1 and 2)
     ///
-    /// Execution times, quiet and disturbed, of a ring of two in the augmented setting (alone on its
-    /// CPU, real-time policy) and in the plain one (everything on one CPU, SCHED_OTHER).
+    /// Compares execution times of a ring of two, quiet and disturbed. In the augmented setting it
+    /// is alone on its CPU with a real-time policy; in the plain one all share one CPU under
+    /// SCHED_OTHER.
     #[command(after_long_help = "Example:\n  switchcost classic experiment interference --noise \
              cpu --runs 4")]
     Interference(InterferenceCommand),
@@ -143,7 +144,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = above_zero::<u32>)]
     pub(crate) laps: u32,
 
-    /// Keep all processes on this CPU, as on his machines that had one
+    /// Keep all processes on this CPU, as on Sloan's machines, which had one
     #[arg(long, value_name = "CPU")]
     pub(crate) cpu: Option<u32>,
 

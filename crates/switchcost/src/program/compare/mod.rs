@@ -97,9 +97,9 @@ pub(crate) struct CompareArgs {
 
     /// Which cost is compared: switch, hop or cpu
     ///
-    /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it,
-    /// of a hop. hop: of a hop. cpu: CPU time of a switch above solo, else of a hop: a ratio, and
-    /// no answer, as the CPU's speed is not known for it.
+    /// switch: a switch, as a hop less the ring of one; a hop if the ring does not switch or one
+    /// side lacks it. hop: a hop. cpu: CPU time of a switch, else of a hop. For cpu there is a
+    /// ratio, but no answer, as the CPU's speed is not known for it.
     #[arg(long, default_value_t = Wanted::Switch)]
     pub(crate) cost: Wanted,
 

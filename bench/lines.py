@@ -6,7 +6,6 @@ tests.rs or *_tests.rs, and modules behind #[cfg(test)]; their lines are listed 
 
     bench/lines.py [COMMIT]     of a commit (default: the work tree's files that git knows)
     bench/lines.py A B          of both, side by side
-    bench/lines.py --check      fails if a room of the work tree has more lines than its cap
 """
 
 import argparse
@@ -16,28 +15,6 @@ import subprocess
 import sys
 
 TEST_FOLDERS = {"tests", "benches", "examples", "fuzz"}
-
-# Most lines of code of each room, and what they are for. A commit that raises one says why.
-CAPS = {
-    "charts": (2620, "a figure as SVG, PNG, HTML and text; all that a page of it says when it is zoomed, published figures are shown or values are relative to a point that holds"),
-    "classic": (700, "nine programs of the documents"),
-    "launcher": (1100, "a command started and accounted, and what runs around it; a launcher that stands is told"),
-    "model": (17500, "the nouns and all arithmetic, that of programs and commands too; what a preemption costs one; machines of today"),
-    "preload": (1100, "what `profile` puts into a command"),
-    "probe": (10800, "all that touches the kernel: rings by 25 links, their burdens, trials, machine; a program beside a neighbour"),
-    "stats": (1800, "resampling, change points, ratios, scatters"),
-    "switchcost": (120, "main and the build script"),
-    "switchcost/base": (560, "errors and exit codes, lines that fit a terminal, typed values, secrets; what is kept of command lines"),
-    "switchcost/engine": (3100, "schedule, workers and those that stand, run files without words of commands"),
-    "switchcost/experiments": (7400, "seven experiments: arguments, plans, tables, charts, tiles"),
-    "switchcost/observe": (5200, "programs that run: live, watch, trace with its charts and page, top; those that were measured themselves"),
-    "switchcost/present": (2700, "outputs, what datasets and machines of today take of a run, tables that fit a terminal, charts of rounds, tiles, what every page of charts has"),
-    "switchcost/program": (4000, "the commands, and what others call what they do; the questions of a report, what differs between its runs"),
-    "switchcost/usage": (3420, "run, with command lines as hyperfine has them, of which records keep hashes, and profile, whose counts are checked; the pages of both"),
-    "switchtrace": (2350, "eBPF programs and their tables"),
-    "testing": (130, "what tests share; no program depends on it"),
-    "threadclock": (2200, "a thread's CPU time for the price of a time stamp"),
-}
 
 # Lines below the rooms: of the program's, and of all of them.
 SUMS = ["switchcost together", "all"]
@@ -119,23 +96,12 @@ def table(commit):
     return rooms | dict(zip(SUMS, sums))
 
 
-def check():
-    """Names each room that has more lines than its cap, or none."""
-    for room, (_, code, _) in sorted(table(None).items()):
-        most = CAPS.get(room, (0,))[0]
-        if room not in SUMS and code > most:
-            yield f"{room} has {code} lines of code, its cap is {most} (CAPS in bench/lines.py)"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commits", metavar="COMMIT", nargs="*")
-    parser.add_argument("--check", action="store_true", help="fail if a room has more lines than its cap")
     args = parser.parse_args()
-    if len(args.commits) > 2 or args.check and args.commits:
-        parser.error("accepted: at most two commits, and none with --check")
-    if args.check:
-        sys.exit("\n".join(check()) or None)
+    if len(args.commits) > 2:
+        parser.error("accepted: at most two commits")
     commits = args.commits or [None]
     tables = [table(commit) for commit in commits]
     names = sorted({room for one in tables for room in one} - set(SUMS)) + SUMS

@@ -94,7 +94,7 @@ pub enum Answer {
     Changed {
         /// Whether the new cost is the higher one.
         worse: bool,
-        /// Whether the ratio itself is beyond the limit.
+        /// Whether the whole interval is beyond the limit.
         beyond_limit: bool,
     },
     /// Neither.
@@ -256,15 +256,13 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
             _ => cannot_tell(Reason::FewRounds, None),
         };
     };
-    let value = ratio.value;
-    Answer::of_interval(value, [low, high], limit)
-        .unwrap_or_else(|| cannot_tell(Reason::TooWide, more()))
+    Answer::of_interval([low, high], limit).unwrap_or_else(|| cannot_tell(Reason::TooWide, more()))
 }
 
 impl Answer {
-    /// The answer that the interval of a ratio gives; none where it holds 1 and reaches beyond the
-    /// limit.
-    pub fn of_interval(value: Option<f64>, [low, high]: [f64; 2], limit: f64) -> Option<Self> {
+    /// Returns the answer that the interval of a ratio gives; `None` where it holds 1 and reaches
+    /// beyond the limit. A change is beyond the limit if its whole interval is.
+    pub fn of_interval([low, high]: [f64; 2], limit: f64) -> Option<Self> {
         let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
         if unchanged.contains(&low) && unchanged.contains(&high) {
             return Some(Self::NotChanged);
@@ -272,7 +270,7 @@ impl Answer {
         if low <= 1.0 && high >= 1.0 {
             return None;
         }
-        let beyond_limit = value.is_some_and(|value| !unchanged.contains(&value));
+        let beyond_limit = !unchanged.contains(&low) && !unchanged.contains(&high);
         Some(Self::Changed { worse: low > 1.0, beyond_limit })
     }
 

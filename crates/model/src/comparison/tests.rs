@@ -781,3 +781,19 @@ fn what_did_not_end_is_inconclusive() {
     assert!(found.changes.iter().all(|of| of.reason() == Some(Reason::NotEnded)), "{found:?}");
     assert_eq!(found.gate.verdict, Verdict::Undecided);
 }
+
+/// A gate does not fail for a change of which only the middle of the interval is beyond its limit.
+#[test]
+fn a_change_is_beyond_the_limit_with_its_whole_interval() {
+    let changed = |worse, beyond_limit| Some(Answer::Changed { worse, beyond_limit });
+    for (interval, expected) in [
+        ([1.021, 1.182], changed(true, false)),
+        ([1.051, 1.182], changed(true, true)),
+        ([0.85, 0.97], changed(false, false)),
+        ([0.85, 0.94], changed(false, true)),
+        ([0.97, 1.04], Some(Answer::NotChanged)),
+        ([0.97, 1.06], None),
+    ] {
+        assert_eq!(Answer::of_interval(interval, 0.05), expected, "{interval:?}");
+    }
+}

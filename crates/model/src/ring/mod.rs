@@ -83,26 +83,59 @@ pub struct Work {
     pub huge_pages: bool,
 }
 
-/// A working set that cannot be walked, with the option that says so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct WorkError(String);
+/// Why a working set cannot be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkError {
+    /// The array is empty or ends within an element.
+    #[error("{}", self.describe("--work"))]
+    PartialArray {
+        /// Size of the array in bytes.
+        bytes: u64,
+    },
+    /// The stride is zero or ends within an element.
+    #[error("{}", self.describe("--work"))]
+    PartialStride {
+        /// The stride in bytes.
+        stride_bytes: u64,
+    },
+    /// A single step leaves the array.
+    #[error("{}", self.describe("--work"))]
+    StrideBeyondArray {
+        /// The stride in bytes.
+        stride_bytes: u64,
+        /// Size of the array in bytes.
+        bytes: u64,
+    },
+}
+
+impl WorkError {
+    /// Returns the message for a command whose option for the size of the array is `array_option`.
+    pub fn describe(&self, array_option: &str) -> String {
+        match self {
+            Self::PartialArray { bytes } => format!(
+                "{array_option} {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and \
+                 not empty (0 is no work)"
+            ),
+            Self::PartialStride { stride_bytes } => format!(
+                "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes \
+                 and above 0"
+            ),
+            Self::StrideBeyondArray { stride_bytes, bytes } => format!(
+                "--stride {stride_bytes}: larger than the array of {bytes} bytes ({array_option})"
+            ),
+        }
+    }
+}
 
 impl Work {
-    /// A working set that can be walked, or which of its figures forbids it.
+    /// Returns a working set that can be walked, or which of its figures forbids it.
     pub fn new(bytes: u64, stride_bytes: u64, op: Op) -> Result<Self, WorkError> {
-        let refused = |why: String| Err(WorkError(why));
         if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
-            return refused(format!(
-                "--work {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and not \
-                 empty (0 is no work)"
-            ));
+            return Err(WorkError::PartialArray { bytes });
         }
         Self::check_stride(stride_bytes)?;
         if stride_bytes > bytes {
-            return refused(format!(
-                "--stride {stride_bytes}: larger than the array of {bytes} bytes (--work)"
-            ));
+            return Err(WorkError::StrideBeyondArray { stride_bytes, bytes });
         }
         Ok(Self { bytes, stride_bytes, op, walk: Walk::Whole, huge_pages: false })
     }
@@ -168,13 +201,10 @@ impl Work {
 
     /// Whether any array could be walked by this stride.
     pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
-        let is_walkable = stride_bytes > 0 && stride_bytes % ELEMENT_BYTES == 0;
-        is_walkable.then_some(()).ok_or_else(|| {
-            WorkError(format!(
-                "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes \
-                 and above 0"
-            ))
-        })
+        if stride_bytes == 0 || stride_bytes % ELEMENT_BYTES != 0 {
+            return Err(WorkError::PartialStride { stride_bytes });
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,8 @@
-//! The house: which crate and which room of the program may use which, and no circle between the
-//! files of any crate.
+//! The house: which crate and which room of the program may use which.
 
 // Also the functions that walk the folders are tests.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,9 +38,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const ROOMS: [&str; 7] =
     ["program", "usage", "experiments", "observe", "engine", "present", "base"];
 
-/// Where a module is: the names on the way from the root of its crate.
-type Module = Vec<String>;
-
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -65,168 +60,67 @@ fn crates_use_what_lies_below_them() {
     }
 }
 
-/// All source files below `folder`, by their modules, without comments and tests.
-fn sources(folder: &Path, path: &[String], found: &mut BTreeMap<Module, String>) {
+/// Adds the source files in `folder` and below it, without folders and files of tests.
+fn add_source_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
-        let file = entry.unwrap().path();
-        let name = file.file_stem().unwrap().to_str().unwrap().to_string();
-        let inner = |name: &str| [path, &[name.to_string()]].concat();
-        if file.is_dir() && name != "tests" {
-            sources(&file, &inner(&name), found);
-        } else if file.extension().is_some_and(|extension| extension == "rs")
-            && !name.ends_with("tests")
-        {
-            let is_own = ["mod", "lib", "main"].contains(&&*name);
-            let module = if is_own { path.to_vec() } else { inner(&name) };
-            let text = fs::read_to_string(&file).unwrap();
-            // Tests may look at everything.
-            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-            let text = text.split("#[cfg(test)]\npub(crate) mod tests {").next().unwrap();
-            let is_code = |line: &&str| !line.trim_start().starts_with("//");
-            let code: Vec<&str> = text.lines().filter(is_code).collect();
-            found.insert(module, code.join("\n"));
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if name.ends_with("tests") {
+            continue;
+        }
+        if path.is_dir() {
+            add_source_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
         }
     }
 }
 
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The paths that a text begins with: of `a::{b, c::d}; ...` a::b and a::c::d.
-fn paths(text: &str) -> Vec<Module> {
-    let text = text.trim_start();
-    if let Some(list) = text.strip_prefix('{') {
-        return items(list).into_iter().flat_map(paths).collect();
+/// Returns the code before the tests of a file, without comments.
+fn code_of(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let text = text.split("#[cfg(test)]\npub(crate) mod tests {").next().unwrap();
+    let mut code = String::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        code += line;
+        code.push('\n');
     }
-    let (word, rest) = text.split_at(text.find(|c| !is_of_word(c)).unwrap_or(text.len()));
-    let further = match rest.strip_prefix("::") {
-        Some(rest) => paths(rest),
-        None => vec![Vec::new()],
-    };
-    further.into_iter().map(|rest| [vec![word.to_string()], rest].concat()).collect()
+    code
 }
 
-/// The items of a list in braces, up to the brace that ends it.
-fn items(list: &str) -> Vec<&str> {
-    let (mut all, mut depth, mut from) = (Vec::new(), 0, 0);
-    for (at, c) in list.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => {
-                all.push(&list[from..at]);
-                break;
-            }
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                all.push(&list[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
+/// Returns the rooms that a file names by `crate::ROOM`; of a list, `crate::{...}`, it panics.
+fn named_rooms(code: &str) -> Vec<&str> {
+    assert!(!code.contains("crate::{"), "rooms are named one by one: {code}");
+    let mut rooms = Vec::new();
+    for (start, prefix) in code.match_indices("crate::") {
+        let path = &code[start + prefix.len()..];
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+        rooms.push(&path[..end]);
     }
-    all
-}
-
-/// The files that the code of a module names: by `crate`, `self`, `super`, or by a module within
-/// it.
-fn named(files: &BTreeMap<Module, String>, module: &[String], code: &str) -> BTreeSet<Module> {
-    let is_within = |of: &&Module| of.len() == module.len() + 1 && of.starts_with(module);
-    let within = files.keys().filter(is_within).filter_map(|of| of.last().cloned());
-    let starts: Vec<String> =
-        ["crate", "self", "super"].map(String::from).into_iter().chain(within).collect();
-    let mut found = BTreeSet::new();
-    for start in &starts {
-        for (at, _) in code.match_indices(&format!("{start}::")) {
-            let before = code[..at].chars().next_back();
-            if before.is_some_and(|c| is_of_word(c) || c == ':' || c == '.') {
-                continue;
-            }
-            for path in paths(&code[at..]) {
-                let mut full = module.to_vec();
-                for step in path {
-                    match &*step {
-                        "crate" => full.clear(),
-                        "self" => {}
-                        "super" => full.truncate(full.len().saturating_sub(1)),
-                        _ => full.push(step),
-                    }
-                }
-                let file = (0..=full.len()).rev().find(|end| files.contains_key(&full[..*end]));
-                found.extend(file.map(|end| full[..end].to_vec()));
-            }
-        }
-    }
-    found
-}
-
-/// Of each file those that it names. A module and what lies in it are one thing.
-fn uses(files: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Module>> {
-    let of = |(module, code): (&Module, &String)| {
-        let mut all = named(files, module, code);
-        all.retain(|other| !other.starts_with(module) && !module.starts_with(other));
-        (module.clone(), all)
-    };
-    files.iter().map(of).collect()
-}
-
-/// Files from which one comes back to `file`.
-fn reached(uses: &BTreeMap<Module, BTreeSet<Module>>, file: &Module) -> BTreeSet<Module> {
-    let mut all = BTreeSet::new();
-    let mut open: Vec<&Module> = uses[file].iter().collect();
-    while let Some(next) = open.pop() {
-        if all.insert(next.clone()) {
-            open.extend(uses.get(next).into_iter().flatten());
-        }
-    }
-    all
-}
-
-fn files_of(name: &str) -> BTreeMap<Module, String> {
-    let mut files = BTreeMap::new();
-    sources(&crates().join(name).join("src"), &[], &mut files);
-    assert!(files.len() > 3, "{name}: {files:?}");
-    files
-}
-
-#[test]
-fn no_files_use_each_other_in_a_circle() {
-    let mut circles = Vec::new();
-    for (name, _) in MAY_USE {
-        let uses = uses(&files_of(name));
-        let in_circle = uses.keys().filter(|file| reached(&uses, file).contains(*file));
-        circles.extend(in_circle.map(|file| format!("{name}::{}", file.join("::"))));
-    }
-    assert!(circles.is_empty(), "files in a circle: {circles:?}");
+    rooms
 }
 
 #[test]
 fn rooms_of_the_program_use_what_lies_below_them() {
-    let place = |module: &Module| ROOMS.iter().position(|room| *room == module[0]).unwrap();
-    for (module, used) in uses(&files_of("switchcost")).iter().filter(|(of, _)| !of.is_empty()) {
-        let above = used.iter().find(|other| place(other) < place(module));
-        assert_eq!(above, None, "{} may not use it", module.join("::"));
+    let floor = |room: &str| ROOMS.iter().position(|known| *known == room);
+    let mut count = 0;
+    for room in ROOMS {
+        let mut files = Vec::new();
+        add_source_files(&crates().join("switchcost/src").join(room), &mut files);
+        for file in files {
+            let code = code_of(&file);
+            for named in named_rooms(&code) {
+                assert!(floor(named) >= floor(room), "{} may not use {named}", file.display());
+                count += 1;
+            }
+        }
     }
+    assert!(count > 500, "{count} uses");
 }
 
 #[test]
-fn a_circle_is_seen() {
-    let module = |path: &str| path.split("::").map(String::from).collect::<Module>();
-    let files: BTreeMap<Module, String> = [
-        ("a", "use super::b::c; fn f() { crate::d::g() }"),
-        ("a::x", "use super::y; use super::super::b; use super::Z;"),
-        ("a::y", "fn f(b: B) { b.x::<T>() }"),
-        ("b", "use crate::{a::{x::X, y}, d};"),
-        ("d", ""),
-    ]
-    .map(|(path, code)| (module(path), code.to_string()))
-    .into();
-    let uses = uses(&files);
-    let of = |path: &str| uses[&module(path)].iter().map(|of| of.join("::")).collect::<Vec<_>>();
-    assert_eq!(of("a"), ["b", "d"]);
-    assert_eq!(of("a::x"), ["a::y", "b"]);
-    assert_eq!(of("a::y"), [""; 0]);
-    assert_eq!(of("b"), ["a::x", "a::y", "d"]);
-    let circle = |path: &str| reached(&uses, &module(path)).contains(&module(path));
-    assert_eq!(["a", "a::x", "a::y", "b", "d"].map(circle), [false, true, false, true, false]);
+fn a_room_that_is_named_is_seen() {
+    let code = "use crate::base::lines;\nfn act() { crate::engine::run(crate::x) }";
+    assert_eq!(named_rooms(code), ["base", "engine", "x"]);
 }

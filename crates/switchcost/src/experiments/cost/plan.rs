@@ -153,7 +153,7 @@ fn works(
         for (stride, bytes) in strides.iter().flat_map(|s| arrays.iter().map(move |b| (*s, *b))) {
             // Any stride fits an array that is as long: what is wrong then is the array.
             Work::new(bytes, stride.min(bytes).max(8), Op::Read)
-                .map_err(|error| usage(error.to_string().replace("--work", "--array")))?;
+                .map_err(|error| usage(error.describe("--array")))?;
             match Work::new(bytes, stride, Op::Read) {
                 Ok(work) => {
                     let huge_pages = args.huge_pages;

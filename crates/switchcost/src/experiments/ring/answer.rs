@@ -177,8 +177,12 @@ fn switch(of: &CaseSummary) -> Option<(&CaseSummary, Estimate)> {
 
 /// `2 processes`.
 pub(super) fn members(case: &Case) -> String {
-    counted(case.members as usize, if case.kind == Kind::Thread { "thread" } else { "process" })
-        .replace("processs", "processes")
+    let noun = match case.kind {
+        Kind::Thread => "thread",
+        Kind::Process if case.members == 1 => "process",
+        Kind::Process => return format!("{} processes", case.members),
+    };
+    counted(case.members as usize, noun)
 }
 
 /// What of the setting is not the default and changes the answer.

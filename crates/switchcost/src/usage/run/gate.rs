@@ -164,7 +164,7 @@ fn answer(ratio: Option<&Estimate>, limit: f64) -> Answer {
     };
     let Some(ratio) = ratio else { return few(0) };
     let Some(ends) = ratio.interval() else { return few(ratio.rounds) };
-    Answer::of_interval(Some(ratio.value), [ends.low, ends.high], limit)
+    Answer::of_interval([ends.low, ends.high], limit)
         .unwrap_or(Answer::CannotTell { reason: Reason::TooWide, more: None })
 }
 

@@ -97,7 +97,7 @@ struct Told {
     /// Rounds behind the estimate.
     rounds: u32,
     /// At which speed of the CPU: `full` and `few_rounds` are at full speed, `contended`,
-    /// `not_alone` and `cpu_time` as the core was.
+    /// `not_alone` and `cpu_time` on a shared core or CPU.
     speed: Speed,
     /// Upper bound of the figure at full speed, where that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]

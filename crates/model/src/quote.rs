@@ -96,9 +96,10 @@ impl Estimate {
         let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
         let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
-        match is_finite && holds(&quoted) {
-            true => Ok(quoted),
-            false => Err(NotQuotable::NotResolved { low, high }),
+        if is_finite && holds(&quoted) && !is_too_wide(self.value, low, high) {
+            Ok(quoted)
+        } else {
+            Err(NotQuotable::NotResolved { low, high })
         }
     }
 
@@ -160,7 +161,8 @@ impl Estimate {
         };
         let (low, high) = ends.unwrap_or((self.value, self.value));
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
-        if !is_finite || !holds(low, high) || !holds(self.value, self.value) {
+        let is_too_wide = is_too_wide(self.value, low, high);
+        if !is_finite || is_too_wide || !holds(low, high) || !holds(self.value, self.value) {
             return Err(match ends {
                 Some((low, high)) => NotQuotable::NotResolved { low, high },
                 None => NotQuotable::TooFewRounds(self.rounds),
@@ -169,6 +171,17 @@ impl Estimate {
         let Self { value, speed, rounds, at_most, .. } = *self;
         Ok(Answer { value, ends, speed, rounds, at_most })
     }
+}
+
+/// A figure whose interval reaches to so many times its value, or to that part of it, says nothing.
+const MOST_FACTOR: f64 = 10.0;
+
+/// Returns whether an interval that excludes zero is too wide for a figure: `2.01 us (1.23 to 7530)`.
+/// What was counted may be zero, and is not judged by this.
+fn is_too_wide(value: f64, low: f64, high: f64) -> bool {
+    let [small, large] = [low.abs().min(high.abs()), low.abs().max(high.abs())];
+    let excludes_zero = low > 0.0 || high < 0.0;
+    excludes_zero && (large > MOST_FACTOR * value.abs() || value.abs() > MOST_FACTOR * small)
 }
 
 /// A figure made of several is at full speed where all of them are, in few rounds where one is.
@@ -213,12 +226,12 @@ impl Answer {
         if self.is_rough() { ROUGH } else { "" }
     }
 
-    /// What it is a figure of, behind it: `, as the core was`; nothing at full speed.
+    /// Returns under which conditions it was measured, if not at full speed: `core shared`.
     pub fn kind(&self) -> &'static str {
         match self.speed {
-            Speed::Contended => ", as the core was",
-            Speed::NotAlone => ", as its CPU was shared",
-            Speed::CpuTime => " by CPU time",
+            Speed::Contended => "core shared",
+            Speed::NotAlone => "CPU shared",
+            Speed::CpuTime => "by CPU time",
             Speed::Full | Speed::FewRounds | Speed::NotJudged => "",
         }
     }
@@ -247,10 +260,10 @@ impl Answer {
         self.at_most.filter(is_told)
     }
 
-    /// The time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27), as the core
-    /// was`.
+    /// Returns the time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27, core
+    /// shared)`.
     pub fn time(&self) -> String {
-        self.in_unit(time_unit(self.value))
+        self.describe_time(None)
     }
 
     /// Without interval and kind: `~2.03 us`.
@@ -258,25 +271,33 @@ impl Answer {
         format!("{}{}", self.mark(), time(self.value))
     }
 
-    /// The time and, where it says more, the bound of the figure at full speed.
+    /// Returns the time and, where it says more, the bound of the figure at full speed: `~2.03 us
+    /// (1.75 to 2.27, core shared; at full speed at most 1.9)`.
     pub fn time_and_bound(&self) -> String {
-        let bound = self.bound().map(|most| format!(" (at full speed at most {})", time(most)));
-        self.time() + &bound.unwrap_or_default()
+        self.describe_time(self.bound())
     }
 
-    fn in_unit(&self, (scale, unit): (f64, &str)) -> String {
+    fn describe_time(&self, bound: Option<f64>) -> String {
+        let (scale, unit) = time_unit(self.value);
         let is_fine = self.ends.is_some_and(|(low, high)| is_fine(self.value, low, high));
         let digits = if is_fine { four_digits } else { three_digits };
+        let mut details = Vec::new();
+        if let Some((low, high)) = self.ends {
+            details.push(format!("{} to {}", digits(low / scale), digits(high / scale)));
+        }
+        details.extend(self.few_rounds());
+        if !self.kind().is_empty() {
+            details.push(self.kind().to_string());
+        }
+        let mut details = details.join(", ");
+        if let Some(most) = bound {
+            details += &format!("; at full speed at most {}", digits(most / scale));
+        }
         let value = digits(self.value / scale);
-        let ends = self
-            .ends
-            .map(|(low, high)| format!("{} to {}", digits(low / scale), digits(high / scale)));
-        let inside: Vec<String> = ends.into_iter().chain(self.few_rounds()).collect();
-        let inside = match inside.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", inside.join(", ")),
-        };
-        format!("{}{value} {unit}{inside}{}", self.mark(), self.kind())
+        if details.is_empty() {
+            return format!("{}{value} {unit}", self.mark());
+        }
+        format!("{}{value} {unit} ({details})", self.mark())
     }
 }
 
@@ -405,16 +426,20 @@ mod tests {
         let shared = Estimate { at_most: Some(1900.0), ..shared };
         let words = told(&shared).unwrap();
         assert!(words.starts_with("~2.00 us (1.7"), "{words}");
-        assert!(words.ends_with("), as the core was"), "{words}");
+        assert!(words.ends_with(", core shared)"), "{words}");
         let words = shared.answer_cost().unwrap().time_and_bound();
-        assert!(words.ends_with("(at full speed at most 1.90 us)"), "{words}");
+        assert!(words.ends_with(", core shared; at full speed at most 1.90)"), "{words}");
         // A bound that says no more is left out.
         let close = Estimate { at_most: Some(1990.0), ..shared };
         assert_eq!(close.answer_cost().unwrap().bound(), None);
         let by_cpu = Estimate { speed: Speed::CpuTime, ..shared };
-        assert!(told(&by_cpu).unwrap().ends_with(" by CPU time"));
+        assert!(told(&by_cpu).unwrap().ends_with(", by CPU time)"));
         let few = Estimate { speed: Speed::FewRounds, rounds: 3, ..measured(1483.1, 0.1) };
         assert_eq!(told(&few), Ok("1.48 us (1.45 to 1.51, 3 rounds)".to_string()));
+        let wide = Estimate { low: Some(1_230.0), high: Some(7.53e6), ..measured(2010.0, 1.0) };
+        let not_resolved = NotQuotable::NotResolved { low: 1_230.0, high: 7.53e6 };
+        assert_eq!(told(&wide), Err(not_resolved));
+        assert_eq!(wide.quote_cost(), Err(not_resolved));
         let one = Estimate::over(&[1234.0], 5, 0.95, 1).unwrap();
         assert_eq!(told(&one), Ok("~1.23 us (1 round)".to_string()));
         // What includes zero is an answer of its own, and what --strict leaves is a reason.

@@ -128,7 +128,7 @@ impl ByRound {
     }
 
     /// The median over rounds: at full speed, in many rounds or in few, with the term for launches;
-    /// as the core was; else with the interval of the rounds. Absent without rounds.
+    /// on a shared core; else with the interval of the rounds. Absent without rounds.
     pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();

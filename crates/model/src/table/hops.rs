@@ -84,7 +84,7 @@ impl Table<'_> {
         self.told(self.hops_as_they_were(of, apart))
     }
 
-    /// A sum as the core was: by CPU time where others ran on the CPU and that is known of all.
+    /// A sum on a shared core: by CPU time where others ran on the CPU and that is known of all.
     fn hops_as_they_were(&self, of: &SumOfHops, apart: Option<&Estimate>) -> Option<Estimate> {
         let is_not_alone = of.hops.keys().any(|case| self.is_hop_not_alone(*case));
         let by_round = |is_by_cpu_time: bool| {

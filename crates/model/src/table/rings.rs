@@ -460,7 +460,7 @@ impl<'a> Table<'a> {
     }
 
     /// At full speed where all figures that it is made of have clean slices, in many rounds or in
-    /// few; as the core was where they were judged and have not; else over rounds, not judged.
+    /// few; on a shared core where they were judged and have not; else over rounds, not judged.
     fn sum_of(
         &self,
         parts: &[Part],
@@ -872,7 +872,7 @@ mod tests {
         assert_eq!(cost.speed, Speed::CpuTime);
         assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
         assert_eq!(cost.quote_cost(), Err(NotQuotable::NotAlone));
-        assert!(cost.answer_cost().unwrap().time().ends_with(" by CPU time"));
+        assert!(cost.answer_cost().unwrap().time().ends_with(", by CPU time)"));
     }
 
     /// Nothing scatters within the launch: what is left is the term for launches, 1.96 x 5 %.

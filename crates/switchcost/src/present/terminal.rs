@@ -68,7 +68,7 @@ const BY_CPU_TIME: &str = "c~";
 /// Stands behind a figure at full speed that rests on few rounds.
 const FEW_ROUNDS: &str = "'";
 
-/// A figure in a table with the mark of its kind: none at full speed, `~` as the core was, `c~` by
+/// A figure in a table with the mark of its kind: none at full speed, `~` on a shared core, `c~` by
 /// CPU time, `'` in few rounds.
 pub(crate) fn marked(answer: &Answer, figure: &str) -> String {
     if answer.is_by_cpu_time() {
@@ -288,7 +288,7 @@ fn legend_of_marks(table: &str) -> String {
 
 /// Said once, below a table with marked figures.
 pub(crate) const ROUGH_LEGEND: &str =
-    "\n~ as the core was, not at full speed: no comparison uses it\n";
+    "\n~ not at full speed, as the core was shared: no comparison uses it\n";
 
 /// Said once, below a table with such figures.
 const CPU_TIME_LEGEND: &str =

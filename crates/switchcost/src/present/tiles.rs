@@ -130,7 +130,8 @@ impl Tile {
 
     /// Both ends of the interval.
     pub(crate) fn interval(&self) -> String {
-        format!("{} to {}{}", self.written(self.low), self.written(self.high), self.kind)
+        let comma = if self.kind.is_empty() { "" } else { ", " };
+        format!("{} to {}{comma}{}", self.written(self.low), self.written(self.high), self.kind)
     }
 
     /// Ratios around 1 with three decimals: all else with three digits.
@@ -183,7 +184,7 @@ mod tests {
         let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
         let tile = Tile::cost("switch", shared).unwrap();
         assert_eq!(tile.figure(), "~2.03");
-        assert!(tile.interval().ends_with(", as the core was"), "{}", tile.interval());
+        assert!(tile.interval().ends_with(", core shared"), "{}", tile.interval());
         assert_eq!(Tile::cost("switch", Estimate::over(&[-1.0], 5, 0.95, 1)), None);
         assert_eq!(Tile::percent("lost", Estimate::over(&[1.0, 2.0], 5, 0.95, 1)), None);
         assert_eq!(Tile::cost("switch", None), None);

@@ -1,4 +1,4 @@
-//! Figures of rings as the core was, where no stretch of full speed was seen: whoever shared the
+//! Figures of rings on a shared core, where no stretch of full speed was seen: whoever shared the
 //! core, or by CPU time beside other tasks. And what such slices say of the full speed.
 
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ impl Table<'_> {
         self.figure_as_it_was(Figure::Hop(case), time)
     }
 
-    /// A sum as the core was: by CPU time where others ran on the CPU and that is known.
+    /// A sum on a shared core: by CPU time where others ran on the CPU and that is known.
     pub(super) fn as_it_was(&self, parts: &[Part]) -> Option<Estimate> {
         let is_not_alone = self.is_not_alone(parts);
         let by_cpu_time = is_not_alone.then(|| self.sum_as_it_was(parts, SliceTime::Cpu));

@@ -147,14 +147,21 @@ fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
 }
 
 impl Series {
-    /// The costs at the smallest and at the largest size of which one is known.
+    /// Returns the costs at the smallest and at the largest size of which one is known, and why that
+    /// of the largest size is not.
     fn ends(&self) -> String {
         let known = |(cost, size): &(Estimate, String)| {
             cost.answer_cost().ok().map(|answer| format!("{}{size}", answer.time()))
         };
         let first = self.costs.iter().find_map(known);
         let last = self.costs.iter().rev().find_map(known);
-        each_once(first.into_iter().chain(last)).join(", ")
+        let mut words = each_once(first.into_iter().chain(last)).join(", ");
+        if let Some((cost, size)) = self.costs.last()
+            && let Err(why) = cost.answer_cost()
+        {
+            words += &format!(";{size}: {}", why.of_time());
+        }
+        words
     }
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.

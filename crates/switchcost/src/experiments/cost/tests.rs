@@ -90,6 +90,14 @@ fn the_answer_has_both_ends_the_jump_and_where_caches_overflow() {
     assert_eq!(none, "What a switch costs was not measured.");
 }
 
+/// The size that was asked for is told, though nothing is known of it.
+#[test]
+fn a_size_whose_cost_is_not_resolved_is_in_the_first_line() {
+    let cost = |case: &Case| if case.work.is_some() { 0 } else { 940 };
+    let words = text_by(with_and_without([whole(256, 64)]), cost, View::default()).headline;
+    assert!(words.contains(") without a working set; with 256 KiB: not resolved"), "{words}");
+}
+
 /// No fixed place of the grid is told: 256 KiB is the least of all here.
 #[test]
 fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {

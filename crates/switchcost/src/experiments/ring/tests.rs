@@ -110,8 +110,8 @@ fn the_first_line_tells_fifo_beside_the_normal_policy_or_before_it() {
     assert!(both.ends_with(" with 2 processes; 2.01 us under fifo."), "{both}");
     let fifo = words(&[Policy::Other]);
     assert!(fifo.starts_with("A switch costs 2.008 us ("), "{fifo}");
-    let end = ") under fifo, with 2 processes; with the normal policy ~3.012 us (3.003 to 3.024), as \
-               its CPU was shared.";
+    let end = ") under fifo, with 2 processes; with the normal policy ~3.012 us (3.003 to 3.024, CPU \
+               shared).";
     assert!(fifo.ends_with(end), "{fifo}");
     let neither = words(&[Policy::Other, Policy::Fifo]);
     assert!(neither.contains("with the normal policy ~3.01"), "{neither}");

@@ -149,7 +149,7 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
         (Some((_, of)), _) => match of.answer_cost() {
             Ok(answer) => match answer.few_rounds() {
                 Some(rounds) => rounds,
-                None => answer.kind().trim_start_matches([',', ' ']).to_string(),
+                None => answer.kind().to_string(),
             },
             Err(why) => why.of_time(),
         },

@@ -604,7 +604,7 @@ fn as_nobody(home: &Home, wrap: &[&str], args: &[&str]) -> Option<Said> {
     let copy = home.path().join("program");
     copy_program(PROGRAM.as_ref(), &copy);
     let open = |path: &Path| {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
         fs::set_permissions(path, mode).expect("permissions");
     };
     open(home.path());

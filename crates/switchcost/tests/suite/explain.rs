@@ -125,7 +125,7 @@ fn who_is_not_root_gets_the_chain_and_is_told_what_is_missing() {
         return;
     }
     let home = Home::new();
-    fs::set_permissions(home.path(), PermissionsExt::from_mode(0o777)).expect("it is ours");
+    fs::set_permissions(home.path(), PermissionsExt::from_mode(0o1777)).expect("it is ours");
     let program = home.path().join("switchcost-copy");
     copy_program(PROGRAM.as_ref(), &program);
     let program = program.to_str().expect("a path in UTF-8");

@@ -229,7 +229,7 @@ fn without_the_device_the_report_says_how_to_get_it() {
     }
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let home = Home::new();
-    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777))
         .expect("it is ours");
     let program = home.path().join("switchcost-copy");
     crate::common::copy_program(crate::common::PROGRAM.as_ref(), &program);

@@ -206,7 +206,7 @@ fn an_ordinary_user_has_the_same_links() {
     // Somebody else may not look into the folder that the tests are built in.
     let program = home.path().join("program");
     crate::common::copy_program(crate::common::PROGRAM.as_ref(), &program);
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
     std::fs::set_permissions(home.path(), open).expect("a folder for all");
     let mut command = home.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);

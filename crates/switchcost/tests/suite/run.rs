@@ -463,7 +463,7 @@ fn an_ordinary_user_learns_of_bytes_too() {
         return;
     }
     let home = Home::new();
-    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("its mode");
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o1777)).expect("its mode");
     let to = home.path().join("r.json").display().to_string();
     let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM];
     // What is over sooner than its file is opened is root's by then: it lasts until it is.

@@ -16,6 +16,9 @@ use crate::words::{plain, three_digits, time};
 /// What the sides are called in a record.
 const SIDES: [&str; 2] = ["base", "new"];
 
+/// A ratio from which on it is told as a factor, and below whose inverse.
+pub(super) const FACTOR: f64 = 2.0;
+
 /// Rounds above which the number needed is not told.
 const MOST_ROUNDS: u32 = 1_000_000;
 
@@ -83,8 +86,8 @@ pub struct Terms {
     pub across: Option<Across>,
 }
 
-/// One of three answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What is known of a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// The interval lies within the limit on both sides of 1.
@@ -97,7 +100,17 @@ pub enum Answer {
         /// Whether the whole interval is beyond the limit.
         beyond_limit: bool,
     },
-    /// Neither.
+    /// One side was not seen at full speed, and the upper bound of its cost there is below the other
+    /// cost: which one is faster is known, by how much only at least.
+    Bounded {
+        /// Whether the new cost is the higher one.
+        worse: bool,
+        /// New / base is at most this where the new one is faster, at least this where it is slower.
+        ratio: f64,
+        /// The upper bound in nanoseconds, of the new side where that is faster, else of the base.
+        at_most_ns: f64,
+    },
+    /// None of these.
     CannotTell {
         /// Why not.
         reason: Reason,
@@ -190,14 +203,20 @@ impl Change {
 
     /// Whether there is an interval to go by.
     pub fn is_tested(&self) -> bool {
-        self.reason().is_none_or(|reason| reason == Reason::TooWide)
+        !self.is_bounded() && self.reason().is_none_or(|reason| reason == Reason::TooWide)
     }
 
     /// Whether its ratio is told: there is an interval to go by, both costs are as published, or a
     /// side is not at full speed, where the ratio is the one that was seen.
     pub fn has_ratio(&self) -> bool {
         use Reason::{NoFullSpeed, NoInterval, NotAlone};
-        self.is_tested() || matches!(self.reason(), Some(NoInterval | NoFullSpeed | NotAlone))
+        let is_seen = matches!(self.reason(), Some(NoInterval | NoFullSpeed | NotAlone));
+        self.is_tested() || self.is_bounded() || is_seen
+    }
+
+    /// Whether only a bound of one side decided it.
+    pub fn is_bounded(&self) -> bool {
+        matches!(self.answer, Answer::Bounded { .. })
     }
 
     /// Whether the new side failed so often that nothing can be told.
@@ -238,7 +257,8 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
         return cannot_tell(Reason::FewRounds, Some(More::Rounds(missing)));
     }
     if let Some(reason) = costs.unfit {
-        return cannot_tell(reason, None);
+        let by_bound = costs.bound.and_then(|bound| bound.answer(confidence));
+        return by_bound.unwrap_or(cannot_tell(reason, None));
     }
     let more = || costs.of.more_needed(limit, confidence, most).map(of);
     // A cost that may not be quoted by itself is no base, and no multiple of one.
@@ -287,6 +307,7 @@ impl Answer {
                 };
                 return format!("changed: {}{direction}{beyond}", change(ratio.value));
             }
+            Self::Bounded { ratio, .. } => return format!("changed: {}", at_least(*ratio)),
             Self::CannotTell { reason, more } => (reason, more),
         };
         let why = why_undecided(*reason, *more, SIDES);
@@ -307,6 +328,30 @@ fn why_undecided(reason: Reason, more: Option<More>, names: [&str; 2]) -> String
 /// `3 %`, `0.5 %`.
 pub fn percent(limit: f64) -> String {
     format!("{} %", plain(limit * 100.0))
+}
+
+/// Returns a bound of a ratio in words, rounded towards no change: `at least 233x faster`, `at least
+/// 12.3 % slower`.
+pub(super) fn at_least(ratio: f64) -> String {
+    let direction = if ratio < 1.0 { "faster" } else { "slower" };
+    let rounded = round_bound(ratio);
+    let factor = rounded.max(1.0 / rounded);
+    if factor < FACTOR {
+        return format!("at least {:.1} % {direction}", (rounded - 1.0).abs() * 100.0);
+    }
+    format!("at least {}x {direction}", three_digits(factor))
+}
+
+/// Rounds a bound of a ratio towards no change, to the digits that are told: a tenth of a percent,
+/// of a factor three digits.
+pub fn round_bound(ratio: f64) -> f64 {
+    let factor = ratio.max(1.0 / ratio);
+    if factor < FACTOR {
+        return 1.0 + (1000.0 * (ratio - 1.0)).trunc() / 1000.0;
+    }
+    let step = 10_f64.powf(factor.log10().floor() - 2.0);
+    let factor = (factor / step).floor() * step;
+    if ratio < 1.0 { 1.0 / factor } else { factor }
 }
 
 /// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use stats::mean;
 use stats::ratio::{self, Apart, Cost, Within};
 
+use super::answer::Answer;
 use crate::estimate::{Estimate, Speed};
 use crate::plan::MINIMUM_ROUNDS;
 use crate::quote::NotQuotable;
@@ -68,6 +69,80 @@ pub(super) struct Costs {
     pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
     /// Whether both are at one clock of the core.
     pub(super) at_one_clock: bool,
+    /// The bound of a side that was not seen at full speed, against the other side's cost.
+    pub(super) bound: Option<BoundedCosts>,
+}
+
+/// Two costs of which one is known only by an upper bound: its side was not seen at full speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BoundedCosts {
+    /// The side that has the bound.
+    side: ratio::Side,
+    /// The bound, as an exact figure, and the cost of the other side.
+    costs: ratio::Costs,
+    at_most_ns: f64,
+}
+
+impl BoundedCosts {
+    /// Builds it where exactly one side lacks full speed and has a bound, and the other holds.
+    pub(super) fn from_values(
+        base: &Values,
+        new: &Values,
+        launch_scatter: f64,
+        open: ratio::Open,
+    ) -> Option<Self> {
+        let (bounded, at_most_ns, other) =
+            match (bound_at_full_speed(base), bound_at_full_speed(new)) {
+                (Some(ns), None) => (ratio::Side::Base, ns, side(new, launch_scatter)?),
+                (None, Some(ns)) => (ratio::Side::New, ns, side(base, launch_scatter)?),
+                _ => return None,
+            };
+        if other.unfit.is_some() || other.why.is_some() {
+            return None;
+        }
+        let bound = Cost::exact(at_most_ns);
+        let (base, new) = match bounded {
+            ratio::Side::Base => (bound, other.cost),
+            ratio::Side::New => (other.cost, bound),
+        };
+        let costs = ratio::Costs::Apart(Apart { base, new, between: launch_scatter, open });
+        Some(Self { side: bounded, costs, at_most_ns })
+    }
+
+    /// Returns the answer that the bound gives; `None` where it decides nothing.
+    pub(super) fn answer(&self, confidence: f64) -> Option<Answer> {
+        let ratio = self.costs.ratio(confidence);
+        // Of a published figure there is no interval: it is taken as printed.
+        let is_exact = !self.costs.has_interval();
+        let (low, high) = match ratio.value {
+            Some(value) if is_exact => (value, value),
+            _ => ratio.interval()?,
+        };
+        let at_most_ns = self.at_most_ns;
+        match self.side {
+            ratio::Side::New if high < 1.0 => {
+                Some(Answer::Bounded { worse: false, ratio: high, at_most_ns })
+            }
+            ratio::Side::Base if low > 1.0 => {
+                Some(Answer::Bounded { worse: true, ratio: low, at_most_ns })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the upper bound of what a side costs at full speed, in nanoseconds: the highest of its
+/// launches' bounds. `None` of a side that was seen at full speed or did not end, and where a launch
+/// has no bound.
+fn bound_at_full_speed(values: &Values) -> Option<f64> {
+    let (estimates, are_whole) = values.counting();
+    unfit(&estimates, are_whole).filter(|reason| reason.is_of_speed())?;
+    let mut highest: Option<f64> = None;
+    for estimate in &estimates {
+        let bound = estimate.at_most.filter(|ns| ns.is_finite() && *ns > 0.0)?;
+        highest = Some(highest.map_or(bound, |known| known.max(bound)));
+    }
+    highest
 }
 
 impl Costs {
@@ -92,6 +167,7 @@ impl Costs {
             unfit: base.unfit.or(new.unfit),
             why: (base.why, new.why),
             at_one_clock: false,
+            bound: None,
         })
     }
 
@@ -109,6 +185,7 @@ impl Costs {
             unfit: unfit(base).or(unfit(new)),
             why: (why(base), why(new)),
             at_one_clock: false,
+            bound: None,
         })
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Answer, Change, percent};
+use super::answer::{Answer, Change, at_least, percent};
 use super::costs::Reason;
 use crate::experiment::named;
 
@@ -48,9 +48,7 @@ impl Gate {
         let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
         let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
         let open: Vec<&Change> = open.collect();
-        let is_wide =
-            |change: &&Change| change.reason().is_none_or(|reason| reason == Reason::TooWide);
-        let are_all_wide = all_measured && open.iter().all(is_wide);
+        let are_all_wide = all_measured && open.iter().all(|change| change.is_tested());
         let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
         let slower: Vec<String> =
             slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
@@ -140,14 +138,21 @@ fn still_open(change: &Change) -> String {
             Reason::NoInterval => "has no interval: the figures are published ones",
         }
         .to_string(),
+        // The figure of such a base is no measure of how much slower.
+        Answer::Bounded { ratio, .. } => {
+            format!("is {}, with a base that was not at full speed", at_least(ratio))
+        }
         _ => up_to,
     }
 }
 
 impl Change {
     /// Whether the case is shown to be slower by no more than the limit: all of its interval lies
-    /// below.
+    /// below, or its bound shows that it is faster.
     fn is_within(&self, limit: f64) -> bool {
+        if let Answer::Bounded { worse, .. } = self.answer {
+            return !worse;
+        }
         let has_answer = self.reason().is_none_or(|reason| reason == Reason::TooWide);
         let below = self.ratio.interval().is_some_and(|(_, high)| high <= 1.0 + limit);
         (has_answer && below) || self.is_worse_beyond_limit()

@@ -1,12 +1,9 @@
 //! What a comparison says first: its answer in the names that its reader gave.
 
-use super::answer::{Across, Answer, Change, percent};
+use super::answer::{Across, Answer, Change, FACTOR, at_least, percent};
 use super::costs::Reason;
 use crate::ring::Policy;
 use crate::words::{three_digits, time};
-
-/// A ratio from which on it is told as a factor, and below whose inverse.
-const FACTOR: f64 = 2.0;
 
 /// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
 pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> String {
@@ -58,6 +55,10 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
         Answer::Changed { .. } => {
             format!("{new} is {} than {base} ({title}): {}", speed(change), times(change))
         }
+        Answer::Bounded { ratio, .. } => {
+            let sides = bounded_times(change, [base, new]);
+            format!("{new} is {} than {base} ({title}): {sides}", at_least(ratio))
+        }
         Answer::CannotTell { reason, more } => {
             let why = reason.in_words([base, new]);
             match (reason, more, change.ratio.interval()) {
@@ -96,8 +97,8 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
     let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
     let within = format!("the same within {}", percent(limit));
     let counts = [
-        (count(|c| matches!(c.answer, Answer::Changed { worse: true, .. })), "slower"),
-        (count(|c| matches!(c.answer, Answer::Changed { worse: false, .. })), "faster"),
+        (count(|c| is_slower(c)), "slower"),
+        (count(|c| is_faster(c)), "faster"),
         (count(|c| c.answer == Answer::NotChanged), within.as_str()),
         (count(|c| c.reason().is_some()), "undecided"),
     ];
@@ -116,11 +117,15 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
             format!("{new} against {base}: {} (of {all} cases)", parts.join(", "))
         }
     };
-    let is_changed = |change: &&&Change| matches!(change.answer, Answer::Changed { .. });
-    let size = |change: &Change| change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs());
-    let changed = changes.iter().filter(is_changed);
+    let changed = changes.iter().filter(|change| is_slower(change) || is_faster(change));
     if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
-        return format!("{counted}; most in {}: {}, {}", most.title, speed(most), times(most));
+        let how = match most.answer {
+            Answer::Bounded { ratio, .. } => {
+                format!("{}, {}", at_least(ratio), bounded_times(most, [base, new]))
+            }
+            _ => format!("{}, {}", speed(most), times(most)),
+        };
+        return format!("{counted}; most in {}: {how}", most.title);
     }
     let seen = changes.iter().find(|change| change.is_seen_only() && is_sound(change.ratio.value));
     match seen {
@@ -129,6 +134,27 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
         }
         None => counted,
     }
+}
+
+fn is_slower(change: &Change) -> bool {
+    matches!(
+        change.answer,
+        Answer::Changed { worse: true, .. } | Answer::Bounded { worse: true, .. }
+    )
+}
+
+fn is_faster(change: &Change) -> bool {
+    use Answer::{Bounded, Changed};
+    matches!(change.answer, Changed { worse: false, .. } | Bounded { worse: false, .. })
+}
+
+/// How far a change is from none, as the logarithm of its ratio or of the bound of that.
+fn size(change: &Change) -> f64 {
+    let ratio = match change.answer {
+        Answer::Bounded { ratio, .. } => Some(ratio),
+        _ => change.ratio.value,
+    };
+    ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
 impl Change {
@@ -190,6 +216,19 @@ fn factor_or_percent(ratio: f64) -> String {
 /// `1.46 us, not 19.0 us`.
 fn times(change: &Change) -> String {
     format!("{}, not {}", time(change.new_ns), time(change.base_ns))
+}
+
+/// `at most 1.85 us, not 436 us`; of a base that has the bound `4.10 us, base at most 1.85 us`.
+fn bounded_times(change: &Change, [base, _]: [&str; 2]) -> String {
+    match change.answer {
+        Answer::Bounded { worse: true, at_most_ns, .. } => {
+            format!("{}, {base} at most {}", time(change.new_ns), time(at_most_ns))
+        }
+        Answer::Bounded { at_most_ns, .. } => {
+            format!("at most {}, not {}", time(at_most_ns), time(change.base_ns))
+        }
+        _ => times(change),
+    }
 }
 
 /// `~1.46 us against ~19.0 us`: what was seen, of which nothing follows.

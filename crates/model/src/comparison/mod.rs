@@ -1,5 +1,5 @@
 //! Did it change? Cases of two subjects in pairs, each with the ratio of its costs, an interval and
-//! one of three answers.
+//! an answer.
 //!
 //! All intervals hold together with the asked confidence, however many cases there are: each is
 //! taken at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas,
@@ -17,7 +17,7 @@ mod several;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Across, Answer, Change, More, Terms, Wanted, percent};
+pub use answer::{Across, Answer, Change, More, Terms, Wanted, percent, round_bound};
 pub use clock::Clocks;
 pub use costs::Reason;
 pub use fair::Conditions;
@@ -31,8 +31,8 @@ use crate::subject::{Side, Subject};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
-/// sides, `same_kernel`.
-pub const SCHEMA: u32 = 5;
+/// sides, `same_kernel`. 6: the answer `bounded`.
+pub const SCHEMA: u32 = 6;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;

@@ -8,7 +8,7 @@ use stats::ratio;
 
 use super::answer::{Across, Change, Terms, Wanted, answer};
 use super::clock::at_one_clock;
-use super::costs::Costs;
+use super::costs::{BoundedCosts, Costs};
 use crate::ring::Policy;
 use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
 
@@ -125,17 +125,18 @@ pub(super) fn pairs<'a>(
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
         let costs = |base: &Values, new: &Values| {
             let (base, new, open) = at_one_clock(base, new);
+            let scatter = launch_scatter(case.number, partner.number);
+            let bound = BoundedCosts::from_values(&base, &new, scatter, open);
             let costs = match (&base, &new) {
                 (Values::Measured(base), Values::Measured(new)) if halves => {
                     let halves = base.first().zip(new.first());
                     let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
                     costs.ok_or("no round measured it in both settings")
                 }
-                _ => Costs::apart(&base, &new, launch_scatter(case.number, partner.number))
-                    .ok_or("one of its figures is not a number"),
+                _ => Costs::apart(&base, &new, scatter).ok_or("one of its figures is not a number"),
             };
             let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
-            costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, ..costs })
+            costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, bound, ..costs })
         };
         match pair(partner, case, terms.wanted, costs) {
             Ok(pair) => {

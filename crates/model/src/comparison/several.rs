@@ -78,7 +78,7 @@ impl Pair {
         Some(Self {
             ratio: change.ratio.value?,
             interval: change.ratio.interval(),
-            differs: matches!(change.answer, Answer::Changed { .. }),
+            differs: matches!(change.answer, Answer::Changed { .. } | Answer::Bounded { .. }),
             is_inconclusive: matches!(change.answer, Answer::CannotTell { .. }),
             is_tested: change.is_tested(),
         })

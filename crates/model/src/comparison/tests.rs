@@ -797,3 +797,70 @@ fn a_change_is_beyond_the_limit_with_its_whole_interval() {
         assert_eq!(Answer::of_interval(interval, 0.05), expected, "{interval:?}");
     }
 }
+
+/// Other tasks ran on the CPU of all cases; each costs at most `share` of what was seen.
+fn bounded(subject: Subject, share: f64) -> Subject {
+    let mut subject = disturb(subject, "other");
+    for case in &mut subject.cases {
+        for values in case.figures.values_mut() {
+            let Values::Measured(launches) = values else { continue };
+            for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
+                estimate.at_most = Some(share * estimate.value);
+            }
+        }
+    }
+    subject
+}
+
+#[test]
+fn a_bound_below_the_other_side_decides_which_is_faster() {
+    let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
+    let seen = || bounded(full_speed(|_| {}), 0.9);
+    let found = Comparison::of(&sun.subject(), &seen(), terms());
+    for change in &found.changes {
+        let Answer::Bounded { worse: false, ratio, at_most_ns } = change.answer else {
+            panic!("{change:?}");
+        };
+        assert!((at_most_ns / (0.9 * change.new_ns) - 1.0).abs() < 1e-9, "{change:?}");
+        assert!((ratio * change.base_ns / at_most_ns - 1.0).abs() < 1e-9, "{change:?}");
+        assert!(!change.is_tested() && change.has_ratio(), "{change:?}");
+    }
+    let words = &found.in_words;
+    assert!(words.contains(" is faster than sun-4/280 in both cases; most in "), "{words}");
+    assert!(words.contains(": at least ") && words.contains("x faster, at most "), "{words}");
+    assert_eq!(found.gate.verdict, Verdict::Pass);
+    // Of one case, and rounded towards no change.
+    assert_eq!(super::answer::at_least(1.0 / 337.9), "at least 337x faster");
+    assert_eq!(super::answer::at_least(1.0789), "at least 7.8 % slower");
+    // The other way round the slower side is the published one: it makes no FAIL.
+    let back = Comparison::of(&seen(), &sun.subject(), terms());
+    let is_slower = |change: &Change| matches!(change.answer, Answer::Bounded { worse: true, .. });
+    assert!(back.changes.iter().all(is_slower), "{back:?}");
+    assert_eq!(back.gate.verdict, Verdict::Undecided);
+    assert!(back.gate.in_words.contains(" is at least "), "{}", back.gate.in_words);
+}
+
+#[test]
+fn a_bound_decides_between_runs_beyond_the_interval_only() {
+    let base = || full_speed(|_| {});
+    let answers = |new: Subject| -> Vec<Answer> {
+        Comparison::of(&base(), &new, terms()).changes.iter().map(|of| of.answer).collect()
+    };
+    let is_undecided = |answer: &Answer| matches!(answer, Answer::CannotTell { .. });
+    let half = answers(bounded(base(), 0.5));
+    assert!(
+        half.iter().all(|of| matches!(of, Answer::Bounded { worse: false, ratio, .. }
+        if (0.5..0.99).contains(ratio))),
+        "{half:?}"
+    );
+    // A bound within the interval of the other, and one of what did not end or has another bound.
+    assert!(answers(bounded(base(), 0.99)).iter().all(is_undecided));
+    let unended = || bounded(full_speed(|run| run.end = None), 0.5);
+    assert!(answers(unended()).iter().all(is_undecided));
+    let both = Comparison::of(&bounded(base(), 0.9), &bounded(base(), 0.1), terms());
+    assert!(both.changes.iter().all(|of| is_undecided(&of.answer)), "{both:?}");
+    // It never shows that nothing has changed.
+    let wide = Terms { limit: 10.0, ..terms() };
+    let found = Comparison::of(&base(), &bounded(base(), 0.5), wide);
+    assert!(found.changes.iter().all(|of| of.answer != Answer::NotChanged), "{found:?}");
+}

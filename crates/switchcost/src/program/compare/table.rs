@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use model::comparison::{Answer, Change, Comparison, Conditions, Member, Several, Unpaired};
+use model::comparison::{
+    Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
+};
 use model::machine::Difference;
 use model::subject::{Origin, Quantity, Side};
 use model::words;
@@ -274,6 +276,11 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
         .right(base, move |change| side(change.base_ns, &change.base_not_quotable))
         .right(new, move |change| side(change.new_ns, &change.new_not_quotable))
         .or_dash("change", move |change| {
+            if let Answer::Bounded { worse, ratio, .. } = change.answer {
+                let sign = if worse { ">" } else { "<" };
+                let told = difference(round_bound(ratio), is_factor(ratio));
+                return Some(format!("{sign}{told}"));
+            }
             let ratio = change.ratio_told().filter(|_| change.has_ratio())?;
             Some(format!("{}{}", mark(change), difference(ratio, is_factor(ratio))))
         })
@@ -351,8 +358,8 @@ fn answer(change: &Change) -> &'static str {
     match change.answer {
         Answer::NotChanged => "not changed",
         Answer::Changed { worse: true, beyond_limit: true } => "slower  !",
-        Answer::Changed { worse: true, .. } => "slower",
-        Answer::Changed { worse: false, .. } => "faster",
+        Answer::Changed { worse: true, .. } | Answer::Bounded { worse: true, .. } => "slower",
+        Answer::Changed { worse: false, .. } | Answer::Bounded { worse: false, .. } => "faster",
         Answer::CannotTell { .. } => "inconclusive",
     }
 }

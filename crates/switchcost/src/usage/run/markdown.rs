@@ -50,6 +50,6 @@ fn answer_words(change: &Change) -> String {
             let words = change.of.words(worse);
             if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
         }
-        Answer::CannotTell { .. } => "inconclusive".to_string(),
+        Answer::Bounded { .. } | Answer::CannotTell { .. } => "inconclusive".to_string(),
     }
 }

@@ -72,8 +72,8 @@ impl Pair<'_> {
     }
 }
 
-/// The title of a case, with what base and new have of a setting in which they differ:
-/// `ring of 2, other to fifo`.
+/// Returns the title of a case, with what base and new have of a setting in which they differ:
+/// `ring of 2, same to free`.
 fn title(case: &Subcase, [base, new]: [&Subcase; 2], across: Option<Across>) -> String {
     let values =
         across.and_then(|across| Some((base.label(across.name())?, new.label(across.name())?)));
@@ -155,6 +155,7 @@ pub(super) fn pairs<'a>(
         for pair in &mut pairs {
             take_published_by_fifo(pair, [base, new], terms.wanted, &mut unpaired);
         }
+        pairs.extend(pairs_with_published(base, new, terms.wanted, &mut unpaired));
     }
     (pairs, unpaired)
 }
@@ -194,11 +195,55 @@ fn take_published_by_fifo<'a>(
     if !by_fifo.costs.holds() {
         return;
     }
-    let title = title(normal, [one, other], Some(Across::Policy));
-    *pair = Pair { title, ..by_fifo };
+    *pair = Pair { title: title_by_fifo(normal), ..by_fifo };
     unpaired.retain(|left| left.in_base != is_base || left.case != fifo.number);
     let why = "it does not hold; the same ring under fifo is compared".to_string();
     unpaired.push(left_over(is_base, normal, why));
+}
+
+/// Pairs each ring that was published under the normal policy with the run's same ring under fifo,
+/// where both have no other partner, and takes them out of `unpaired`.
+fn pairs_with_published<'a>(
+    base: &'a Subject,
+    new: &'a Subject,
+    wanted: Wanted,
+    unpaired: &mut Vec<Unpaired>,
+) -> Vec<Pair<'a>> {
+    let (publication, run, is_run_base) = match (&base.side.origin, &new.side.origin) {
+        (Origin::Publication { .. }, Origin::Run { .. }) => (base, new, false),
+        (Origin::Run { .. }, Origin::Publication { .. }) => (new, base, true),
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    for fifo in &run.cases {
+        let is_same_ring = |normal: &&Subcase| is_under_fifo(fifo, normal);
+        let Some(normal) = publication.cases.iter().find(is_same_ring) else { continue };
+        let is_one = |left: &Unpaired| {
+            let case = if left.in_base == is_run_base { fifo } else { normal };
+            left.case == case.number
+        };
+        if unpaired.iter().filter(|left| is_one(left)).count() < 2 {
+            continue;
+        }
+        let (one, other) = if is_run_base { (fifo, normal) } else { (normal, fifo) };
+        let scatter = run.launch_scatter_of(fifo.number);
+        let costs = |base: &Values, new: &Values| {
+            let bound = BoundedCosts::from_values(base, new, scatter, ratio::Open::default());
+            let costs = Costs::apart(base, new, scatter).map(|costs| Costs { bound, ..costs });
+            costs.ok_or("one of its figures is not a number")
+        };
+        if let Ok(pair) = self::pair(one, other, wanted, costs) {
+            found.push(Pair { title: title_by_fifo(normal), ..pair });
+            unpaired.retain(|left| !is_one(left));
+        }
+    }
+    found
+}
+
+/// Returns the title of a ring that was published under the normal policy and is compared with one
+/// under fifo.
+fn title_by_fifo(published: &Subcase) -> String {
+    format!("{}, here fifo, published normal", published.title)
 }
 
 /// Whether `fifo` is under SCHED_FIFO and else the same as `normal`, which is not.

@@ -146,15 +146,24 @@ fn a_published_figure_is_compared_with_the_ring_that_holds() {
     assert_eq!(normal, ["ring of 2", "ring of 4"]);
     assert_eq!(left, [0, 3, 4, 5]);
     let (fifo, left, found) = seen(disturb(both(), "other"));
-    assert_eq!(fifo, ["ring of 2, other to fifo", "ring of 4, other to fifo"]);
+    assert_eq!(
+        fifo,
+        ["ring of 2, here fifo, published normal", "ring of 4, here fifo, published normal"]
+    );
     assert_eq!(left, [0, 3, 1, 2], "the normal rings in place of these under fifo");
     assert!(
         found.changes.iter().all(|of| matches!(of.answer, Answer::Changed { .. })),
         "{found:?}"
     );
     let back = Comparison::of(&disturb(both(), "other"), &sun, terms());
-    assert_eq!(back.changes[0].title, "ring of 2, fifo to other");
+    assert_eq!(back.changes[0].title, "ring of 2, here fifo, published normal");
     assert!(back.in_words.starts_with("sun-4/280 is slower than "), "{}", back.in_words);
+    // A run that has rings under fifo only.
+    let only = full_speed(|run| {
+        run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, Policy::Fifo));
+    });
+    let (paired, left, _) = seen(only);
+    assert_eq!((paired, left), (fifo, vec![0]));
     // Where neither holds, the policy of the publication stays.
     let (neither, ..) = seen(disturb(disturb(both(), "other"), "fifo"));
     assert_eq!(neither, ["ring of 2", "ring of 4"]);

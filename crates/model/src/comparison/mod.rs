@@ -12,6 +12,7 @@ mod fair;
 mod gate;
 mod headline;
 mod pair;
+mod prefix;
 mod several;
 
 use schemars::JsonSchema;

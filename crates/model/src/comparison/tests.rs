@@ -321,6 +321,44 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }
 
+/// A half of a session whose worker was started by `prefix`.
+fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Subject {
+    full_speed(move |run| {
+        let prefix = prefix.iter().map(|word| word.to_string()).collect();
+        let (id, other) = ("s".to_string(), "other".to_string());
+        run.header.session = Some(Session { id, arm, prefix, other });
+        run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
+    })
+}
+
+#[test]
+fn fifo_is_not_advised_where_a_prefix_sets_a_priority() {
+    let advised = |prefix: &[&str], typed: &[&str]| {
+        let new = disturb(half(Arm::B, prefix, Policy::Other), "other");
+        let found = Comparison::of(&half(Arm::A, &[], Policy::Other), &new, terms());
+        assert!(found.in_words.contains("no prefix"), "{}", found.in_words);
+        found.would_fifo_help(&typed.iter().map(|word| word.to_string()).collect::<Vec<_>>())
+    };
+    assert!(advised(&["taskset", "-c", "1"], &[]));
+    for setter in [&["/usr/bin/nice", "-n", "10"][..], &["env", "A=b", "chrt", "-b", "0"]] {
+        assert!(!advised(setter, &[]), "{setter:?}");
+        assert!(!advised(&["env", "masked"], setter), "{setter:?}");
+    }
+}
+
+#[test]
+fn nice_under_fifo_is_told_to_have_no_effect() {
+    let policy = |prefix: &[&str], policy: Policy| {
+        let sides = (half(Arm::A, &[], policy), half(Arm::B, prefix, policy));
+        let found = Comparison::of(&sides.0, &sides.1, terms());
+        found.policy_without_nice(&[]).map(str::to_string)
+    };
+    let nice = ["nice", "-n", "10"];
+    assert_eq!(policy(&nice, Policy::Fifo).as_deref(), Some("fifo"));
+    assert_eq!(policy(&nice, Policy::Other), None);
+    assert_eq!(policy(&["chrt", "-f", "1"], Policy::Fifo), None);
+}
+
 /// The same work in more time because the clock was slower: the comparison says so beside its
 /// answer.
 #[test]

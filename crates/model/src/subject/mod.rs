@@ -474,7 +474,7 @@ impl Subject {
 /// was given, or its own.
 fn label(header: &Header) -> String {
     match &header.session {
-        Some(session) if session.prefix.is_empty() => "as it is".to_string(),
+        Some(session) if session.prefix.is_empty() => "no prefix".to_string(),
         Some(session) => session.prefix.join(" "),
         None => header.name.clone().unwrap_or_else(|| header.run.clone()),
     }

@@ -65,7 +65,7 @@ pub(crate) struct CompareArgs {
     /// Measure two settings, interleaved in one session, instead of comparing stored runs
     ///
     /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
-    /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does,
+    /// 'env GLIBC_TUNABLES=...'; '' is no prefix. Each is split into words as a shell does,
     /// but no shell runs it. It must become the worker (exec). One that starts the worker as a
     /// child is refused, as the worker would outlive this program. CPUs and policy that a prefix
     /// sets
@@ -233,7 +233,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<Exi
     if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
         return Err(usage(format!(
             "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' \
-             measures as it is)"
+             is no prefix)"
         )));
     }
     if let Some(base) = &args.base {

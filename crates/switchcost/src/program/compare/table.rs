@@ -103,7 +103,8 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
         parts.push(table.first_to_go(&[names[1], names[0]]).to_string());
     }
     let mut lines = Vec::new();
-    lines.extend(untested(found));
+    lines.extend(untested(found, args));
+    lines.extend(nice_without_effect(found, args));
     lines.extend(conditions(found));
     if is_verbose {
         lines.push(legend(found));
@@ -144,7 +145,7 @@ fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
 }
 
 /// Why cases have no answer, each reason once with the cases that have it.
-fn untested(found: &Comparison) -> Vec<String> {
+fn untested(found: &Comparison, args: &CompareArgs) -> Vec<String> {
     let (changes, names) = (&found.changes, column_names(found));
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for change in changes.iter().filter(|change| !change.is_tested()) {
@@ -160,10 +161,23 @@ fn untested(found: &Comparison) -> Vec<String> {
         _ => format!("inconclusive: {}: {why}", titles.join(", ")),
     };
     let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
-    if changes.iter().any(Change::would_fifo_help) {
+    if found.would_fifo_help(&prefix_words(args)) {
         lines.push("other tasks wait where both sides are measured with --policy fifo".to_string());
     }
     lines
+}
+
+/// Returns the words of the prefixes that were typed.
+fn prefix_words(args: &CompareArgs) -> Vec<String> {
+    let prefixes = args.ab.iter().flatten();
+    prefixes.flat_map(|prefix| shell_words::split(prefix).unwrap_or_default()).collect()
+}
+
+/// Says that a nice value has no effect where all rings have a real-time policy.
+fn nice_without_effect(found: &Comparison, args: &CompareArgs) -> Option<String> {
+    let typed = prefix_words(args);
+    let policy = found.policy_without_nice(&typed)?;
+    Some(format!("note: nice has no effect under {policy}"))
 }
 
 /// What was equal on both sides and what was not, of what affects a switch; nothing of published
@@ -224,8 +238,12 @@ fn markdown(found: &Comparison, args: &CompareArgs) -> String {
     let table = columns(found, &column_names(found)).markdown(&found.changes);
     let gate = args.fail_above.map(|_| found.gate.in_words.clone());
     let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS).cloned();
-    let notes: String =
-        conditions(found).into_iter().chain(warnings).map(|note| format!("- {note}\n")).collect();
+    let notes: String = conditions(found)
+        .into_iter()
+        .chain(nice_without_effect(found, args))
+        .chain(warnings)
+        .map(|note| format!("- {note}\n"))
+        .collect();
     // Who asked for a verdict reads it first; scripts find it at the beginning of a line.
     let gate = gate.map_or(String::new(), |gate| format!("{gate}\n\n"));
     let answer = format!("{gate}**{}**", headline(found));
@@ -237,7 +255,7 @@ fn side(side: &Side) -> String {
     let from = match &side.origin {
         Origin::Publication { source } => source.clone(),
         Origin::Run { session: Some(session), .. } => match session.prefix.is_empty() {
-            true => format!("{}: as it is", session.arm.name()),
+            true => format!("{}: no prefix", session.arm.name()),
             false => format!("{}: {}", session.arm.name(), session.prefix.join(" ")),
         },
         Origin::Run { .. } => side.experiment.clone(),

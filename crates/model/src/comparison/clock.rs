@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use stats::ratio::Open;
 
 use super::answer::Change;
+use super::names;
 use crate::at_clock::{Brought, power_of};
 use crate::subject::{Subject, Values};
 
@@ -26,14 +27,15 @@ pub struct Clocks {
 impl Clocks {
     /// Absent where one is not known, or they are alike.
     pub(super) fn of(base: &Subject, new: &Subject, changes: &[Change]) -> Option<Self> {
+        let [base_name, new_name] = names(&base.side, &new.side);
         let (base_ghz, new_ghz) = base.clock_ghz.zip(new.clock_ghz)?;
         let percent = 100.0 * (new_ghz / base_ghz - 1.0);
         let way = if percent < 0.0 { "lower" } else { "higher" };
         let are_brought = changes.iter().any(|change| change.at_one_clock);
         let how = if are_brought { "times are at one clock" } else { "the ratios include that" };
         let in_words = format!(
-            "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in \
-             base): {how}",
+            "the core's clock was {:.1} % {way} in {new_name} ({new_ghz:.2} GHz, {base_ghz:.2} in \
+             {base_name}): {how}",
             percent.abs()
         );
         (percent.abs() > 100.0 * DIFFERS).then_some(Self { base_ghz, new_ghz, in_words })

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::Across;
+use super::names;
 use crate::machine::{Difference, differences};
 use crate::noise::NoiseLevel;
 use crate::run::Build;
@@ -135,11 +136,12 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
 fn of_publications(base: &Subject, new: &Subject) -> String {
     let is_published =
         |subject: &Subject| matches!(subject.side.origin, Origin::Publication { .. });
-    let whose = if is_published(base) { "the new one's" } else { "the base's" };
+    let [base_name, new_name] = names(&base.side, &new.side);
+    let whose = if is_published(base) { new_name } else { base_name };
     match is_published(base) && is_published(new) {
         true => "published figures have no interval: no answer is possible".to_string(),
         false => format!(
-            "different machines; the published figure has no interval: the one shown is {whose}"
+            "different machines; the published figure has no interval: the one shown is of {whose}"
         ),
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, Change, at_least, percent};
 use super::costs::Reason;
+use super::headline::asked;
 use crate::experiment::named;
 
 /// What the gate says.
@@ -33,27 +34,37 @@ pub struct Gate {
     pub summary: String,
     /// The same with the worst case, in one line.
     pub in_words: String,
-    /// The verdict and the worst case alone: `FAIL: ring of 64 by 4.9 % (4.1 to 5.7 %)`; the
+    /// The verdict and the worst case alone: `FAIL: ring of 64 is 4.9 % slower (4.1 to 5.7 %)`; the
     /// summary without cases.
     pub brief: String,
 }
 
 impl Gate {
     /// `lost` are cases, each with the reason, that the base measured and the new side could not.
-    pub(super) fn of(changes: &[Change], lost: &[(&str, &str)], limit: f64) -> Self {
+    pub(super) fn of(
+        changes: &[Change],
+        lost: &[(&str, &str)],
+        names: [&str; 2],
+        limit: f64,
+    ) -> Self {
         let (all, beyond) = (changes.len(), percent(limit));
         let all_measured = lost.is_empty();
-        let lost =
-            lost.iter().map(|(title, why)| format!("{title} was measured in base only: {why}"));
+        let lost = lost
+            .iter()
+            .map(|(title, why)| format!("{title} was measured in {} only: {why}", names[0]));
         let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
         let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
         let open: Vec<&Change> = open.collect();
         let are_all_wide = all_measured && open.iter().all(|change| change.is_tested());
+        let aside = beside_the_answer(&open, changes);
         let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
         let slower: Vec<String> =
-            slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
-        let open: Vec<String> =
-            lost.chain(open.iter().map(|of| format!("{} {}", of.title, still_open(of)))).collect();
+            slower.map(|change| format!("{} is {}", change.title, how_slow(change))).collect();
+        let open: Vec<String> = lost
+            .chain(
+                open.iter().map(|change| format!("{} {}", change.title, still_open(change, names))),
+            )
+            .collect();
         let (verdict, what, reasons) = match (all, slower.len(), open.len()) {
             (0, ..) => (Verdict::Undecided, "no case in common".to_string(), open),
             (1, 0, 0) => (Verdict::Pass, format!("not slower by more than {beyond}"), open),
@@ -63,9 +74,9 @@ impl Gate {
                 open,
             ),
             (2.., 0, many) if !are_all_wide => {
-                (Verdict::Undecided, format!("{many} of {all} cases are open"), open)
+                (Verdict::Undecided, format!("{many} of {all} cases are open{aside}"), open)
             }
-            (_, 0, many) => (Verdict::Undecided, some(many, all, "may be", &beyond), open),
+            (_, 0, many) => (Verdict::Undecided, some(many, all, "may be", &beyond) + &aside, open),
             (_, 1, _) => (Verdict::Fail, some(1, all, "is", &beyond), slower),
             (_, many, _) => (Verdict::Fail, some(many, all, "are", &beyond), slower),
         };
@@ -79,11 +90,37 @@ impl Gate {
         let summary = format!("{}: {what}", verdict.name());
         let brief = match reasons.is_empty() {
             true => summary.clone(),
-            false if verdict == Verdict::Fail => format!("{}: slower{worst}", verdict.name()),
             false => format!("{}{worst}", verdict.name()),
         };
         Self { verdict, in_words: format!("{summary}{worst}"), summary, brief, reasons }
     }
+}
+
+/// Returns how many of the open cases the comparison's answer does not count: ` (2 rings of one among
+/// them)`; empty where it counts all.
+fn beside_the_answer(open: &[&Change], changes: &[Change]) -> String {
+    let asked: Vec<&Change> = asked(changes).collect();
+    let (mut rings_of_one, mut answered) = (0, 0);
+    for change in open {
+        if asked.iter().any(|counted| std::ptr::eq(*counted, *change)) {
+            continue;
+        }
+        let count = if change.is_ring_of_one() { &mut rings_of_one } else { &mut answered };
+        *count += 1;
+    }
+    let mut parts = Vec::new();
+    match rings_of_one {
+        0 => {}
+        1 => parts.push("1 ring of one".to_string()),
+        many => parts.push(format!("{many} rings of one")),
+    }
+    if answered > 0 {
+        parts.push(format!("{answered} answered under fifo"));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(" ({} among them)", parts.join(", "))
 }
 
 /// `2 of 3 cases may be slower by more than 3 %`.
@@ -102,10 +139,13 @@ fn worst_first<'a>(changes: impl Iterator<Item = &'a Change>) -> impl Iterator<I
     all.into_iter()
 }
 
-/// By how much a case is slower: `by 4.9 % (4.1 to 5.7 %)`.
+/// By how much a case is slower: `4.9 % slower (4.1 to 5.7 %)`.
 fn how_slow(change: &Change) -> String {
     let more = |ratio: f64| (ratio - 1.0) * 100.0;
-    let by = change.ratio.value.map_or(String::new(), |ratio| format!("by {:.1} %", more(ratio)));
+    let by = change
+        .ratio
+        .value
+        .map_or("slower".to_string(), |ratio| format!("{:.1} % slower", more(ratio)));
     match change.ratio.interval() {
         Some((low, high)) => format!("{by} ({:.1} to {:.1} %)", more(low), more(high)),
         None => by,
@@ -123,9 +163,12 @@ fn next_step(change: &Change) -> Option<String> {
 }
 
 /// Why it is not shown that a case keeps to the limit.
-fn still_open(change: &Change) -> String {
+fn still_open(change: &Change, [base, new]: [&str; 2]) -> String {
     let up_to = change.ratio.interval().map(|(_, high)| (high - 1.0) * 100.0);
-    let up_to = up_to.map_or(String::new(), |most| format!("by up to {most:.1} %"));
+    let up_to = match up_to {
+        Some(most) => format!("may be up to {most:.1} % slower"),
+        None => "may be slower".to_string(),
+    };
     match change.answer {
         Answer::CannotTell { reason: Reason::TooWide, .. } => up_to,
         Answer::CannotTell { reason, .. } => match reason {
@@ -133,8 +176,8 @@ fn still_open(change: &Change) -> String {
             Reason::NoFullSpeed => "was not measured at full speed",
             Reason::NotAlone => "was measured while other tasks ran on its CPU",
             Reason::NotEnded => "is of a run that was interrupted or is not finished",
-            Reason::BaseNotResolved => "is not resolved from zero in base",
-            Reason::NewNotResolved => "is not resolved from zero in new",
+            Reason::BaseNotResolved => return format!("is not resolved from zero in {base}"),
+            Reason::NewNotResolved => return format!("is not resolved from zero in {new}"),
             Reason::NoInterval => "has no interval: the figures are published ones",
         }
         .to_string(),

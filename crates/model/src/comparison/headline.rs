@@ -18,11 +18,8 @@ pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -
 /// The cases that were asked about: without the rings of one, of which the others are taken off,
 /// where there are others, and without those of the normal policy that do not hold where the same
 /// ring under fifo does.
-fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
-    let is_solo = |change: &Change| {
-        let is_of_one = change.labels.get("members").is_some_and(|members| members == "1");
-        is_of_one && !change.is_worse_beyond_limit()
-    };
+pub(super) fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    let is_solo = |change: &Change| change.is_ring_of_one() && !change.is_worse_beyond_limit();
     let are_all = changes.iter().all(is_solo);
     changes
         .iter()
@@ -167,6 +164,11 @@ impl Change {
             .is_some_and(|policy| policy == Policy::Other.name());
         let is_ring = self.labels.contains_key("members");
         self.reason() == Some(Reason::NotAlone) && is_normal && is_ring
+    }
+
+    /// Whether it is a ring of one.
+    pub(super) fn is_ring_of_one(&self) -> bool {
+        self.labels.get("members").is_some_and(|members| members == "1")
     }
 
     /// Returns the ratio to be told beside both costs: where a side was not at full speed theirs,

@@ -71,13 +71,14 @@ pub struct Comparison {
 impl Comparison {
     /// Compares `new` with `base`.
     pub fn of(base: &Subject, new: &Subject, terms: Terms) -> Self {
+        let names = names(&base.side, &new.side);
         let paired = pair::are_halves(base, new);
         let (pairs, unpaired) = pair::pairs(base, new, &terms, paired);
         let measurable = pairs.iter().filter(|pair| pair.costs.of.has_interval()).count();
         let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
         let changes: Vec<Change> =
             pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
-        let gate = Gate::of(&changes, &lost(&changes, &unpaired), terms.limit);
+        let gate = Gate::of(&changes, &lost(&changes, &unpaired), names, terms.limit);
         Self {
             schema: SCHEMA,
             base: base.side.clone(),
@@ -87,11 +88,16 @@ impl Comparison {
             conditions: Conditions::of(base, new, terms.across, paired),
             clocks: Clocks::of(base, new, &changes),
             confidence_each,
-            in_words: in_words(&changes, names(&base.side, &new.side), terms.limit),
+            in_words: in_words(&changes, names, terms.limit),
             changes,
             unpaired,
             gate,
         }
+    }
+
+    /// Returns what base and new are called in sentences: their labels, unless these are the same.
+    pub fn names(&self) -> [&str; 2] {
+        names(&self.base, &self.new)
     }
 
     /// Whether a case has become slower beyond the limit: changed, and its ratio above it.

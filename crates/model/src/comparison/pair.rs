@@ -9,6 +9,7 @@ use stats::ratio;
 use super::answer::{Across, Change, Terms, Wanted, answer};
 use super::clock::at_one_clock;
 use super::costs::{BoundedCosts, Costs};
+use super::names;
 use crate::ring::Policy;
 use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
 
@@ -106,6 +107,7 @@ pub(super) fn pairs<'a>(
     terms: &Terms,
     halves: bool,
 ) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
+    let names = names(&base.side, &new.side);
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
     let launch_scatter = |of_new: usize, of_base: usize| {
         f64::max(base.launch_scatter_of(of_base), new.launch_scatter_of(of_new))
@@ -117,7 +119,7 @@ pub(super) fn pairs<'a>(
         let of_experiment =
             left.iter().position(|other| other.experiment == case.experiment && is_partner(other));
         let Some(partner) = of_experiment.or_else(|| left.iter().position(is_partner)) else {
-            unpaired.push(left_over(false, case, "the base has no such case".to_string()));
+            unpaired.push(left_over(false, case, format!("{} has no such case", names[0])));
             continue;
         };
         let partner = left.remove(partner);
@@ -138,7 +140,7 @@ pub(super) fn pairs<'a>(
             let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
             costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, bound, ..costs })
         };
-        match pair(partner, case, terms.wanted, costs) {
+        match pair(partner, case, terms.wanted, names, costs) {
             Ok(pair) => {
                 let title = title(case, [partner, case], terms.across);
                 pairs.push(Pair { title, ..pair });
@@ -149,7 +151,7 @@ pub(super) fn pairs<'a>(
             }
         }
     }
-    let why = || "the new one has no such case".to_string();
+    let why = || format!("{} has no such case", names[1]);
     unpaired.extend(left.into_iter().map(|case| left_over(true, case, why())));
     if terms.across.is_none() {
         for pair in &mut pairs {
@@ -157,7 +159,24 @@ pub(super) fn pairs<'a>(
         }
         pairs.extend(pairs_with_published(base, new, terms.wanted, &mut unpaired));
     }
+    name_experiments(&mut pairs);
     (pairs, unpaired)
+}
+
+/// Adds the experiment to the titles of pairs that differ in nothing else: `ring of 2, in cost`.
+fn name_experiments(pairs: &mut [Pair]) {
+    let mut alike = vec![false; pairs.len()];
+    for (index, pair) in pairs.iter().enumerate() {
+        let is_alike = |(other, with): (usize, &Pair)| {
+            other != index && with.title == pair.title && with.new.labels == pair.new.labels
+        };
+        alike[index] = pairs.iter().enumerate().any(is_alike);
+    }
+    for (pair, is_alike) in pairs.iter_mut().zip(alike) {
+        if is_alike {
+            pair.title += &format!(", in {}", pair.new.experiment);
+        }
+    }
 }
 
 /// Compares a published figure with the run's ring under fifo where the one under the normal policy
@@ -191,7 +210,8 @@ fn take_published_by_fifo<'a>(
     let costs = |base: &Values, new: &Values| {
         Costs::apart(base, new, scatter).ok_or("one of its figures is not a number")
     };
-    let Ok(by_fifo) = self::pair(one, other, wanted, costs) else { return };
+    let names = names(&base.side, &new.side);
+    let Ok(by_fifo) = self::pair(one, other, wanted, names, costs) else { return };
     if !by_fifo.costs.holds() {
         return;
     }
@@ -232,7 +252,8 @@ fn pairs_with_published<'a>(
             let costs = Costs::apart(base, new, scatter).map(|costs| Costs { bound, ..costs });
             costs.ok_or("one of its figures is not a number")
         };
-        if let Ok(pair) = self::pair(one, other, wanted, costs) {
+        let names = names(&base.side, &new.side);
+        if let Ok(pair) = self::pair(one, other, wanted, names, costs) {
             found.push(Pair { title: title_by_fifo(normal), ..pair });
             unpaired.retain(|left| !is_one(left));
         }
@@ -262,19 +283,20 @@ fn pair<'a>(
     base: &'a Subcase,
     new: &'a Subcase,
     wanted: Wanted,
+    names: [&str; 2],
     costs: impl Fn(&Values, &Values) -> Result<Costs, &'static str>,
 ) -> Result<Pair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
     let nothing = |whose: &str, case: &Subcase| {
         let why = case.failure.iter().map(|failure| format!(": {failure}")).collect::<String>();
-        Err(format!("nothing was measured of it in the {whose}{why}"))
+        Err(format!("nothing was measured of it in {whose}{why}"))
     };
     match wanted.quantities().iter().find_map(both) {
         Some((of, one, other)) => {
             Ok(Pair { base, new, of, costs: costs(one, other)?, title: new.title.clone() })
         }
-        None if base.figures.is_empty() => nothing("base", base),
-        None if new.figures.is_empty() => nothing("new one", new),
+        None if base.figures.is_empty() => nothing(names[0], base),
+        None if new.figures.is_empty() => nothing(names[1], new),
         None => Err("the two sides have no figure in common".to_string()),
     }
 }

@@ -13,6 +13,7 @@ use super::*;
 use crate::at_clock::AtClock;
 use crate::case::{self, Case, Sample};
 use crate::estimate::{Estimate, Speed};
+use crate::experiment::Experiment;
 use crate::placement::Placement;
 use crate::plan::LAUNCH_SCATTER;
 use crate::reading::Reading;
@@ -20,7 +21,7 @@ use crate::ring;
 use crate::ring::Policy;
 use crate::run::{Arm, Failure, Run, Session};
 use crate::speed::cut;
-use crate::subject::{Measured, Quantity, Values, published};
+use crate::subject::{Measured, Quantity, Subcase, Values, published};
 
 const V1: &str = include_str!("../../tests/fixtures/run-v1.jsonl");
 
@@ -294,7 +295,7 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
         assert!(change.ratio.value < Some(0.1) && change.ratio.low.is_some(), "{change:?}");
     }
     assert_eq!(found.changes[0].base_ns, 647_000.0);
-    assert!(found.conditions.warnings[0].contains("the one shown is the new one's"));
+    assert!(found.conditions.warnings[0].ends_with(&format!("is of {}", found.new.label)));
     let both = Comparison::of(&sun.subject(), &sun.subject(), terms());
     let none = Answer::CannotTell { reason: Reason::NoInterval, more: None };
     assert!(both.changes.iter().all(|change| change.answer == none));
@@ -910,4 +911,65 @@ fn a_bound_decides_between_runs_beyond_the_interval_only() {
     let wide = Terms { limit: 10.0, ..terms() };
     let found = Comparison::of(&base(), &bounded(base(), 0.5), wide);
     assert!(found.changes.iter().all(|of| of.answer != Answer::NotChanged), "{found:?}");
+}
+
+/// A gate tells which of its open cases the answer does not count, and every reason has a verb.
+#[test]
+fn a_gate_and_the_answer_count_the_same_cases_or_tell_the_difference() {
+    let halved = |subject: Subject| {
+        let mut subject = disturb(subject, "other");
+        subject.side.label = "new3".to_string();
+        subject
+    };
+    let found = Comparison::of(&full_speed(|_| {}), &halved(full_speed(|_| {})), terms());
+    assert!(found.in_words.contains("undecided in both cases"), "{}", found.in_words);
+    let summary = "UNDECIDED: 3 of 3 cases are open (1 ring of one among them)";
+    assert_eq!(found.gate.summary, summary);
+    let near = Comparison::of(
+        &full_speed(|_| {}),
+        &full_speed(|run| slower(run, 1.02)),
+        Terms { limit: 1e-4, ..terms() },
+    );
+    for reason in &near.gate.reasons {
+        assert!(reason.contains(" is ") || reason.contains(" may be up to "), "{reason}");
+    }
+    let slow = Comparison::of(&full_speed(|_| {}), &full_speed(|run| slower(run, 3.0)), terms());
+    assert!(slow.gate.brief.contains(" % slower ("), "{}", slow.gate.brief);
+    assert!(slow.gate.reasons.iter().all(|reason| reason.contains(" is ")), "{:?}", slow.gate);
+}
+
+#[test]
+fn sentences_use_the_labels_of_the_sides() {
+    let named = |mut subject: Subject, label: &str| {
+        subject.side.label = label.to_string();
+        subject
+    };
+    let nothing = full_speed(|run| fail(run, 2, 0));
+    let found = Comparison::of(&named(full_speed(|_| {}), "old"), &named(nothing, "new3"), terms());
+    let first = &found.gate.reasons[0];
+    assert!(first.starts_with("ring of 4 was measured in old only: "), "{first}");
+    assert!(first.contains("nothing was measured of it in new3"), "{first}");
+    let mut slow = named(full_speed(|_| {}), "new3");
+    slow.clock_ghz = Some(2.0);
+    let mut fast = named(full_speed(|_| {}), "old");
+    fast.clock_ghz = Some(4.0);
+    let clocks = Comparison::of(&fast, &slow, terms()).clocks.expect("two clocks").in_words;
+    assert!(clocks.contains("50.0 % lower in new3 (2.00 GHz, 4.00 in old)"), "{clocks}");
+}
+
+#[test]
+fn the_same_case_of_two_experiments_has_two_titles() {
+    let twice = || {
+        let (mut subject, again) = (full_speed(|_| {}), full_speed(|_| {}));
+        let experiment = Experiment::Cost;
+        subject.cases.extend(again.cases.into_iter().map(|case| Subcase { experiment, ..case }));
+        subject
+    };
+    let titles: Vec<String> = Comparison::of(&twice(), &twice(), terms())
+        .changes
+        .into_iter()
+        .map(|of| of.title)
+        .collect();
+    assert_eq!(titles[1], "ring of 2, in ring");
+    assert_eq!(titles[4], "ring of 2, in cost");
 }

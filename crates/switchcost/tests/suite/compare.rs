@@ -132,8 +132,12 @@ fn what_is_in_one_run_only_is_listed_and_nothing_in_common_is_no_comparison() {
     };
     let said = compared(&home, &[&base, &move_to("futex", 2), "--verbose"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("not compared: ring of 4 by futex (in new only, "), "{}", said.out);
-    assert!(said.out.contains("not compared: ring of 4 (in base only, "), "{}", said.out);
+    assert!(
+        said.out.contains("not compared: ring of 4 by futex (in futex2 only, "),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("not compared: ring of 4 (in run-100 only, "), "{}", said.out);
     let none = compared(&home, &[&base, &move_to("futex", 0), "--fail-above", "1%"]);
     assert_eq!(none.code, Some(2), "{}", none.err);
     let told = "they differ in link (pipe, futex): --across link compares them";
@@ -195,7 +199,7 @@ fn a_gate_does_not_pass_over_what_the_new_side_could_not_measure() {
     let said = compared(&home, &[&[&*base, &*lost], &gate[..]].concat());
     assert_eq!(said.code, Some(2), "{said:?}");
     let error = said.error();
-    assert!(error.contains("ring of 4: nothing was measured of it in the new one"), "{error}");
+    assert!(error.contains("ring of 4: nothing was measured of it in lost"), "{error}");
     assert!(error.contains("out of members: 5 of 5"), "{error}");
     // Nobody asked for a gate; or it is the base that lacks it; or something else is slower for
     // certain.

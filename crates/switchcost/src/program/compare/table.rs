@@ -116,7 +116,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     lines.extend(all.iter().take(shown).map(|warning| format!("warning: {warning}")));
     let left = all.len().saturating_sub(shown) + if is_verbose { 0 } else { found.unpaired.len() };
     if is_verbose {
-        lines.extend(left_over(&found.unpaired));
+        lines.extend(left_over(&found.unpaired, found.names()));
         lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
     } else {
         lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
@@ -146,7 +146,7 @@ fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
 
 /// Why cases have no answer, each reason once with the cases that have it.
 fn untested(found: &Comparison, args: &CompareArgs) -> Vec<String> {
-    let (changes, names) = (&found.changes, column_names(found));
+    let (changes, names) = (&found.changes, found.names());
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for change in changes.iter().filter(|change| !change.is_tested()) {
         let Some(why) = change.why_undecided(names) else { continue };
@@ -269,9 +269,10 @@ fn side(side: &Side) -> String {
 
 fn differences(found: &Comparison) -> Vec<String> {
     let conditions = &found.conditions;
+    let names = found.names();
     let listed = || conditions.program.iter().chain(&conditions.bearing);
     let line = |Difference { field, base, other }: &Difference| {
-        format!("differs: {field}: {base} in base, {other} in new")
+        format!("differs: {field}: {base} in {}, {other} in {}", names[0], names[1])
     };
     let left = listed().skip(MOST_DIFFERENCES).count() + conditions.others.len();
     let more =
@@ -328,10 +329,10 @@ fn label_words(labels: &BTreeMap<String, String>, is_told: impl Fn(&str, &str) -
 }
 
 /// Cases without a partner, those that differ in nothing but their size on one line.
-fn left_over(unpaired: &[Unpaired]) -> Vec<String> {
+fn left_over(unpaired: &[Unpaired], names: [&str; 2]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for Unpaired { in_base, labels, why, title, .. } in unpaired {
-        let whose = if *in_base { "base" } else { "new" };
+        let whose = if *in_base { names[0] } else { names[1] };
         let labels = label_words(labels, |name, _| name != "members");
         let kind = format!("in {whose} only, {labels}: {why}");
         match lines.iter_mut().find(|(known, _)| *known == kind) {
@@ -352,8 +353,11 @@ fn is_factor(ratio: f64) -> bool {
 
 /// A ratio as a difference, `+3.2 %`, or as a factor: `13.0x`, `1/13.0`.
 fn difference(ratio: f64, is_factor: bool) -> String {
+    let percent = (ratio - 1.0) * 100.0;
     match ratio {
-        _ if !is_factor => format!("{:+.1} %", (ratio - 1.0) * 100.0),
+        // Without the sign of what is rounded to nothing.
+        _ if !is_factor && percent.abs() < 0.05 => "0.0 %".to_string(),
+        _ if !is_factor => format!("{percent:+.1} %"),
         0.0..1.0 if ratio > 0.0 => format!("1/{}", terminal::figure(1.0 / ratio)),
         _ => format!("{}x", terminal::figure(ratio)),
     }

@@ -79,7 +79,7 @@ impl Estimate {
     /// The same of a cost, which cannot be below zero: an interval that is says that it was not
     /// measured.
     pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
-        self.quote_if(|of| of.low > 0.0 && of.value > 0.0)
+        self.quote_if(|of| of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high))
     }
 
     /// The same of what was counted, as a rate or a share: nothing is an answer, too.
@@ -96,7 +96,7 @@ impl Estimate {
         let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
         let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
-        if is_finite && holds(&quoted) && !is_too_wide(self.value, low, high) {
+        if is_finite && holds(&quoted) {
             Ok(quoted)
         } else {
             Err(NotQuotable::NotResolved { low, high })
@@ -144,7 +144,8 @@ impl Estimate {
 
     /// Like [`Self::answer`], of a cost: it cannot be below zero.
     pub fn answer_cost(&self) -> Result<Answer, NotQuotable> {
-        self.answer_if(|low, _| low > 0.0)
+        let is_wide = |low, high| is_too_wide(self.value, low, high);
+        self.answer_if(|low, high| low > 0.0 && !is_wide(low, high))
     }
 
     /// Like [`Self::answer`], of what was counted: zero is an answer, too.
@@ -161,8 +162,7 @@ impl Estimate {
         };
         let (low, high) = ends.unwrap_or((self.value, self.value));
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
-        let is_too_wide = is_too_wide(self.value, low, high);
-        if !is_finite || is_too_wide || !holds(low, high) || !holds(self.value, self.value) {
+        if !is_finite || !holds(low, high) || !holds(self.value, self.value) {
             return Err(match ends {
                 Some((low, high)) => NotQuotable::NotResolved { low, high },
                 None => NotQuotable::TooFewRounds(self.rounds),
@@ -173,15 +173,12 @@ impl Estimate {
     }
 }
 
-/// A figure whose interval reaches to so many times its value, or to that part of it, says nothing.
+/// A cost whose interval reaches to so many times its value, or to that part of it, says nothing.
 const MOST_FACTOR: f64 = 10.0;
 
-/// Returns whether an interval that excludes zero is too wide for a figure: `2.01 us (1.23 to 7530)`.
-/// What was counted may be zero, and is not judged by this.
+/// Returns whether the interval of a cost is too wide for a figure: `2.01 us (1.23 to 7530)`.
 fn is_too_wide(value: f64, low: f64, high: f64) -> bool {
-    let [small, large] = [low.abs().min(high.abs()), low.abs().max(high.abs())];
-    let excludes_zero = low > 0.0 || high < 0.0;
-    excludes_zero && (large > MOST_FACTOR * value.abs() || value.abs() > MOST_FACTOR * small)
+    high > MOST_FACTOR * value || value > MOST_FACTOR * low
 }
 
 /// A figure made of several is at full speed where all of them are, in few rounds where one is.

@@ -62,8 +62,11 @@ fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
     }
 }
 
-/// Returns an upper bound of what a trial of a known duration takes.
-fn longest_trial(trial: &Trial) -> Option<Duration> {
+/// Upper bound of the time of one call with the empty pair beside it, by any clock source.
+const SLOW_CALL: Duration = Duration::from_micros(100);
+
+/// Returns an upper bound of what `trials` of a kind take, if that is known of it.
+fn longest_trial(trial: &Trial, trials: u32) -> Option<Duration> {
     match trial {
         Trial::Gaps { duration_ns } | Trial::Sampling { duration_ns, .. } => {
             Some(Duration::from_nanos(duration_ns.saturating_mul(4)))
@@ -73,7 +76,7 @@ fn longest_trial(trial: &Trial) -> Option<Duration> {
             Some(Duration::from_nanos(longest_period_ns.saturating_mul(wakeup.wakes.into())))
         }
         Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => {
-            Some(Duration::from_secs(1))
+            Some(Duration::from_secs(1).saturating_add(SLOW_CALL.saturating_mul(trials)))
         }
         Trial::Primes { .. } | Trial::Malloc { .. } | Trial::Execution(_) | Trial::Command(_) => {
             None
@@ -152,7 +155,7 @@ impl Assignment {
     fn longest_known(&self) -> Option<Duration> {
         let case = match &self.case {
             Case::Ring(case) => case,
-            Case::Trial(case) => return longest_trial(&case.trial),
+            Case::Trial(case) => return longest_trial(&case.trial, self.batching.trial.trials),
         };
         let prescribed = ring::slowest(&self.of_ring(case));
         let member = SLOW_MEMBER.saturating_add(ring::slowest_walk(case));

@@ -300,10 +300,10 @@ impl Answer {
             Self::NotChanged => return format!("not changed within {}", percent(limit)),
             Self::Changed { worse, beyond_limit } => {
                 let direction = if *worse { "slower" } else { "faster" };
-                let beyond = match (beyond_limit, worse) {
+                let beyond = match (worse, beyond_limit) {
                     (true, true) => format!(", beyond {}", percent(limit)),
-                    (true, false) => String::new(),
-                    (false, _) => format!(", by less than {}", percent(limit)),
+                    (true, false) => format!(", perhaps beyond {}", percent(limit)),
+                    (false, _) => String::new(),
                 };
                 return format!("changed: {}{direction}{beyond}", change(ratio.value));
             }

@@ -169,9 +169,14 @@ impl Change {
         self.after_ns > self.before_ns
     }
 
+    /// Returns whether the whole interval says that it is slower by more than the limit.
     fn is_beyond(&self, limit: f64) -> bool {
-        self.ratio.value.is_some_and(|ratio| ratio > 1.0 + limit)
-            && self.ratio.low.is_some_and(|low| low > 1.0)
+        self.ratio.low.is_some_and(|low| low > 1.0 + limit)
+    }
+
+    /// Returns whether it is slower, and not shown to be so by no more than the limit.
+    fn may_be_beyond(&self, limit: f64) -> bool {
+        self.is_dearer() && self.ratio.high.is_none_or(|high| high > 1.0 + limit)
     }
 }
 
@@ -295,6 +300,7 @@ impl Trend {
         let newest = self.changes.last();
         let verdict = match (newest, self.detectable) {
             (Some(change), _) if change.is_beyond(limit) => Verdict::Fail,
+            (Some(change), _) if change.may_be_beyond(limit) => Verdict::Undecided,
             (_, Some(detectable)) if detectable <= limit => Verdict::Pass,
             _ => Verdict::Undecided,
         };

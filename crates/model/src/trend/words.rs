@@ -202,6 +202,9 @@ pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> String {
         }
         (Verdict::Pass, None) => "no change".to_string(),
         (Verdict::Pass, Some(_)) => format!("the last change is not slower by more than {beyond}"),
+        (Verdict::Undecided, Some(change)) if change.may_be_beyond(limit) => {
+            format!("it may be slower by more than {beyond}: {}", change.in_words)
+        }
         _ => match of.detectable {
             Some(least) => format!(
                 "three runs would only show a change of {} %, not one of {beyond}",

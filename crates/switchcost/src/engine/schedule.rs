@@ -322,7 +322,11 @@ impl Schedule<'_> {
             }
             Err(overdue @ LaunchError::Overdue(_)) => {
                 self.note_failure(case, round, overdue.to_string());
-                self.cases[case].is_given_up = true;
+                // One that was measured before may have been stopped with its machine.
+                if self.samples.iter().all(|sample| sample.case() != case) {
+                    self.cases[case].is_given_up = true;
+                }
+                self.count_failure(case, false);
                 // The rest is not measured even once: each of them might take as long.
                 if self.spent() >= self.limit {
                     return Err(StopReason::BudgetSpent);

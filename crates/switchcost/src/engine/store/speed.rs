@@ -15,7 +15,7 @@ use stats::median;
 
 use super::{Entry, Folder, header};
 use crate::base::failure::say;
-use crate::present::output::file::{make_private, refuse_others, replace};
+use crate::present::output::file::{make_private, refuse_others, refuse_others_store, replace};
 
 /// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio
 /// would be wrong for one of them.
@@ -104,7 +104,8 @@ fn path() -> Result<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<SpeedFile> {
-    [path.parent(), Some(path)].into_iter().flatten().try_for_each(refuse_others)?;
+    path.parent().map_or(Ok(()), refuse_others_store)?;
+    refuse_others(path)?;
     let cannot = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
     super::open(path)?.read_to_end(&mut bytes).with_context(cannot)?;
@@ -116,7 +117,7 @@ fn write(path: &Path, file: &SpeedFile) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let folder = path.parent().context("it has no folder")?;
     make_private(folder).with_context(cannot)?;
-    refuse_others(folder).with_context(cannot)?;
+    refuse_others_store(folder).with_context(cannot)?;
     replace(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
 }
 

@@ -36,21 +36,22 @@ pub(crate) fn refuse_others(path: &Path) -> Result<()> {
 }
 
 /// Refuses a store in which, or in place of which, others may put something: the folder itself, the
-/// one that it is in, and those above. Above it members of a group may write.
+/// one that it is in, and those above both their paths and what links in these lead to. Above it
+/// members of a group may write.
 pub(crate) fn refuse_others_store(folder: &Path) -> Result<()> {
     let parent = folder.parent();
     for path in [parent, Some(folder)].into_iter().flatten() {
         refuse_others(path)?;
     }
-    let existing = folder.ancestors().skip(2).find_map(|path| path.canonicalize().ok());
-    for path in existing.iter().flat_map(|path| path.ancestors()) {
+    let existing = folder.ancestors().find_map(|path| path.canonicalize().ok());
+    let real = existing.iter().flat_map(|path| path.ancestors());
+    for path in folder.ancestors().skip(2).chain(real) {
         let Ok(found) = fs::metadata(path) else { continue };
         let is_sticky = found.mode() & 0o1000 != 0;
         if found.mode() & 0o002 != 0 && !is_sticky {
             let (shown, mode) = (path.display(), found.mode() & 0o7777);
             bail!("everybody may write to {shown} (mode {mode:04o}): `chmod o-w {shown}`");
         }
-        refuse_owner(path, &found)?;
     }
     Ok(())
 }

@@ -619,7 +619,11 @@ fn write(
         // What is printed has the words.
         let mut place = String::new();
         if !record.runs.is_empty() {
-            let written = args.report.write(|| page(&record));
+            let mut on_page = record.clone();
+            if args.output.files.anonymous {
+                on_page.store_as(stored.clone());
+            }
+            let written = args.report.write(|| page(&on_page));
             report = written.map(|words| place = words);
         }
         if !quiet && !record.runs.is_empty() {

@@ -3,15 +3,15 @@
 use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
-use super::report::{Lengths, Neighbour, PairRow, Trace};
+use super::report::{Lengths, PairRow, PreempterGroup, Trace};
 use crate::base::lines::{command, table_width};
-use crate::observe::live::rows::{Between, LEGEND, Shown, below, percent_range};
+use crate::observe::live::rows::{Between, LEGEND, Row, Shown, below, percent_range};
 use crate::observe::watch::Conclusion;
 use crate::present::table::left_out;
-use crate::present::terminal::{MOST_LINES, TO_FIND_OUT, counted, figure, page, table};
+use crate::present::terminal::{MOST_LINES, TO_FIND_OUT, figure, page, table};
 
-/// Rows that are printed, by default and with --verbose.
-const ROWS: [usize; 2] = [10, 100];
+/// Rows that are printed without --verbose, which prints all.
+const MOST_ROWS: usize = 12;
 
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
 /// matter.
@@ -45,26 +45,29 @@ fn conclusion(trace: &Trace) -> Option<String> {
         return None;
     }
     let involuntary_per_s = per_s - total.voluntary_per_s;
-    let by_others: f64 = trace.neighbours.iter().map(|of| of.preemptions.per_s).sum();
-    let worst = trace.neighbours.first().filter(|_| 2.0 * by_others > involuntary_per_s);
+    let others = trace.preempters.iter().filter(|group| !group.is_own);
+    let by_others: f64 = others.clone().map(|group| group.share).sum();
+    let worst = others.clone().next().filter(|_| by_others > 0.5);
     let conclusion = Conclusion {
         figure: trace.figure?,
         refill: trace.refill_share.known().copied(),
         involuntary_share: involuntary_per_s / per_s,
-        preempter: worst.map(|of| of.name.as_str()),
+        preempter: worst.map(|group| group.name.as_str()),
         to_trace: None,
     };
     Some(conclusion.in_words())
 }
 
 fn rows(trace: &Trace, is_verbose: bool) -> String {
-    let shown = ROWS[usize::from(is_verbose)];
+    let shown = if is_verbose { trace.rows.len() } else { MOST_ROWS.min(trace.rows.len()) };
     let columns = Shown::of(table_width(), 0);
     let mut lines = vec![columns.head()];
-    lines.extend(trace.rows.iter().take(shown).map(|row| columns.row(row)));
-    let more = trace.rows.len().saturating_sub(shown);
-    if more > 0 {
-        lines.push(format!("and {} (--verbose, --json)", counted(more, "further row")));
+    lines.extend(trace.rows[..shown].iter().map(|row| columns.row(row)));
+    let more = &trace.rows[shown..];
+    if !more.is_empty() {
+        let per_s: f64 = more.iter().map(Row::switches_per_s).sum();
+        let (count, per_s) = (grouped(more.len() as f64), grouped(per_s));
+        lines.push(format!("{count} more: {per_s} switches a second (--verbose)"));
     }
     // As other tables say it.
     lines.extend(left_out(&columns.left_out).map(|words| format!("\n{words}")));
@@ -78,7 +81,7 @@ fn lines(trace: &Trace) -> Vec<String> {
         // There is nothing that could cost.
         return lines;
     }
-    lines.extend(preempted_by(&trace.neighbours));
+    lines.extend(preempted_by(&trace.preempters));
     let not_known = trace.refill_share.why().filter(|_| trace.direct_share.known().is_some());
     lines.extend(not_known.map(|why| format!("refill of caches: unknown: {why}")));
     lines.extend(trace.direct_share.why().map(|why| format!("cost: unknown: {why}")));
@@ -92,13 +95,14 @@ fn own(trace: &Trace) -> String {
     trace.own.in_words() + &took
 }
 
-fn preempted_by(neighbours: &[Neighbour]) -> Option<String> {
-    let named = |of: &Neighbour| {
-        let id = of.id.map_or(String::new(), |id| format!(" ({id})"));
-        format!("{}{id}: {}", of.name, of.preemptions.in_words())
-    };
-    let all: Vec<String> = neighbours.iter().take(3).map(named).collect();
-    (!all.is_empty()).then(|| format!("preempted by {}", all.join("; ")))
+/// `preempted by its own threads (85 %), 59 a second; curl (7 %), 4.9`: the three largest groups.
+fn preempted_by(groups: &[PreempterGroup]) -> Option<String> {
+    let mut named = Vec::new();
+    for group in groups.iter().take(3) {
+        let unit = if named.is_empty() { " a second" } else { "" };
+        named.push(format!("{group}, {}{unit}", grouped(group.per_s)));
+    }
+    (!named.is_empty()).then(|| format!("preempted by {}", named.join("; ")))
 }
 
 fn details(trace: &Trace) -> Vec<String> {

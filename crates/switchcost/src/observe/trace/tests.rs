@@ -92,9 +92,10 @@ fn the_answer_comes_first() {
     let said = fitted(&table::text(&trace, false));
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
-  11 % of its CPU time, by profile a-run, 2 hours old; worst neighbour:
-  kworker/1:2 (25 a second). Fewer switches would save up to 11 % of its CPU
-  time, most of it by refilling caches: most are preemptions by its own threads.
+  11 % of its CPU time, by profile a-run, 2 hours old; preempted 5,025 times a
+  second, mostly by its own threads (over 99 %), then kworker/1:2 (0.5 %). Fewer
+  switches would save up to 11 % of its CPU time, most of it by refilling
+  caches: most are preemptions by its own threads.
 
 2.00 s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us
 
@@ -104,7 +105,8 @@ postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
 
 --wide shows 2 more columns: cpu %, preempted by
 
-preempted by kworker/1:2 (57): 50 of 82,400 switches (0.061 %), 25 a second
+preempted by its own threads (over 99 %), 5,000 a second; kworker/1:2 (0.5 %),
+  25
 this tracer: 0.3 % of the machine, 165 ns a switch
 ";
     assert_eq!(said, expected);
@@ -144,14 +146,19 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
         assert!(!charts.contains("switchcost"), "{charts}");
         let preemptions = Preemptions::of(21, &account.total(), 2.0);
         let own = Own { preemptions, ..trace(scope.clone(), Price::default()).own };
-        let target = process("postgres", 812);
+        let target = match scope {
+            Scope::All => Target::machine(),
+            _ => process("postgres", 812),
+        };
         let by = (By::Process, &Labels::default());
         let costs = costs(Price::default());
         let found = Trace::of(&account, (target, 2.0), costs, by, own, Vec::new());
         let names: Vec<&str> = found.neighbours.iter().map(|of| &*of.name).collect();
         assert_eq!(names, ["kworker/1:2"], "{scope:?}");
         assert!(
-            found.in_words.contains("worst neighbour: kworker/1:2 (0.5 a second)"),
+            found
+                .in_words
+                .contains("; preempted 0.5 times a second, mostly by kworker/1:2 (100 %)"),
             "{found:?}"
         );
         assert_eq!(found.rows[0].preempted_by.as_ref().map(|by| &*by.name), Some("kworker/1:2"));
@@ -159,6 +166,86 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
         let words = "; it took the CPU: 21 of 80,0";
         assert!(said.contains(words) && said.contains(" 10.5 a second"), "{said}");
     }
+}
+
+/// Forty short-lived processes of one name take the CPU once each, a kernel thread twice, and a
+/// thread of its own a hundred times.
+#[test]
+fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
+    let (main, worker, alien) = (name(812, 1), name(813, 1), name(16, 1));
+    let curls: Vec<ThreadName> = (0..40).map(|number| name(2_000 + number, 1)).collect();
+    let threads = |of: u64| {
+        let mut all = vec![
+            thread(main, 812, "postgres", 800 * of),
+            thread(worker, 812, "postgres:io", 800 * of),
+            thread(alien, 16, "rcu_preempt", 2 * of),
+        ];
+        all.extend(curls.iter().map(|curl| thread(*curl, curl.tid, "curl", of)));
+        all
+    };
+    let pairs = |of: u64| {
+        let mut all = vec![pair(main, worker, 0, 158 * of), pair(main, alien, 0, 2 * of)];
+        all.extend(curls.iter().map(|curl| pair(main, *curl, 0, of)));
+        all
+    };
+    let mut account = Account::new(Scope::Processes(vec![812]));
+    account.see(2 * SECOND, threads(1), &pairs(1));
+    account.see(4 * SECOND, threads(2), &pairs(2));
+    let own = trace(Scope::All, Price::default()).own;
+    let by = (By::Thread, &Labels::default());
+    let costs = costs(Price::default());
+    let found = Trace::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    let words =
+        "; preempted 100 times a second, mostly by its own threads (79 %), then curl (20 %)";
+    assert!(found.in_words.contains(words), "{}", found.in_words);
+    let groups: Vec<(&str, bool, f64)> =
+        found.preempters.iter().map(|group| (&*group.name, group.is_own, group.per_s)).collect();
+    let expected =
+        [("its own threads", true, 79.0), ("curl", false, 20.0), ("rcu_preempt", false, 1.0)];
+    assert_eq!(groups, expected);
+    // Its own threads preempt it most, so that no neighbour is to be kept off its CPUs.
+    let line =
+        "preempted by its own threads (79 %), 79 a second; curl (20 %), 20; rcu_preempt (1 %), 1";
+    assert!(table::text(&found, false).contains(line), "{}", table::text(&found, false));
+}
+
+#[test]
+fn the_largest_rows_are_printed_and_what_the_others_make_together() {
+    let mut account = Account::new(Scope::All);
+    let names: Vec<ThreadName> = (0..200).map(|number| name(1_000 + number, 1)).collect();
+    let threads = |of: u64| {
+        let mut all = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            let switches = if number < 12 { 2_000 } else { 20 };
+            all.push(thread(*name, name.tid, "sh", switches * of));
+        }
+        all
+    };
+    account.see(2 * SECOND, threads(1), &[]);
+    account.see(4 * SECOND, threads(2), &[]);
+    let own = trace(Scope::All, Price::default()).own;
+    let by = (By::Thread, &Labels::default());
+    let costs = costs(Price::default());
+    let found = Trace::of(&account, (Target::machine(), 2.0), costs, by, own, Vec::new());
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with("sh ")).count();
+    let said = table::text(&found, false);
+    assert_eq!(rows(&said), 12, "{said}");
+    assert!(said.contains("\n188 more: 1,880 switches a second (--verbose)\n"), "{said}");
+    assert_eq!(rows(&table::text(&found, true)), 200);
+}
+
+#[test]
+fn a_profile_without_a_cost_is_not_told_as_no_cpu_time() {
+    let profile = Reading::Known(CostProfile { run: "a-run".into(), ..CostProfile::default() });
+    let costs = Costs { profile, refill_unknown: None, ..costs(Price::default()) };
+    let own = trace(Scope::All, Price::default()).own;
+    let account = account(Scope::Processes(vec![812]));
+    let by = (By::Thread, &Labels::default());
+    let found = Trace::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    assert!(found.total.cpu_share > 0.0);
+    let said = table::text(&found, false);
+    assert!(said.contains("cost: unknown: the cost profile has no cost of a switch"), "{said}");
+    assert!(!said.contains("no CPU time"), "{said}");
 }
 
 #[test]
@@ -187,8 +274,8 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let nothing = trace(Scope::All, Price::default());
     assert_eq!(
         nothing.in_words,
-        "machine: 41,250 switches a second, 50 % voluntary; their cost is unknown; most \
-         preemptions by: postgres (5,000 a second)."
+        "machine: 41,250 switches a second, 50 % voluntary; their cost is unknown; \
+         preempted 5,025 times a second, mostly by postgres (over 99 %), then kworker/1:2 (0.5 %)."
     );
     let said = table::text(&nothing, false);
     assert!(

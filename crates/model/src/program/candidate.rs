@@ -1,6 +1,7 @@
 //! Which of several stored runs prices a program's switches. Knows no files: a run is what its
 //! header and its end say, and its figures are asked for only where they decide.
 
+use super::profile::ProfileGrade;
 use crate::run::StopReason;
 
 /// A stored run that may be the profile, by its header and its end alone.
@@ -27,8 +28,8 @@ pub enum Worth {
     None(&'static str),
     /// It has some.
     Some {
-        /// Whether most of them are at full speed and resolved.
-        is_clean: bool,
+        /// How sure they are.
+        grade: ProfileGrade,
         /// Whether they have a cost for the working set.
         answers: bool,
     },
@@ -83,10 +84,12 @@ pub fn choose(
     for (rank, number) in fit.into_iter().take(MOST_READ) {
         match worth(number) {
             Worth::None(why) => refused.push((number, why.to_string())),
-            Worth::Some { is_clean, answers } => {
-                let key = (rank.0, !answers, !is_clean, rank, number);
+            Worth::Some { grade, answers } => {
+                // What few rounds say of the working set is told where nothing else is known.
+                let is_rough = grade == ProfileGrade::FewRounds;
+                let key = (is_rough, rank.0, !answers, grade, rank, number);
                 best = Some(best.map_or(key, |before| key.min(before)));
-                if is_clean && answers {
+                if grade == ProfileGrade::FullSpeed && answers {
                     break;
                 }
             }
@@ -120,8 +123,8 @@ fn none_serves(candidates: &[Candidate], mut refused: Vec<(usize, String)>) -> S
 mod tests {
     use super::*;
 
-    const CLEAN: Worth = Worth::Some { is_clean: true, answers: true };
-    const NOISY: Worth = Worth::Some { is_clean: false, answers: true };
+    const CLEAN: Worth = Worth::Some { grade: ProfileGrade::FullSpeed, answers: true };
+    const NOISY: Worth = Worth::Some { grade: ProfileGrade::BusyCore, answers: true };
 
     fn complete(name: &str) -> Candidate {
         let end = Some(StopReason::BudgetSpent);
@@ -167,10 +170,14 @@ mod tests {
         assert_eq!(of_two((apart, CLEAN), (complete("older"), NOISY)), "newer");
         let narrow = Candidate { encloses: false, ..complete("newer") };
         assert_eq!(of_two((narrow, CLEAN), older()), "older");
-        let silent = Worth::Some { is_clean: true, answers: false };
+        let silent = Worth::Some { grade: ProfileGrade::FullSpeed, answers: false };
         assert_eq!(of_two((complete("newer"), silent), older()), "older");
         // A busy machine measured the size that is asked for: an older run says nothing of it.
         assert_eq!(of_two((complete("newer"), NOISY), (complete("older"), silent)), "newer");
+        // Few rounds are better than none, and worse than any that have intervals.
+        let few = Worth::Some { grade: ProfileGrade::FewRounds, answers: true };
+        assert_eq!(of_two((complete("newer"), few), (complete("older"), silent)), "older");
+        assert_eq!(chosen(&[(complete("few"), few)]), Ok("few".to_string()));
         let quick = Candidate { is_quick: true, ..complete("newer") };
         assert_eq!(of_two((quick, CLEAN), (complete("older"), NOISY)), "older");
     }

@@ -55,6 +55,32 @@ impl WorkingSet {
     }
 }
 
+/// How sure the costs of a profile are, the best first.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileGrade {
+    /// Most of them were measured at full speed and are resolved.
+    #[default]
+    FullSpeed,
+    /// Most of them are of a core that was busy, or are not resolved: an upper estimate.
+    BusyCore,
+    /// Of too few rounds for an interval, as the core was or by CPU time: an upper estimate.
+    FewRounds,
+}
+
+impl ProfileGrade {
+    /// What follows the name of the profile; nothing at full speed.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::FullSpeed => "",
+            Self::BusyCore => ", which was measured on a busy core",
+            Self::FewRounds => ", which was measured in few rounds",
+        }
+    }
+}
+
 /// The machine's costs by array size, and the stored run that they are from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostProfile {
@@ -73,6 +99,9 @@ pub struct CostProfile {
     /// where either is not known.
     #[serde(default)]
     pub clock_ghz: Option<f64>,
+    /// How sure its costs are.
+    #[serde(default)]
+    pub grade: ProfileGrade,
     /// Its costs by array.
     pub points: Vec<ProfilePoint>,
 }
@@ -86,7 +115,7 @@ impl CostProfile {
         let clocks = self.measured_ghz.zip(self.clock_ghz);
         let clocks = clocks.filter(|(then, now)| (now / then).ln().abs() >= TOLD_APART);
         let clocks = clocks.map(|(then, now)| format!(", brought from {then:.2} to {now:.2} GHz"));
-        format!("profile {name}{age}{}", clocks.unwrap_or_default())
+        format!("profile {name}{age}{}{}", clocks.unwrap_or_default(), self.grade.in_words())
     }
 }
 
@@ -222,6 +251,21 @@ pub fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     Some(Cost { low_ns, high_ns })
 }
 
+/// Like [`cost_of`]; of too few rounds, all that was seen: every round, and the CPU time.
+fn rough_cost_of(summary: &CaseSummary) -> Option<Cost> {
+    if let Some(cost) = cost_of(summary) {
+        return Some(cost);
+    }
+    let seen = summary.contended_ns_per_switch_above_solo;
+    let mut costs = Vec::new();
+    costs.extend(seen.map(|all| Cost { low_ns: all.lower_quartile, high_ns: all.upper_quartile }));
+    let estimates = [summary.ns_per_switch_above_solo, summary.cpu_ns_per_switch_above_solo];
+    for value in estimates.into_iter().flatten().map(|estimate| estimate.value) {
+        costs.push(Cost { low_ns: value, high_ns: value });
+    }
+    costs.into_iter().filter(Cost::is_sound).reduce(Cost::around)
+}
+
 /// The clock that its cost is at: known of what was found at full speed.
 pub fn clock_of(summary: &CaseSummary) -> Option<f64> {
     let cost = summary.ns_per_switch_above_solo?;
@@ -245,13 +289,26 @@ pub fn is_clean(record: &RingRecord) -> bool {
 /// Those at full speed are brought from their clock to `clock_ghz`, where both are known and
 /// differ; others have no clock.
 pub fn points_of(record: &RingRecord, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
+    points_by(record, clock_ghz, cost_of)
+}
+
+/// Like [`points_of`], with costs of too few rounds for an interval: upper estimates.
+pub fn rough_points_of(record: &RingRecord) -> Vec<ProfilePoint> {
+    points_by(record, None, rough_cost_of)
+}
+
+fn points_by(
+    record: &RingRecord,
+    clock_ghz: Option<f64>,
+    read_cost: impl Fn(&CaseSummary) -> Option<Cost>,
+) -> Vec<ProfilePoint> {
     let apart = |summary: &CaseSummary| {
         let clocks = clock_of(summary).zip(clock_ghz);
         let apart = clocks.map(|(then, now)| (then / now).ln());
         apart.filter(|apart| apart.abs() >= SAME_CLOCK)
     };
     let cost_of = |summary: &CaseSummary| {
-        let cost = cost_of(summary)?;
+        let cost = read_cost(summary)?;
         Some(apart(summary).map_or(cost, |apart| cost.at_clock(apart, summary.elasticity)))
     };
     // In the middle of where its cost is brought.

@@ -143,8 +143,35 @@ fn line_at(points: &[&ProfilePoint], sets: f64, bytes: f64) -> Option<Line> {
     Some(Line { is_private: line.is_private && sets <= many as f64, ..line })
 }
 
-/// Beyond the most members or the largest array that was measured by this factor nothing is known.
+/// Beyond the largest array that was measured by this factor nothing is known, and more working
+/// sets than the largest ring has are told of.
 const BEYOND: f64 = 2.0;
+
+/// A program with more working sets on a CPU than the largest ring that was measured has members:
+/// that ring prices its switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingsBeyond {
+    /// Members of the largest ring with a working set.
+    pub members: u32,
+    /// Working sets of the program on a CPU.
+    pub sets: u32,
+}
+
+impl RingsBeyond {
+    /// Returns them where a program has clearly more than the largest ring.
+    pub fn find(set: Option<WorkingSet>, points: &[ProfilePoint]) -> Option<Self> {
+        let sets = set?.sampled?.sets_per_cpu;
+        let working = points.iter().filter(|point| Line::of(point).is_some());
+        let members = working.map(|point| point.members).max()?;
+        let is_beyond = sets.min(MANY) > BEYOND * f64::from(members);
+        is_beyond.then_some(Self { members, sets: sets.round() as u32 })
+    }
+
+    /// `by the cost with 8 processes (this program has 19)`
+    pub fn in_words(self) -> String {
+        format!("by the cost with {} processes (this program has {})", self.members, self.sets)
+    }
+}
 
 /// More sets than these evict each other as these do.
 const MANY: f64 = 64.0;
@@ -174,22 +201,16 @@ pub fn cost(
     // A profile of the whole walk alone is better than none.
     let chase =
         Some(of(Walk::Chase)).filter(|of| !of.is_empty()).unwrap_or_else(|| of(Walk::Whole));
-    let most = |value: fn(&ProfilePoint) -> u64| {
-        chase.iter().map(|point| value(point)).max().unwrap_or(0) as f64
-    };
-    let (most_members, most_bytes) =
-        (most(|point| point.members.into()), most(|point| point.array_bytes));
-    if sets.min(MANY) > BEYOND * most_members || middle > BEYOND * most_bytes {
-        let members = sets.ceil().clamp(8.0, MANY) as u64;
-        let end = (middle * 2.0).max(most_bytes).max(1024.0 * 1024.0) as u64;
+    let most_bytes = chase.iter().map(|point| point.array_bytes).max().unwrap_or(0) as f64;
+    if middle > BEYOND * most_bytes {
+        let end = (middle * 2.0).max(1024.0 * 1024.0) as u64;
         let end = crate::words::bytes(end.next_power_of_two()).replace(' ', "");
-        let command = format!(
-            "switchcost cost --members 2,8,{members} --array 16K..{end}:x4 --huge-pages off"
-        );
-        let command = if members > 8 { command } else { command.replace(",8,8", ",8") };
+        let command =
+            format!("switchcost cost --members 2,8 --array 16K..{end}:x4 --huge-pages off");
         let why = format!(
-            "cost profile: {sets:.0} working sets of {} on a CPU lie outside the measured rings{}",
+            "cost profile: its working set is {}, but costs were measured up to {} only{}",
             crate::words::bytes(middle as u64),
+            crate::words::bytes(most_bytes as u64),
             measure_with(&command)
         );
         return Err(lack(why, Some(command)));
@@ -365,12 +386,22 @@ mod tests {
         let of = |kib, sets_per_cpu, points: &[ProfilePoint]| {
             cost(set(kib), Sampled { sets_per_cpu, ..SAMPLED }, Some(1e9), points)
         };
-        let lack = of(64, 20.0, &few).unwrap_err();
-        let command = "switchcost cost --members 2,8,20 --array 16K..1MiB:x4 --huge-pages off";
+        let lack = of(4096, 8.0, &points()).unwrap_err();
+        let command = "switchcost cost --members 2,8 --array 16K..8MiB:x4 --huge-pages off";
         assert_eq!(lack.command.as_deref(), Some(command));
-        assert!(lack.why.contains("20 working sets"), "{lack:?}");
-        assert!(of(4096, 8.0, &points()).unwrap_err().command.unwrap().contains("..8MiB:x4"));
-        // Followed, no advice is given again: 64 members are as good as more.
+        assert!(
+            lack.why.contains("its working set is 4 MiB, but costs were measured up to 256 KiB")
+        );
+        // Of more members than were measured the largest ring is good enough, and is told.
+        assert_eq!(of(64, 20.0, &few).unwrap(), of(64, 8.0, &few).unwrap());
+        let beyond = |sets_per_cpu| {
+            let sampled = Some(Sampled { sets_per_cpu, ..SAMPLED });
+            let set = WorkingSet { sampled, ..set(64) };
+            RingsBeyond::find(Some(set), &few).map(RingsBeyond::in_words)
+        };
+        let words = "by the cost with 8 processes (this program has 19)";
+        assert_eq!(beyond(19.0).as_deref(), Some(words));
+        assert_eq!(beyond(9.0), None);
         assert!(of(64, 500.0, &points()).is_ok());
         assert!(of(64, 8.0, &[]).is_err());
     }

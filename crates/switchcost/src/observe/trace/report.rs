@@ -306,7 +306,7 @@ impl Trace {
         let cost = match &self.figure {
             Some(figure) => {
                 let open = match figure.open {
-                    None => "",
+                    None | Some(OpenEnd::NotResolved) => "",
                     Some(OpenEnd::NoRefill) => " (what refilling caches adds is unknown)",
                     Some(OpenEnd::TooWide) => " (the upper end is unknown)",
                 };

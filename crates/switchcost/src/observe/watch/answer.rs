@@ -23,6 +23,7 @@ pub(super) fn headline(
             None => String::new(),
             Some(OpenEnd::NoRefill) => "; what refilling caches adds is unknown".to_string(),
             Some(OpenEnd::TooWide) => format!("; the upper end is unknown: {narrower}"),
+            Some(OpenEnd::NotResolved) => String::new(),
         };
         let counted = source.verb();
         return format!(

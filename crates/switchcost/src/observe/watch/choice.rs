@@ -9,8 +9,9 @@ use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::program::{
-    Candidate, CostProfile, NO_PROFILE, QUICK, Range, WorkingSet, Worth, choose, clock_of, cost_at,
-    cost_of, direct, is_clean, is_of_two, is_walk, points_of, short, unfinished,
+    Candidate, CostProfile, NO_PROFILE, ProfileGrade, QUICK, Range, WorkingSet, Worth, choose,
+    clock_of, cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of,
+    short, unfinished,
 };
 use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy, Walk};
@@ -67,7 +68,7 @@ pub(crate) struct Chosen {
     pub(crate) path: PathBuf,
     /// Why it was chosen.
     pub(crate) why: String,
-    /// What lowers its worth: another machine, a run that did not end, a busy machine.
+    /// What lowers its worth beside the grade of its costs: another machine, a run that did not end.
     pub(crate) notices: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     if let Some(why) = unfit(&run.header.plan) {
         return Err(refuse(&why));
     }
-    let (profile, _) = profile_of(&run, entry.name.clone(), clock_now());
+    let profile = profile_of(&run, entry.name.clone(), clock_now());
     if profile.points.is_empty() {
         return Err(refuse("none of its rings of two processes has enough rounds"));
     }
@@ -154,21 +155,30 @@ fn candidate(
     })
 }
 
-/// The costs that a run has, at the clock that there is now, and whether they are clean.
-fn profile_of(run: &Run, name: String, clock_ghz: Option<f64>) -> (CostProfile, bool) {
+/// The costs that a run has, at the clock that there is now. Where no cost has an interval, those
+/// of the few rounds that there are.
+fn profile_of(run: &Run, name: String, clock_ghz: Option<f64>) -> CostProfile {
     let record = RingRecord::of(run);
     let measured_ghz = record.cases.iter().find_map(clock_of);
     let began = humantime::parse_rfc3339(&run.header.started).ok();
     let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
-    let profile = CostProfile {
+    let points = points_of(&record, clock_ghz);
+    let (grade, points) = if is_clean(&record) {
+        (ProfileGrade::FullSpeed, points)
+    } else if direct(&points).is_some() {
+        (ProfileGrade::BusyCore, points)
+    } else {
+        (ProfileGrade::FewRounds, rough_points_of(&record))
+    };
+    CostProfile {
         run: name,
         name: run.header.name.clone(),
         age_s: age.map(|age| age.as_secs()),
         measured_ghz,
         clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
-        points: points_of(&record, clock_ghz),
-    };
-    (profile, is_clean(&record))
+        grade,
+        points,
+    }
 }
 
 /// The clock of the core that this runs on, in GHz, where it can be told.
@@ -217,23 +227,16 @@ pub(super) fn best(
         let Entry { name, path, .. } = &entries[number];
         let read = read(path).ok().map(costs_of);
         let read = read.map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
-        let Some(((profile, is_clean), run)) =
-            read.filter(|((profile, _), _)| direct(&profile.points).is_some())
+        let Some((profile, run)) = read.filter(|(profile, _)| direct(&profile.points).is_some())
         else {
-            return Worth::None("none of its costs can be quoted");
+            return Worth::None("it has no cost of a switch between two processes");
         };
         let covers = set.map(|set| cost_at(set, between_ns, &profile.points).is_ok());
         let why = why(&candidates[number], covers == Some(true));
-        let busy = (!is_clean).then(|| {
-            format!(
-                "the cost profile ({name}) was measured on a busy machine: most of its costs are \
-                    not at full speed or not resolved"
-            )
-        });
-        let differs = differences(&run.header.machine, here, name);
-        let notices = differs.into_iter().chain(busy).collect();
+        let notices = differences(&run.header.machine, here, name).into_iter().collect();
+        let grade = profile.grade;
         found.insert(number, Chosen { profile, path: path.clone(), why, notices });
-        Worth::Some { is_clean, answers: covers != Some(false) }
+        Worth::Some { grade, answers: covers != Some(false) }
     })?;
     found.remove(&number).ok_or_else(|| NO_PROFILE.to_string())
 }
@@ -365,5 +368,42 @@ mod tests {
         };
         assert_eq!(model(|of| of.name = Reading::Known("another".into())), ["cpu.models[0].name"]);
         assert_eq!(model(|of| of.microcode = Reading::Known("0x1".into())), [""; 0]);
+    }
+
+    /// A captured run whose rings are measured with a working set, too, in so many rounds.
+    fn run_of(rounds: u32) -> Run {
+        use model::ring::{Op, Work};
+        let text = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
+        let mut run = Run::parse(text).unwrap();
+        let count = run.header.plan.cases.len();
+        for original in [0, 1] {
+            let mut case = run.header.plan.ring(original).unwrap().clone();
+            case.work = Some(Work::new(4096, 8, Op::Rmw).unwrap());
+            run.header.plan.cases.push(case.into());
+            let rings: Vec<_> = model::case::rings(&run.samples).cloned().collect();
+            for mut sample in rings.into_iter().filter(|sample| sample.case == original) {
+                sample.case = count + original;
+                sample.elapsed_ns += 1000 * sample.counters.switches();
+                run.samples.push(model::case::Sample::Ring(sample));
+            }
+        }
+        run.samples.retain(|sample| match sample {
+            model::case::Sample::Ring(sample) => sample.round < rounds,
+            _ => true,
+        });
+        run
+    }
+
+    /// A busy machine leaves so few rounds that no cost has an interval.
+    #[test]
+    fn few_rounds_are_a_profile_that_says_so() {
+        let all = profile_of(&run_of(u32::MAX), "20261128T101500".into(), None);
+        assert_ne!(all.grade, ProfileGrade::FewRounds);
+        let few = profile_of(&run_of(2), "20261128T101500".into(), None);
+        assert_eq!(few.grade, ProfileGrade::FewRounds);
+        assert!(direct(&few.points).is_some_and(|cost| cost.low_ns > 0.0), "{few:?}");
+        assert!(few.called().ends_with(", which was measured in few rounds"), "{}", few.called());
+        let none = profile_of(&run_of(0), "20261128T101500".into(), None);
+        assert_eq!(direct(&none.points), None);
     }
 }

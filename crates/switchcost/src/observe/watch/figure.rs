@@ -23,7 +23,7 @@ pub(crate) struct CostFigure {
     /// Its switches, with the refill of caches as far as that is known.
     #[serde(flatten)]
     pub(crate) priced: PricedShare,
-    /// Why only the lower ends are known; absent where the upper ones are, too.
+    /// Why only one of the ends is known; absent where both are.
     pub(crate) open: Option<OpenEnd>,
 }
 
@@ -35,11 +35,14 @@ pub(crate) enum OpenEnd {
     NoRefill,
     /// The range with the refill of caches is too wide for an answer.
     TooWide,
+    /// The costs are not resolved from zero: only the upper ends are known.
+    NotResolved,
 }
 
 impl CostFigure {
     /// Chooses what is told: switches with the refill of caches (`whole`) where that is no wider
-    /// than an answer may be, else the highest lower end that is known. None where that is 0.
+    /// than an answer may be, else the highest lower end that is known; where that is 0, the upper
+    /// end with the refill of caches. None where that is not known either.
     pub(crate) fn choose(whole: Option<PricedShare>, direct: Option<PricedShare>) -> Option<Self> {
         if let Some(priced) = whole.filter(|whole| !whole.share.is_wide()) {
             return Some(Self { priced, open: None });
@@ -47,7 +50,11 @@ impl CostFigure {
         let open = if whole.is_some() { OpenEnd::TooWide } else { OpenEnd::NoRefill };
         let bounds = [whole, direct].into_iter().flatten();
         let highest = bounds.max_by(|one, other| one.share.low.total_cmp(&other.share.low))?;
-        (highest.share.low > 0.0).then_some(Self { priced: highest, open: Some(open) })
+        if highest.share.low > 0.0 {
+            return Some(Self { priced: highest, open: Some(open) });
+        }
+        let priced = whole.filter(|whole| whole.share.high < 1.0)?;
+        Some(Self { priced, open: Some(OpenEnd::NotResolved) })
     }
 
     /// Chooses from the estimate for a program; `direct` is the cost of a switch itself.
@@ -66,13 +73,14 @@ impl CostFigure {
         Self::choose(whole, direct.map(|(share, each_ns)| PricedShare { share, each_ns }))
     }
 
-    /// `14 to 20 %`, or `at least 15 %`.
+    /// `14 to 20 %`, `at least 15 %` or `at most 1.5 %`.
     pub(crate) fn share_in_words(&self) -> String {
         let share = self.priced.share;
-        percents(match self.open {
-            None => share,
-            Some(_) => Range { high: 1.0, ..share },
-        })
+        match self.open {
+            None => percents(share),
+            Some(OpenEnd::NotResolved) => format!("at most {}", upper_end(share)),
+            Some(_) => percents(Range { high: 1.0, ..share }),
+        }
     }
 
     /// `5,300 switches a second at 1.5 to 2.6 us each`, or `at 1.5 us or more each`.
@@ -80,6 +88,9 @@ impl CostFigure {
         let (per_s, each_ns) = (program.switches_per_s().unwrap_or_default(), self.priced.each_ns);
         match self.open {
             None => switches_in_words(per_s, each_ns),
+            Some(OpenEnd::NotResolved) => {
+                format!("{} switches a second at {} or less each", count(per_s), time(each_ns.high))
+            }
             Some(_) => {
                 format!("{} switches a second at {} or more each", count(per_s), time(each_ns.low))
             }
@@ -87,8 +98,15 @@ impl CostFigure {
     }
 }
 
+/// The upper end of a share alone: `1.5 %`.
+fn upper_end(share: Range) -> String {
+    percents(Range { low: share.high, ..share })
+}
+
 /// Below this share of the CPU time fewer switches are not worth any work.
 const WORTH_A_CHANGE: f64 = 0.01;
+/// Below this share they are hardly worth it.
+const HARDLY_WORTH_A_CHANGE: f64 = 0.02;
 
 /// What to conclude from what switches cost a program.
 #[derive(Debug, Clone, Copy)]
@@ -105,22 +123,29 @@ pub(crate) struct Conclusion<'a> {
 }
 
 impl Conclusion<'_> {
-    /// One sentence: `Fewer switches would save at most 0.9 % of its CPU time.`
+    /// One sentence: `That is below 1 %: not worth an effort.`
     pub(crate) fn in_words(&self) -> String {
         let share = self.figure.priced.share;
-        let worth = percent(WORTH_A_CHANGE);
-        if self.figure.open.is_some() && share.low < WORTH_A_CHANGE {
-            return format!(
-                "Whether fewer switches would save {worth} of its CPU time or more is open."
-            );
+        let most = upper_end(share);
+        match self.figure.open {
+            Some(OpenEnd::NoRefill) if share.low < WORTH_A_CHANGE => {
+                let itself = "The switches themselves take at most";
+                return format!("{itself} {most}: only refilling caches may be worth an effort.");
+            }
+            Some(OpenEnd::TooWide) if share.low < WORTH_A_CHANGE => {
+                return "How much more it is at most is not known.".to_string();
+            }
+            None | Some(_) => {}
         }
         if share.high < WORTH_A_CHANGE {
-            let most = percents(Range { low: share.high, ..share });
-            return format!("Fewer switches would save at most {most} of its CPU time.");
+            return format!("That is below {}: not worth an effort.", percent(WORTH_A_CHANGE));
+        }
+        if share.high < HARDLY_WORTH_A_CHANGE {
+            return format!("At most {most}: not worth much effort.");
         }
         let saved = match self.figure.open {
-            Some(_) => self.figure.share_in_words(),
-            None => format!("up to {}", percents(Range { low: share.high, ..share })),
+            Some(OpenEnd::NoRefill | OpenEnd::TooWide) => self.figure.share_in_words(),
+            None | Some(OpenEnd::NotResolved) => format!("up to {most}"),
         };
         let part = self.largest_part().map_or(String::new(), |part| format!(", most of it {part}"));
         format!("Fewer switches would save {saved} of its CPU time{part}: {}.", self.next_step())
@@ -172,12 +197,23 @@ mod tests {
         let words = |of: Conclusion| of.in_words();
         assert_eq!(
             words(conclusion(0.004, 0.009, None)),
-            "Fewer switches would save at most 0.9 % of its CPU time."
+            "That is below 1 %: not worth an effort."
         );
         let open = Some(OpenEnd::NoRefill);
         assert_eq!(
             words(conclusion(0.004, 0.009, open)),
-            "Whether fewer switches would save 1 % of its CPU time or more is open."
+            "The switches themselves take at most 0.9 %: only refilling caches may be worth an \
+             effort."
+        );
+        assert_eq!(words(conclusion(0.006, 0.015, None)), "At most 1.5 %: not worth much effort.");
+        let unresolved = Some(OpenEnd::NotResolved);
+        assert_eq!(
+            words(conclusion(0.0, 0.015, unresolved)),
+            "At most 1.5 %: not worth much effort."
+        );
+        assert!(
+            words(conclusion(0.0, 0.3, unresolved))
+                .starts_with("Fewer switches would save up to 30 %")
         );
         let large = conclusion(0.02, 0.04, None);
         assert_eq!(
@@ -211,7 +247,11 @@ mod tests {
         let wide = Some(OpenEnd::TooWide);
         assert_eq!(told(priced(0.001, 0.5), direct), words("at least 2 %", wide));
         assert_eq!(told(priced(0.04, 0.5), direct), words("at least 4 %", wide));
-        assert_eq!(told(priced(0.0, 0.5), None), None);
+        assert_eq!(
+            told(priced(0.0, 0.015), None),
+            words("at most 1.5 %", Some(OpenEnd::NotResolved))
+        );
+        assert_eq!(told(priced(0.0, 1.0), None), None);
         assert_eq!(told(None, None), None);
     }
 }

@@ -1,8 +1,8 @@
 //! What `cost --pid` and `cost -- CMD` say of a program.
 
 use model::program::{
-    CostProfile, Direct, Program, ProgramCost, Range, Sampled, WorkingSet, direct_by_kind,
-    program_cost,
+    CostProfile, Direct, Program, ProgramCost, Range, RingsBeyond, Sampled, WorkingSet,
+    direct_by_kind, program_cost,
 };
 use model::reading::Reading;
 use schemars::JsonSchema;
@@ -102,7 +102,11 @@ impl Report {
         let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
         let command_to_know =
             answer::command_to_know(&cost, not_read.as_ref(), &seen, path.as_deref());
-        let by = chosen.as_ref().ok().map(|chosen| format!("by {}", chosen.profile.called()));
+        let beyond = RingsBeyond::find(known, points).map(RingsBeyond::in_words);
+        let by = chosen.as_ref().ok().map(|chosen| {
+            let beyond = beyond.map_or(String::new(), |words| format!(", {words}"));
+            format!("by {}{beyond}", chosen.profile.called())
+        });
         let by = own.as_ref().map(OwnCost::in_words).or(by);
         let narrower = answer::narrower(&seen, &cached);
         let figure = CostFigure::from_estimate(&cost, not_read.as_ref(), direct);

@@ -469,7 +469,7 @@ fn a_process_that_the_command_leaves_behind_is_told() {
     let home = Home::new();
     let (said, _) = profiled(&home, &["--malloc"], &["sh", "-c", "sleep 60 >/dev/null 2>&1 &"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.err.contains("still ran after its end"), "{}", said.err);
+    assert!(said.err.contains("still ran after the end of "), "{}", said.err);
     for process in home.processes() {
         process.kill();
     }

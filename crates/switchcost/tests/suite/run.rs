@@ -286,7 +286,7 @@ fn what_is_left_behind_is_told_and_left_alone() {
         assert_eq!(left.len(), 1, "{record}");
         let pid = Pid::from_raw(number(&left[0]) as i32).expect("an id");
         assert!(test_kill_process(pid).is_ok(), "it is gone");
-        let words = format!("process {} still ran after its end", pid.as_raw_nonzero());
+        let words = format!("process {} still ran after the end of ", pid.as_raw_nonzero());
         assert!(said.err.contains(&words), "{}", said.err);
         kill_process(pid, Signal::KILL).expect("a signal");
     }

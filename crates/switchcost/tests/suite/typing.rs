@@ -295,7 +295,7 @@ fn a_command_is_watched_for_its_time_at_most() {
     let left = home.run(&["cost", "--budget", "0.5", "--", "sh", "-c", &parent]);
     assert_eq!(left.code, Some(0), "{}", left.err);
     let pid = fs::read_to_string(file).expect("a process id");
-    let told = format!("process {} still ran after its end", pid.trim());
+    let told = format!("process {} still ran after the end of ", pid.trim());
     assert!(left.err.contains(&told), "no {told}: {}", left.err);
     let pid = Pid::from_raw(pid.trim().parse().expect("a process id"));
     kill_process(pid.expect("a process"), Signal::KILL).expect("it runs");

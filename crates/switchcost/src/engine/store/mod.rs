@@ -98,6 +98,9 @@ impl Folder {
         match count.checked_sub(back + 1) {
             Some(index) => Ok(entries.swap_remove(index)),
             None if count == 0 => Err(usage(format!("there is no stored run in {folder}"))),
+            None if count == 1 => {
+                Err(usage(format!("last~{back}: there is only 1 stored run in {folder}")))
+            }
             None => Err(usage(format!("last~{back}: there are {count} stored runs in {folder}"))),
         }
     }

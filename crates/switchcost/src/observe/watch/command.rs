@@ -25,6 +25,7 @@ use crate::base::failure::{Interrupted, say};
 use crate::base::secrets::shown;
 use crate::observe::live::account::Scope;
 use crate::observe::live::session::{LOOK, Session};
+use crate::present::terminal::shortened;
 
 /// One that runs.
 pub(crate) struct Command {
@@ -160,22 +161,27 @@ pub(crate) fn words(command: &[OsString], anonymous: bool) -> Vec<String> {
 /// Process ids that are told of those that a command left behind.
 const MOST_IDS: usize = 5;
 
-/// That a command left processes behind, or that this is not known, and why.
+/// Characters of a command in a sentence.
+const MOST_CHARACTERS: usize = 48;
+
+/// That the command `whose` left processes behind, or that this is not known, and why.
 pub(crate) fn left_behind<'a>(
+    whose: &str,
     pids: impl Iterator<Item = &'a u32>,
     unknown: Option<impl Display>,
 ) -> Option<String> {
     if let Some(why) = unknown {
-        return Some(format!("it left processes behind that are unknown ({why})"));
+        return Some(format!("{whose} left processes behind that are unknown ({why})"));
     }
+    let whose = shortened(whose, MOST_CHARACTERS);
     let pids: Vec<String> = pids.map(u32::to_string).collect();
     let named = pids[..pids.len().min(MOST_IDS)].join(", ");
     let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
     match pids.len() {
         0 => None,
-        1 => Some(format!("process {named} still ran after its end and is not counted")),
+        1 => Some(format!("process {named} still ran after the end of {whose} and is not counted")),
         count => Some(format!(
-            "{count} processes still ran after its end and are not counted ({named}{more})"
+            "{count} processes still ran after the end of {whose} and are not counted ({named}{more})"
         )),
     }
 }
@@ -266,7 +272,8 @@ impl Ended {
             ),
         };
         let left = &self.used.orphans.left_behind;
-        let left = left_behind(left.known().into_iter().flatten(), left.why());
+        let words = shell_words::join(&self.words);
+        let left = left_behind(&words, left.known().into_iter().flatten(), left.why());
         [how].into_iter().chain(left).chain(traced).collect()
     }
 

@@ -196,7 +196,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     let library = Library::new(&plan.calls, plan.malloc)?;
     let (mut launches, mut left) = (Vec::new(), Vec::new());
     let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);
-    if let Some(told) = left_behind(left.iter(), None::<&str>) {
+    let words = shell_words::join(words(&args.command, false));
+    if let Some(told) = left_behind(&words, left.iter(), None::<&str>) {
         say(&format!("note: {told}; the profiler stays in its memory"));
     }
     let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);

@@ -4,7 +4,7 @@ use launcher::Ending;
 use model::estimate::Estimate;
 use model::program::percents;
 use model::quote::cost;
-use model::words::{times, whole};
+use model::words::{times, two_digits, whole};
 
 use super::findings::Summary;
 use super::record::Record;
@@ -61,6 +61,7 @@ fn comparison(record: &Record, all: &[Summary]) -> String {
         // the table.
         return match over(base, other) {
             None => format!("{} and {}: no round has both", label(base), label(other)),
+            Some(found) if found.interval().is_none() => seen(record, [base, other], &found),
             Some(found) if !found.resolved => {
                 unresolved(&format!("between {} and {}", label(base), label(other)), &found)
             }
@@ -81,7 +82,13 @@ fn comparison(record: &Record, all: &[Summary]) -> String {
         others.iter().filter(|other| !slower.iter().any(|(of, _)| of.number == other.number));
     let alike: Vec<String> = alike.map(|other| label(other)).collect();
     match (&slower[..], &alike[..]) {
-        ([], _) => format!("No difference is resolved between the {} commands", all.len()),
+        ([], _) => {
+            let slowest = others.last().and_then(|last| Some((last, over(first, last)?)));
+            match slowest.filter(|(_, by)| by.interval().is_none()) {
+                Some((last, by)) => seen(record, [first, last], &by),
+                None => format!("No difference is resolved between the {} commands", all.len()),
+            }
+        }
         ([(next, by), rest @ ..], []) => {
             let each_holds =
                 |pair: &[&Summary]| over(pair[0], pair[1]).is_some_and(|of| is_slower(&of));
@@ -115,10 +122,23 @@ fn faster(one: &str, by: &Estimate, other: &str) -> String {
 }
 
 fn unresolved(between: &str, by: &Estimate) -> String {
-    match by.interval() {
-        Some(_) => format!("No difference is resolved {between}: {}", factor(by)),
-        None => format!("No difference is resolved {between}: at least 5 runs of each are needed"),
+    format!("No difference is resolved {between}: {}", factor(by))
+}
+
+/// What was seen in too few runs for an interval; `by` is the time of the second over the first:
+/// `gzip -1 ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`
+fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> String {
+    let [mut fast, mut slow] = [one, other].map(|summary| record.plan.label(summary.number));
+    let mut ratio = by.value;
+    if ratio < 1.0 {
+        std::mem::swap(&mut fast, &mut slow);
+        ratio = 1.0 / ratio;
     }
+    let runs = counted(by.rounds as usize, "run");
+    format!(
+        "{fast} ~{}x faster than {slow} ({runs} each, no interval: at least 5 are needed)",
+        two_digits(ratio)
+    )
 }
 
 /// `1.94x (1.86 to 2.13)`

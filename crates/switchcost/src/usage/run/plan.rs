@@ -48,19 +48,20 @@ pub(crate) struct Around {
     pub(crate) cleanup: Option<String>,
 }
 
-/// Characters of a command in a sentence: of a longer one the middle is left out.
+/// Characters of a command in sentences and tables: of a longer one the middle is left out.
 const LONGEST_LABEL: usize = 48;
 
 impl Plan {
-    /// What a command is called in a sentence.
+    /// Returns what a command is called, in all places alike.
     pub(super) fn label(&self, number: usize) -> String {
-        let own = self.long_label(number);
-        let is_own = |other: usize| other == number || self.long_label(other) != own;
-        match (0..self.commands.len()).all(is_own) {
-            true => shortened(&own, LONGEST_LABEL),
-            // The same twice, to see what comes of nothing.
-            false => format!("{} ({})", shortened(&own, LONGEST_LABEL), number + 1),
+        let label = self.long_label(number);
+        let is_own = |other: usize| other == number || self.long_label(other) != label;
+        if (0..self.commands.len()).all(is_own) {
+            return shortened(&label, LONGEST_LABEL);
         }
+        // The same twice, to see what comes of nothing.
+        let suffix = format!(" ({})", number + 1);
+        shortened(&label, LONGEST_LABEL - suffix.len()) + &suffix
     }
 
     fn long_label(&self, number: usize) -> String {

@@ -204,7 +204,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     }
     let unknown = orphans.clone().find_map(|orphans| orphans.left_behind.why());
     let pids = orphans.filter_map(|orphans| orphans.left_behind.known()).flatten();
-    notices.extend(left_behind(pids, unknown));
+    notices.extend(left_behind(&plan.label(summary.number), pids, unknown));
     notices
 }
 

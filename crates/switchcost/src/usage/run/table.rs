@@ -11,7 +11,7 @@ use super::answer::{headline, switches, switching, switching_share};
 use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
 use crate::present::table::Table;
-use crate::present::terminal::{self, MOST_LINES, TimeUnit, counted, figure, page, shortened};
+use crate::present::terminal::{self, MOST_LINES, TimeUnit, counted, figure, page};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -119,9 +119,6 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Letters of a command in a table.
-const MOST_LETTERS: usize = 48;
-
 /// A row for each command.
 fn comparison(record: &Record, all: &[Summary]) -> Table {
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
@@ -154,7 +151,7 @@ fn comparison(record: &Record, all: &[Summary]) -> Table {
         "interval".to_string(),
     ];
     let row = |summary: &Summary| {
-        let name = shortened(&record.plan.label(summary.number), MOST_LETTERS);
+        let name = record.plan.label(summary.number);
         std::iter::once(name).chain(cells(summary))
     };
     let header = std::iter::once("command".to_string()).chain(header);

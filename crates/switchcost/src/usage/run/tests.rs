@@ -239,7 +239,7 @@ fn what_was_not_counted_is_told() {
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
         "2 of its descendants outlived their parents and ended: not counted",
-        "2 processes still ran after its end and are not counted (7, 8)",
+        "2 processes still ran after the end of true and are not counted (7, 8)",
         "run delay and migrations are of its first thread",
         "max resident may be the launcher's",
     ];
@@ -449,8 +449,14 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     assert_eq!(of(&[20, 10], 8), "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.01");
     assert_eq!(
         of(&[10, 20], 3),
-        "No difference is resolved between sleep 0.01 and sleep 0.02: at least 5 runs of each are needed"
+        "sleep 0.01 ~2x faster than sleep 0.02 (3 runs each, no interval: at least 5 are needed)"
     );
+    // The fastest and the slowest of three.
+    assert_eq!(
+        of(&[20, 39, 10], 2),
+        "sleep 0.03 ~3.9x faster than sleep 0.02 (2 runs each, no interval: at least 5 are needed)"
+    );
+    assert!(of(&[39, 10], 1).starts_with("sleep 0.02 ~3.9x faster than sleep 0.01 (1 run each,"));
     let alike = of(&[10, 10], 8);
     assert!(
         alike.starts_with("No difference is resolved between sleep 0.01 and sleep 0.02: 1.00x ("),
@@ -467,6 +473,16 @@ fn the_headline_of_several_commands_says_which_is_faster() {
          to 2.00) as long"
     );
     assert_eq!(of(&[10, 10, 10], 8), "No difference is resolved between the 3 commands");
+}
+
+/// The same command twice is told apart, within the characters that a label may have.
+#[test]
+fn a_long_command_is_told_apart_in_a_label_of_bounded_length() {
+    let long = ["gzip", "-6", &"x".repeat(100)];
+    let record = record(named(&[&long, &long], 8), series(&[10, 20], 8));
+    let label = record.plan.label(1);
+    assert!(label.ends_with(" (2)") && label.chars().count() == 48, "{label}");
+    assert!(headline(&record).contains(&label), "{}", headline(&record));
 }
 
 /// Both say what the second takes by the first, whichever has the lower median.

@@ -20,10 +20,15 @@ const MEANING: &str = "That is the time to put one process to sleep and let the 
      one CPU, without what it then does. A server pays it for each wake-up, often several for a \
      request.";
 
-const NEXT: &str = "Next:\n  switchcost measure -o report.html   all that matters in a minute, as a \
-     page\n  switchcost trace --pid PID          what switches cost a running service (root)\n  \
-     switchcost compare --ab '' 'nice'   two settings side by side\n  switchcost --help            \
-     \u{20}      all commands\n";
+const NEXT: &str = "\
+Next:
+  switchcost measure -o report.html         all that matters in a minute, as a page
+  switchcost ring                           does it grow with the number of processes?
+  switchcost trace --pid PID                what switches cost a running service (root)
+  switchcost compare --ab '' 'nice'         two settings side by side
+  switchcost compare history:sun-4/280 last a machine of 1992 and this one
+  switchcost --help                         all commands
+";
 
 /// Measures the ring of two and prints its cost. The run is stored, as every run is.
 pub(crate) fn run() -> Result<ExitCode> {

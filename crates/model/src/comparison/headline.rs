@@ -94,8 +94,8 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
     let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
     let within = format!("the same within {}", percent(limit));
     let counts = [
-        (count(|c| is_slower(c)), "slower"),
-        (count(|c| is_faster(c)), "faster"),
+        (count(is_slower), "slower"),
+        (count(is_faster), "faster"),
         (count(|c| c.answer == Answer::NotChanged), within.as_str()),
         (count(|c| c.reason().is_some()), "undecided"),
     ];

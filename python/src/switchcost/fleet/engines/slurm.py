@@ -7,6 +7,7 @@ are submitted held, and released when Slurm has taken them all. A submission's f
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import re
 import shlex
@@ -42,16 +43,21 @@ BUSY = {"allocated", "completing", "mixed", "planned", "reserved"}
 SUFFIXES = "*~#!%$@^-+"
 TURNS_FILE = "turns.sh"
 # Run by each job of a submission with --parallel when it has measured, and by `status` and `submit`. Slurm evaluates
-# --dependency=singleton anew when a job is renamed.
+# --dependency=singleton anew when a job is renamed. A node under maintenance starts the jobs of its reservation.
 TURNS = """\
 #!/bin/sh
 # Lets no job wait behind one whose node cannot start anything: that one leaves its turn and waits alone.
-nodes=" $(sinfo --noheader --Node --format='%N %T' | while read -r node state; do
-    case $state in {states}) printf '%s ' "$node" ;; esac
-done)"
-squeue --me --noheader --states=PENDING --format='%i %j %n' | while read -r job name node; do
+states=$(sinfo --noheader --Node --format='%N %T')
+nodes=$(printf '%s\\n' "$states" | while read -r node state; do
+    case $state in {states}) printf ' %s ' "$node" ;; esac
+done)
+maintained=$(printf '%s\\n' "$states" | while read -r node state; do
+    case $state in maint*) printf ' %s ' "$node" ;; esac
+done)
+squeue --me --noheader --states=PENDING --format='%i %j %n %v' | while read -r job name node reservation; do
     case $name in {name}-[0-9]*) ;; *) continue ;; esac
-    case $nodes in *" $node "*) scontrol update "JobId=$job" "JobName={name}-aside-$job" ;; esac
+    case $reservation in "" | "(null)" | N/A) away=$nodes$maintained ;; *) away=$nodes ;; esac
+    case $away in *" $node "*) scontrol update "JobId=$job" "JobName={name}-aside-$job" ;; esac
 done
 """
 # Calls of sbatch at a time: most of its time it waits for slurmctld.
@@ -121,7 +127,7 @@ def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace
     lines = [f"# {submission.job}, on each node:", *submission.job_text().splitlines()[1:], ""]
     if arguments.parallel:
         lines += [f"# {submission.folder / TURNS_FILE}, on a node that has measured:"]
-        lines += [*turns_text(submission, bool(arguments.reservation)).splitlines()[1:], ""]
+        lines += [*turns_text(submission).splitlines()[1:], ""]
     lines += ["# a job for each node, submitted held, and the release of all:"]
     lines += [shlex.join(command) for command in commands(submission, hosts, arguments)]
     return "\n".join([*lines, "scontrol release JOB,..."]) + "\n"
@@ -151,7 +157,11 @@ def commands(submission: Submission, hosts: list[str], arguments: argparse.Names
         same += [f"--{option}", chosen] if (chosen := getattr(arguments, option)) else []
     measure = f"sh {folder}/job.sh {node} {folder}/{node}.jsonl"
     if arguments.parallel:
-        same += ["--wrap", f"{measure}; code=$?; sh {folder}/{TURNS_FILE} >/dev/null 2>&1; exit $code"]
+        # A shell that ends by a signal would leave job.sh without the time to clean up.
+        same += [
+            "--wrap",
+            f"trap : TERM HUP INT; {measure}; code=$?; sh {folder}/{TURNS_FILE} >/dev/null 2>&1; exit $code",
+        ]
     else:
         same += ["--wrap", f"exec {measure}"]
     for number, host in enumerate(hosts):
@@ -170,15 +180,15 @@ def job_name(submission: Submission) -> str:
     return f"switchcost-{submission.id}"
 
 
-def turns_text(submission: Submission, is_reserved: bool) -> str:
-    states = "|".join(f"{state}*" for state in UNAVAILABLE if unavailable(state, is_reserved))
+def turns_text(submission: Submission) -> str:
+    states = "|".join(f"{state}*" for state in UNAVAILABLE if state != "maint")
     return TURNS.format(states=states, name=job_name(submission))
 
 
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
     done: list[str] = []
     if arguments.parallel:
-        written(submission.folder / TURNS_FILE, turns_text(submission, bool(arguments.reservation)))
+        written(submission.folder / TURNS_FILE, turns_text(submission))
 
     def submit_one(command: list[str]) -> None:
         done.append(call(command, "").strip().split(";")[0])
@@ -202,12 +212,19 @@ def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespa
     submission.jobs += done
 
 
+def take_turns(submission: Submission) -> None:
+    """Lets no job wait behind one whose node starts nothing. What Slurm refuses is tried again by the next call."""
+    quiet = subprocess.DEVNULL
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(["sh", "-c", turns_text(submission)], stdin=quiet, stdout=quiet, stderr=quiet, timeout=60)
+
+
 def states(submission: Submission) -> dict[str, State]:
     found = {}
     jobs = set(submission.jobs)
-    turns = submission.folder / TURNS_FILE
-    if turns.exists():
-        subprocess.run(["sh", str(turns)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # The file says that there are turns. It is not run here: nodes may write to its folder.
+    if (submission.folder / TURNS_FILE).is_file():
+        take_turns(submission)
     nodes = call(["sinfo", "--noheader", "--Node", "--format=%N|%T"]).splitlines()
     node_states = {name: state for name, _, state in (line.partition("|") for line in nodes)}
     # One call for all: what ended some minutes ago (MinJobAge) is forgotten.

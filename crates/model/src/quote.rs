@@ -79,7 +79,9 @@ impl Estimate {
     /// The same of a cost, which cannot be below zero: an interval that is says that it was not
     /// measured.
     pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
-        self.quote_if(|of| of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high))
+        self.quote_if(|of| {
+            of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high)
+        })
     }
 
     /// The same of what was counted, as a rate or a share: nothing is an answer, too.

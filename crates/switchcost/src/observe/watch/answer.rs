@@ -96,7 +96,7 @@ pub(super) fn so_far(program: &Program, points: &[ProfilePoint]) -> String {
 
 /// Share of the CPU time that refilling caches takes: the whole less the direct cost.
 pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<Range> {
-    if let Some(NotRead { why, remedy: Some(Remedy::Child(_)) }) = not_read {
+    if let Some(NotRead { why, remedy: Some(Remedy::Child(Some(_))) }) = not_read {
         return Reading::unknown(why);
     }
     match (cost, not_read.map(|not_read| &not_read.why)) {
@@ -136,7 +136,7 @@ pub(super) fn command_to_know(
     }
     let Some(profile) = profile else { return Some("switchcost cost".to_string()) };
     // No cost of any array makes the memory of several processes known.
-    if let Some(remedy @ Remedy::Child(_)) = not_read.and_then(|not_read| not_read.remedy) {
+    if let Some(remedy @ Remedy::Child(Some(_))) = not_read.and_then(|not_read| not_read.remedy) {
         return to_read(remedy, seen, profile);
     }
     let to_measure = match cost {

@@ -420,8 +420,10 @@ impl Verdict {
     fn describe(&self, curve: &Curve) -> String {
         let low = f64::from(self.smallest_members);
         let high = f64::from(self.largest_members);
+        // A knee is told all the same, with its interval.
+        let growth = self.growth().filter(|_| self.knees.is_empty());
         if let (Some(growth @ (Growth::Smooth | Growth::Open)), Some(direction)) =
-            (self.growth(), self.direction())
+            (growth, self.direction())
         {
             let [first, last] = [low, high].map(|members| time(curve.at(members)));
             let how = if growth == Growth::Smooth { " smoothly" } else { "" };

@@ -156,7 +156,7 @@ fn under_another_policy_the_normal_one_is_told_beside() {
     fifo.cases[1].case.policy = Policy::Fifo;
     let says = in_words(Some(&rings(shared)), Some(&fifo), &[]);
     let words = "A switch costs 1.67 us (1.65 to 1.69) here under fifo; with the normal policy \
-                 ~2.03 us (1.75 to 2.27), as the core was";
+                 ~2.03 us (1.75 to 2.27, core shared)";
     assert!(says.starts_with(words), "{says}");
     // The figure of record is that of the normal policy.
     let says = in_words(Some(&rings(estimate(1460.0, Some((1450.0, 1470.0))))), Some(&fifo), &[]);

@@ -150,9 +150,8 @@ fn take_words(header: &mut Header) -> Option<Vec<String>> {
     let plan = &mut header.plan;
     if is_anonymous {
         for case in &mut plan.cases {
-            if let Case::Trial(case) = case
-                && let Trial::Command(command) = &mut case.trial
-            {
+            let Case::Trial(case) = case else { continue };
+            if let Trial::Command(command) = &mut case.trial {
                 command.executable = None;
             }
         }

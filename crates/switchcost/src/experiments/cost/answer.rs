@@ -156,8 +156,8 @@ impl Series {
         let first = self.costs.iter().find_map(known);
         let last = self.costs.iter().rev().find_map(known);
         let mut words = each_once(first.into_iter().chain(last)).join(", ");
-        if let Some((cost, size)) = self.costs.last()
-            && let Err(why) = cost.answer_cost()
+        if let Some((Err(why), size)) =
+            self.costs.last().map(|(cost, size)| (cost.answer_cost(), size))
         {
             words += &format!(";{size}: {}", why.of_time());
         }

@@ -56,11 +56,11 @@ impl RunFolder {
         let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
             anyhow!("no folder for the preloaded library: set HOME or XDG_CACHE_HOME")
         })?;
-        if let Some(runtime) = dirs.runtime_dir()
-            && runtime.parent().is_some_and(Path::is_dir)
-            && let Ok(folder) = Self::below(runtime)
-        {
-            return Ok(folder);
+        let runtime = dirs.runtime_dir();
+        if let Some(runtime) = runtime.filter(|path| path.parent().is_some_and(Path::is_dir)) {
+            if let Ok(folder) = Self::below(runtime) {
+                return Ok(folder);
+            }
         }
         let cache = dirs.cache_dir();
         Self::below(cache).with_context(|| {

@@ -144,7 +144,7 @@ impl Assignment {
     }
 
     /// Returns the time after which the worker is killed by its parent, when its run has `left`
-    /// until its budget is spent. Longer than any worker takes that works.
+    /// until its budget is spent. No worker that makes progress takes as long.
     pub fn patience(&self, left: Duration) -> Duration {
         let needed = self.longest_known();
         needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(LONGEST_SHARE) + grace()))

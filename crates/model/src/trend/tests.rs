@@ -334,6 +334,10 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
 fn the_gate_fails_passes_or_cannot_tell() {
     assert_eq!(gated(&twenty(1.05), 0.03).verdict, Verdict::Fail);
     assert_eq!(gated(&twenty(1.05), 0.10).verdict, Verdict::Pass);
+    // The limit lies within the interval of the change.
+    let straddling = gated(&twenty(1.05), 0.05);
+    assert_eq!(straddling.verdict, Verdict::Undecided);
+    assert!(straddling.in_words.contains("it may be slower by more than 5 %"), "{straddling:?}");
     assert_eq!(gated(&twenty(0.95), 0.03).verdict, Verdict::Pass);
     assert_eq!(gated(&twenty(1.0), 0.03).verdict, Verdict::Pass);
     // So small a change three runs would not show.

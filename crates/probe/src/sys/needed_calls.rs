@@ -24,7 +24,7 @@ pub struct RefusedCall {
     errno: Errno,
 }
 
-/// A system call that changes nothing with these arguments.
+/// A system call, with arguments by which it changes nothing.
 struct HarmlessCall {
     name: &'static str,
     number: c_long,
@@ -32,12 +32,15 @@ struct HarmlessCall {
 }
 
 impl HarmlessCall {
-    /// Fails where a filter stands before the kernel, which refuses none of them so.
+    /// Returns an error if a filter refuses the call; the kernel answers none of these calls so.
     fn check(&self) -> Result<(), RefusedCall> {
         let [first, second, third, fourth] = self.arguments;
         // SAFETY: what the arguments point to outlives the call, and is as long as it says.
         let status = unsafe { libc::syscall(self.number, first, second, third, fourth) };
-        let errno = if status == -1 { last_errno() } else { return Ok(()) };
+        if status != -1 {
+            return Ok(());
+        }
+        let errno = last_errno();
         if matches!(errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS) {
             return Err(RefusedCall { name: self.name, errno });
         }
@@ -83,7 +86,7 @@ pub fn check_needed_calls() -> Result<(), RefusedCall> {
         ("futex", libc::SYS_futex, [at_futex_word, wake, 0, 0]),
         ("wait4", libc::SYS_wait4, [own_pid, 0, at_once, 0]),
         ("unlinkat", libc::SYS_unlinkat, [no_file, nowhere, 0, 0]),
-        // An empty set of signals is none that they take.
+        // A set of signals of no bytes is refused with EINVAL.
         ("rt_sigprocmask", libc::SYS_rt_sigprocmask, [0; 4]),
         ("rt_sigsuspend", libc::SYS_rt_sigsuspend, [0; 4]),
         ("rt_sigtimedwait", libc::SYS_rt_sigtimedwait, [0; 4]),

@@ -427,8 +427,9 @@ mod tests {
         wobble: u64,
         interrupt_after: usize,
         fail: Vec<(u32, u32)>,
-        /// A ring of so many members does not end in the time that it is given.
-        overdue_members: Option<u32>,
+        /// In this round and later ones a ring of so many members does not end in the time that it
+        /// is given.
+        overdue: Option<(u32, u32)>,
     }
 
     impl Default for Fake {
@@ -439,7 +440,7 @@ mod tests {
                 wobble: 0,
                 interrupt_after: usize::MAX,
                 fail: Vec::new(),
-                overdue_members: None,
+                overdue: None,
             }
         }
     }
@@ -455,7 +456,8 @@ mod tests {
                 return Err(LaunchError::Interrupted);
             }
             self.asked.push((assignment.round, assignment.case_number));
-            if self.overdue_members == Some(members) {
+            let is_overdue = |(round, size)| assignment.round >= round && members == size;
+            if self.overdue.is_some_and(is_overdue) {
                 return Err(LaunchError::Overdue(Duration::from_secs(7)));
             }
             if members > self.most_members {
@@ -528,14 +530,19 @@ mod tests {
 
     #[test]
     fn a_case_that_does_not_end_is_given_up_and_ends_a_run_whose_time_is_over() {
-        let mut fake = Fake { overdue_members: Some(8), ..Fake::default() };
+        let mut fake = Fake { overdue: Some((0, 8)), ..Fake::default() };
         let outcome = run(&plan(LONG, Some(3)), &mut fake);
         assert_eq!(outcome.reason, StopReason::RoundsDone);
         assert_eq!(fake.asked.len(), 6 * 3 - 2, "it is tried once");
         let said: Vec<&str> = outcome.failures.iter().map(|one| one.message.as_str()).collect();
         assert_eq!(said, ["the worker did not end within 7 s and was killed"]);
 
-        let mut fake = Fake { overdue_members: Some(8), ..Fake::default() };
+        // One that was measured before is tried as often as after any other failure.
+        let mut fake = Fake { overdue: Some((1, 8)), ..Fake::default() };
+        let outcome = run(&plan(LONG, Some(6)), &mut fake);
+        assert_eq!((outcome.failures.len(), fake.asked.len()), (3, 6 * 6 - 2));
+
+        let mut fake = Fake { overdue: Some((0, 8)), ..Fake::default() };
         let outcome = run(&plan(1, None), &mut fake);
         assert_eq!(outcome.reason, StopReason::BudgetSpent);
         let position = plan(1, None)

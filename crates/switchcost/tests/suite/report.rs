@@ -408,6 +408,17 @@ fn commands_write_their_page_themselves_and_nothing_else_goes_there() {
     assert!(said.err.contains(&format!("report: {to}")), "{}", said.err);
     let html = fs::read_to_string(&to).expect("a page");
     assert_eq!(names(chart(&html, "rounds")), ["true", "true 2"]);
+    // What is passed on keeps no command line where that was asked for.
+    let secret = "true of-nobody-else";
+    for (args, is_kept) in [
+        (&["run", "-n", "2", "--no-estimate", secret][..], true),
+        (&["run", "-n", "2", "--no-estimate", "--anonymous", secret], false),
+    ] {
+        let said = home.run(&[args, &["--report", &to]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let html = fs::read_to_string(&to).expect("a page");
+        assert_eq!(html.contains("of-nobody-else"), is_kept, "{args:?}");
+    }
     let both = home.run(&["run", "--json", "-", "--report", "-", "true"]);
     assert_eq!(both.code, Some(2), "{}", both.err);
     assert!(both.err.contains("--json is written there"), "{}", both.err);

@@ -39,8 +39,8 @@ pub(crate) struct TrendArgs {
     #[arg(long, default_value_t = Cost::Switch)]
     pub(crate) cost: Cost,
 
-    /// Exit with 1 if the newest change is slower by more than this, with 3 if such a change would
-    /// not show
+    /// Exit with 1 if the newest change is slower by more than this, with 3 if that is open or such a
+    /// change would not show
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 

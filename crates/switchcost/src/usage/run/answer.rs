@@ -126,7 +126,7 @@ fn unresolved(between: &str, by: &Estimate) -> String {
 }
 
 /// What was seen in too few runs for an interval; `by` is the time of the second over the first:
-/// `gzip -1 ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`
+/// `gzip -1 is ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`
 fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> String {
     let [mut fast, mut slow] = [one, other].map(|summary| record.plan.label(summary.number));
     let mut ratio = by.value;
@@ -136,7 +136,7 @@ fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> String {
     }
     let runs = counted(by.rounds as usize, "run");
     format!(
-        "{fast} ~{}x faster than {slow} ({runs} each, no interval: at least 5 are needed)",
+        "{fast} is ~{}x faster than {slow} ({runs} each, no interval: at least 5 are needed)",
         two_digits(ratio)
     )
 }

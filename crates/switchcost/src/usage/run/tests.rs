@@ -449,14 +449,14 @@ fn the_headline_of_several_commands_says_which_is_faster() {
     assert_eq!(of(&[20, 10], 8), "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.01");
     assert_eq!(
         of(&[10, 20], 3),
-        "sleep 0.01 ~2x faster than sleep 0.02 (3 runs each, no interval: at least 5 are needed)"
+        "sleep 0.01 is ~2x faster than sleep 0.02 (3 runs each, no interval: at least 5 are needed)"
     );
     // The fastest and the slowest of three.
     assert_eq!(
         of(&[20, 39, 10], 2),
-        "sleep 0.03 ~3.9x faster than sleep 0.02 (2 runs each, no interval: at least 5 are needed)"
+        "sleep 0.03 is ~3.9x faster than sleep 0.02 (2 runs each, no interval: at least 5 are needed)"
     );
-    assert!(of(&[39, 10], 1).starts_with("sleep 0.02 ~3.9x faster than sleep 0.01 (1 run each,"));
+    assert!(of(&[39, 10], 1).starts_with("sleep 0.02 is ~3.9x faster than sleep 0.01 (1 run each,"));
     let alike = of(&[10, 10], 8);
     assert!(
         alike.starts_with("No difference is resolved between sleep 0.01 and sleep 0.02: 1.00x ("),

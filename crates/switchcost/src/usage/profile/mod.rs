@@ -217,13 +217,9 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
-    let profile = Profile::of(plan, launches, about, execute::build_info());
-    let files = &args.output.files;
-    // What is printed has the words; what is kept or passed on has what may be kept of them.
-    let mut kept = profile.clone();
-    kept.plan.command = stored(&args.command, files.anonymous, files.store_command);
-    let on_page = if files.anonymous { &kept } else { &profile };
-    let (report, place) = match args.report.write(|| page(on_page)) {
+    let mut profile = Profile::of(plan, launches, about, execute::build_info());
+    // Its words are masked, and left out with --anonymous.
+    let (report, place) = match args.report.write(|| page(&profile)) {
         Ok(place) => (Ok(()), place),
         Err(error) => (Err(error), String::new()),
     };
@@ -231,8 +227,10 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         let output = &args.output;
         say_text(&(output.tables.text(|| table::text(&profile, output.verbose)) + &place));
     }
-    let csv = files.csv.as_ref().map(|to| kept.csv().and_then(|rows| put(&rows, to)));
-    let json = put_json(&kept, files.json.as_ref());
+    let files = &args.output.files;
+    profile.plan.command = stored(&args.command, files.anonymous, files.store_command);
+    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
+    let json = put_json(&profile, files.json.as_ref());
     let is_whole = all_written([json, csv.unwrap_or(Ok(())), report]);
     // A script that waits for the figures must learn that they are not there.
     let code = if !is_whole && code == 0 { 1 } else { code };

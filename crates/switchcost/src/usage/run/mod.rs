@@ -619,11 +619,7 @@ fn write(
         // What is printed has the words.
         let mut place = String::new();
         if !record.runs.is_empty() {
-            let mut on_page = record.clone();
-            if args.output.files.anonymous {
-                on_page.store_as(stored.clone());
-            }
-            let written = args.report.write(|| page(&on_page));
+            let written = args.report.write(|| page(&record));
             report = written.map(|words| place = words);
         }
         if !quiet && !record.runs.is_empty() {

@@ -456,7 +456,9 @@ fn the_headline_of_several_commands_says_which_is_faster() {
         of(&[20, 39, 10], 2),
         "sleep 0.03 is ~3.9x faster than sleep 0.02 (2 runs each, no interval: at least 5 are needed)"
     );
-    assert!(of(&[39, 10], 1).starts_with("sleep 0.02 is ~3.9x faster than sleep 0.01 (1 run each,"));
+    assert!(
+        of(&[39, 10], 1).starts_with("sleep 0.02 is ~3.9x faster than sleep 0.01 (1 run each,")
+    );
     let alike = of(&[10, 10], 8);
     assert!(
         alike.starts_with("No difference is resolved between sleep 0.01 and sleep 0.02: 1.00x ("),

@@ -188,6 +188,10 @@ pub struct Comb {
     pub lost_percent: f64,
     /// Whether it is the timer tick: gaps without a switch, at the period that the kernel tells.
     pub is_tick: bool,
+    /// Where no comb is the timer tick, and the tick's period is a multiple of this one: that
+    /// multiple. One of so many gaps may then be the tick, as where a host's tick comes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_may_be_one_of: Option<u32>,
 }
 
 /// A comb with the gaps that belong to it, of each sample.
@@ -220,7 +224,27 @@ fn combs_of(watched: &Watched) -> Vec<FoundComb> {
     // Another comb of the tick's period is the host's, or another timer's.
     let ticks = combs.iter_mut().filter(|found| found.comb.is_tick);
     ticks.skip(1).for_each(|found| found.comb.is_tick = false);
+    if !combs.iter().any(|found| found.comb.is_tick) {
+        mark_what_may_hold_the_tick(&mut combs, watched.tick_ns);
+    }
     combs
+}
+
+/// Most gaps of a comb from one tick to the next: a host's tick of 1 ms and a guest's of 10 ms.
+const MOST_GAPS_PER_TICK: f64 = 10.0;
+
+/// Two combs that come at the same moments are one here. Where the tick's is a part of another, it
+/// cannot be told by its moments.
+fn mark_what_may_hold_the_tick(combs: &mut [FoundComb], tick_ns: Option<f64>) {
+    let Some(tick_ns) = tick_ns else { return };
+    for found in combs.iter_mut().filter(|found| found.class != Class::SwitchedOut) {
+        let exactly = tick_ns / found.comb.period_ns;
+        let multiple = exactly.round();
+        let is_multiple = (exactly / multiple - 1.0).abs() < SAME_PERIOD;
+        if is_multiple && (2.0..=MOST_GAPS_PER_TICK).contains(&multiple) {
+            found.comb.tick_may_be_one_of = Some(multiple as u32);
+        }
+    }
 }
 
 /// The combs of these classes together: each is taken away before the next is looked for. Together,
@@ -303,6 +327,7 @@ fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Cl
         lost_percent: 100.0 * lost_ns / watched.watched_ns,
         // A turn that another task takes at ticks is no tick.
         is_tick: class != Class::SwitchedOut && watched.tick_ns.is_some_and(is_near),
+        tick_may_be_one_of: None,
     };
     Some((class, comb))
 }
@@ -310,14 +335,20 @@ fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Cl
 impl Comb {
     /// What comes how often, what it takes, and whether it is the tick.
     pub fn in_words(&self, class: Class) -> String {
+        let is_not_the_tick = match self.tick_may_be_one_of {
+            Some(multiple) => format!("one of {multiple} may be the timer tick"),
+            None => "not the timer tick".to_string(),
+        };
         let what = match (self.is_tick, class) {
-            (true, _) => "the timer tick",
-            (_, Class::Interrupt) => "an interrupt that is not the timer tick",
-            (_, Class::SwitchedOut) => "another task ran (counted switches); not the timer tick",
-            (_, Class::Uncharged) => {
-                "charged to no task, such as stolen time, or interrupts where the kernel \
-                    accounts for them separately; not the timer tick"
+            (true, _) => "the timer tick".to_string(),
+            (_, Class::Interrupt) => format!("an interrupt; {is_not_the_tick}"),
+            (_, Class::SwitchedOut) => {
+                format!("another task ran (counted switches); {is_not_the_tick}")
             }
+            (_, Class::Uncharged) => format!(
+                "charged to no task, such as stolen time, or interrupts where the kernel \
+                 accounts for them separately; {is_not_the_tick}"
+            ),
         };
         format!(
             "every {} ({:.0} % of the times): {} each, {} % of the CPU: {what}",

@@ -164,6 +164,25 @@ fn without_a_tick_none_is_named() {
     assert!(ticks(&turns).is_empty(), "{turns:?}");
 }
 
+/// As seen on a virtual machine whose host ticks every millisecond: where the guest's tick comes
+/// with one of the host's, both are one comb.
+#[test]
+fn a_tick_within_a_faster_comb_is_told_as_possible() {
+    let host = Taker { period_ns: 1e6, ..TICK };
+    let together = found(&[host], 20);
+    let [comb] = &class(&together, Class::Interrupt).combs[..] else { panic!("{together:?}") };
+    assert_eq!((comb.is_tick, comb.tick_may_be_one_of), (false, Some(4)));
+    assert!(comb.in_words(Class::Interrupt).ends_with("one of 4 may be the timer tick"));
+    // No whole number of its gaps goes to a tick.
+    let other = found(&[Taker { period_ns: 1.5e6, ..TICK }], 20);
+    assert_eq!(class(&other, Class::Interrupt).combs[0].tick_may_be_one_of, None);
+    // Where the tick was found apart, it is nothing else.
+    let apart = found(&[host, TICK], 20);
+    let combs = &class(&apart, Class::Interrupt).combs;
+    assert_eq!(ticks(&apart).len(), 1, "{combs:?}");
+    assert!(combs.iter().all(|comb| comb.tick_may_be_one_of.is_none()), "{combs:?}");
+}
+
 #[test]
 fn a_neighbour_is_told_from_the_tick_and_its_share_is_counted() {
     let found = found(&[TICK, HOSTILE], 20);

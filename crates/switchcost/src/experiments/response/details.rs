@@ -256,6 +256,9 @@ fn periods(record: &ResponseRecord, found: &gaps::Found) -> Vec<String> {
     let are_counted = timers.zip(ticks).is_some_and(|(timers, ticks)| *timers >= 0.9 * ticks);
     let seen = match combs().any(|(_, comb)| comb.is_tick) {
         true => "seen",
+        false if combs().any(|(_, comb)| comb.tick_may_be_one_of.is_some()) => {
+            "not told apart: other interrupts come at its moments"
+        }
         false if are_counted => {
             "not seen, although the kernel counted as many timer interrupts (LOC): too few \
                 rounds, or hidden by other gaps"

@@ -233,10 +233,6 @@ const COMMON_PRIVATE: u64 = 512 << 10;
 /// The first cache that is assumed where the machine does not say.
 const COMMON_FIRST: u64 = 32 << 10;
 
-/// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would
-/// each be known the worse.
-const STEPS_A_DOUBLING: u32 = 2;
-
 /// Pages of a TLB grid at the least.
 const FEWEST_PAGES: u64 = 4;
 
@@ -260,23 +256,27 @@ fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
 fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     // Parts of the cache itself, whatever its size: a half and a whole of it are among them.
-    let small = steps(SMALLEST, private / 8, 1);
-    tidy(small.into_iter().chain(steps(private / 4, end, 1)))
+    let small = doublings(SMALLEST, private / 8);
+    tidy(small.chain(doublings(private / 4, end)))
 }
 
-/// Arrays of a chase, evenly in ratio from half of the first cache, or just below, to the end of
+/// Arrays of a chase, two a doubling, from half of the first cache, or just below, to the end of
 /// the span: costs peak where one array fits into a cache and two do not, at the first as well as
 /// at the last. Among them are a half and a whole of the last private cache; no array at all is
 /// always measured beside.
 fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     let first = first_cache(machine, cpu).unwrap_or(COMMON_FIRST).min(private);
-    // Steps down from the private cache, then up to the end.
-    let below = (private as f64 / (first / 2).max(SMALLEST) as f64).log2().max(0.0);
-    let down = (below * f64::from(STEPS_A_DOUBLING) - 1e-9).ceil() as u32;
-    let at = |step: u32| private as f64 / (f64::from(step) / f64::from(STEPS_A_DOUBLING)).exp2();
-    let small = (1..=down).map(|step| at(step) as u64).filter(|size| *size >= SMALLEST);
-    tidy(small.chain(steps(private, end, STEPS_A_DOUBLING)))
+    let half_of_first = (first / 2).max(SMALLEST);
+    // Halves of the private cache, so that the cache itself is among the sizes.
+    let mut lowest = private;
+    while lowest > half_of_first && lowest / 2 >= SMALLEST {
+        lowest /= 2;
+    }
+    let mut sizes = tidy(two_a_doubling(lowest, end));
+    let below_half = sizes.partition_point(|size| *size <= half_of_first);
+    sizes.drain(..below_half.saturating_sub(1));
+    sizes
 }
 
 /// The smallest data cache of `cpu`.
@@ -286,10 +286,16 @@ fn first_cache(machine: &Machine, cpu: Option<u32>) -> Option<u64> {
     own.filter_map(|cache| cache.size_bytes.known().copied()).min()
 }
 
-/// From `first` to `last`, so many a doubling.
-fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
-    let size = |step: u32| first as f64 * (f64::from(step) / f64::from(a_doubling)).exp2();
-    (0..).map(|step| size(step) as u64).take_while(|size| *size <= last).collect()
+/// `first`, twice as much and so on, up to `last`.
+fn doublings(first: u64, last: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(first), |size| size.checked_mul(2)).take_while(move |s| *s <= last)
+}
+
+/// Doublings from `first` to `last`, and one and a half of each: round numbers, where even steps
+/// would be of the root of two. More of them than the default budget can resolve would each be
+/// known the worse.
+fn two_a_doubling(first: u64, last: u64) -> impl Iterator<Item = u64> {
+    doublings(first, last).flat_map(|size| [size, size + size / 2]).filter(move |s| *s <= last)
 }
 
 /// Whole lines, ascending, each once.
@@ -298,9 +304,9 @@ fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
     lines.collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
-/// Numbers of pages for the TLB, in steps of the root of two.
+/// Numbers of pages for the TLB, two a doubling.
 fn pages() -> Vec<u64> {
-    steps(FEWEST_PAGES, MOST_PAGES, STEPS_A_DOUBLING)
+    two_a_doubling(FEWEST_PAGES, MOST_PAGES).collect()
 }
 
 #[cfg(test)]
@@ -330,27 +336,27 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_doublings_and_dense_ones_even_from_half_the_first_cache_on() {
+    fn arrays_are_doublings_and_dense_ones_two_each_from_half_the_first_cache_on() {
         let kib = |bytes: &u64| bytes >> 10;
         let sizes: Vec<u64> = arrays(&machine(512), Some(0), false).iter().map(kib).collect();
         assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
         let near: Vec<u64> = dense(&machine(512), Some(0), false).iter().map(kib).collect();
-        let even = [16, 22, 32, 45, 64, 90, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048];
-        assert_eq!(near, even);
-        // 48 KiB and 2 MiB: from 23 KiB, just below a half, to 8 MiB.
+        let dense_sizes = [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
+        assert_eq!(near, dense_sizes);
+        // 48 KiB and 2 MiB: from a half of the first to four times the second.
         let mut larger = machine(2048);
         if let Reading::Known(caches) = &mut larger.cpu.caches {
             caches[0].size_bytes = Reading::Known(48 << 10);
         }
         let sizes = dense(&larger, Some(0), false);
-        assert_eq!((sizes[0] >> 10, sizes[1] >> 10, sizes.last()), (22, 32, Some(&(8 << 20))));
+        assert_eq!((sizes[0] >> 10, sizes[1] >> 10, sizes.last()), (24, 32, Some(&(8 << 20))));
         for pair in sizes.windows(2) {
             let ratio = pair[1] as f64 / pair[0] as f64;
-            assert!((1.40..1.43).contains(&ratio), "{sizes:?}");
+            assert!((1.3..1.55).contains(&ratio), "{sizes:?}");
         }
         // Where nothing is known, as if there were 32 and 512 KiB.
         let unknown: Vec<u64> = dense(&Machine::default(), None, false).iter().map(kib).collect();
-        assert_eq!(unknown, even);
+        assert_eq!(unknown, dense_sizes);
         let deep = arrays(&machine(512), Some(0), true);
         assert_eq!(deep.last(), Some(&(64 << 20)));
     }
@@ -369,7 +375,7 @@ mod tests {
     #[test]
     fn pages_go_past_any_tlb() {
         let pages = pages();
-        assert_eq!(pages[..5], [4, 5, 8, 11, 16]);
+        assert_eq!(pages[..5], [4, 6, 8, 12, 16]);
         assert_eq!(pages.last(), Some(&MOST_PAGES));
     }
 }

@@ -342,7 +342,7 @@ fn stopped_line(run: &Run, common: &Common) -> Option<String> {
         Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => is_short,
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
-    stopped.then(|| format!("stopped: {}", stop_words(run, common)))
+    stopped.then(|| stop_words(run, common))
 }
 
 /// What is known of the machine, of the run's end and of what was asked for.
@@ -359,7 +359,7 @@ fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
     lines.push(format!("machine: {}", common.noise.in_words()));
     lines.extend(common.speed.iter().map(speed_words));
     lines.extend(run.company.as_ref().and_then(CompetingTasks::line));
-    lines.push(format!("stopped: {}", stop_words(run, common)));
+    lines.push(stop_words(run, common));
     lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.retain(|line| !said.contains(line));
@@ -406,24 +406,25 @@ fn speed_words(speed: &CpuSpeed) -> String {
 fn stop_words(run: &Run, common: &Common) -> String {
     let stopping = &run.header.plan.stopping;
     let Some(end) = &run.end else {
-        return "the run was killed or is still going on (it has no end line)".to_string();
+        return "stopped: the run was killed or is still going on (it has no end line)".to_string();
     };
     if end.reason == StopReason::Failed {
-        return reason_words(end.reason).to_string();
+        return format!("stopped: {}", reason_words(end.reason));
     }
     let widest = match common.precision {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
-        None => "not every case has an interval: raise --budget".to_string(),
+        None => "some cases have no interval: raise --budget".to_string(),
     };
     // A plan of so many rounds asks for none.
     let precision = match stopping.precision > 0.0 {
-        true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
+        true => format!("; {widest} (asked: +-{:.1} %)", stopping.precision * 100.0),
         false => String::new(),
     };
     let rounds = counted(run.rounds() as usize, "round");
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
     let extended = extension_words(stopping, end.spent_ns);
-    format!("{} ({rounds} in {seconds:.1} s{extended}{precision})", reason_words(end.reason))
+    let reason = reason_words(end.reason);
+    format!("stopped: {reason}, after {rounds} in {seconds:.1} s{extended}{precision}")
 }
 
 /// Why a run took clearly longer than its budget; nothing of one that did not.

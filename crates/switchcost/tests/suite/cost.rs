@@ -122,7 +122,7 @@ fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
     }
     let resumed = home.run(&["runs", "resume", &name, "--rounds", "1"]);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-    assert!(resumed.out.contains("(2 rounds in "), "{}", resumed.out);
+    assert!(resumed.out.contains("after 2 rounds in "), "{}", resumed.out);
     // The answer and its table by default, and no machine of 2007.
     let brief = home.run(&["runs", "show", &name]).out;
     // Whether others had the CPU, of two rounds, is not ours to say: then the answer says that.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use model::program::short;
 use model::quote::ROUGH;
 use model::run::StopReason;
 use model::subject::PREFIX;
@@ -21,7 +22,7 @@ use crate::experiments::measure::table::rows_so_far;
 use crate::experiments::{self, Record};
 use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
 use crate::present::table::Table;
-use crate::present::terminal::{ROUGH_LEGEND, View};
+use crate::present::terminal::View;
 
 /// RUN is a name from `runs list`, the beginning of one, `last`, `last~1` for the one before, or a
 /// file (a path with a slash, or ending in .jsonl). A name given by --name means all runs that were
@@ -237,7 +238,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
     let is_rough = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
     let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH));
-    let legend = if is_rough { ROUGH_LEGEND } else { "" };
+    let legend = if is_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),
         false => tables.text(|| format!("{table}\n{legend}")),
@@ -246,18 +247,24 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names as short as they may be typed: the time alone where no other run began then.
+/// Names as short as they may be typed: the second in which a run began, or its moment where others
+/// began in that second, where no other run began then.
 fn short_names(entries: &[Entry]) -> Vec<String> {
-    let time = |entry: &Entry| entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
-    let begin = |index: usize| entries.get(index).map(|entry| &entry.name[..time(entry)]);
-    let short = |index: usize| {
-        let own = begin(index);
+    let mut names = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let moment = entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
+        let second = short(&entry.name).len().min(moment);
+        let beginnings = [second, moment].map(|length| &entry.name[..length]);
         // Sorted by name: others of that moment stand beside it.
-        let is_alone = own != begin(index + 1) && (index == 0 || own != begin(index - 1));
-        let name = own.filter(|_| is_alone).unwrap_or(&entries[index].name);
-        name.to_string()
-    };
-    (0..entries.len()).map(short).collect()
+        let beside = index.checked_sub(1).into_iter().chain([index + 1]);
+        let neighbours: Vec<&Entry> = beside.filter_map(|number| entries.get(number)).collect();
+        let is_alone = |beginning: &&&str| {
+            !neighbours.iter().any(|neighbour| neighbour.name.starts_with(**beginning))
+        };
+        let name = beginnings.iter().find(is_alone).copied().unwrap_or(&entry.name);
+        names.push(name.to_string());
+    }
+    names
 }
 
 /// `3 min` since a moment in RFC 3339; a dash where it is none, or in the future.

@@ -307,9 +307,11 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
     assert!(listed[1].ends_with(&old), "{}", listed[1]);
     assert!(listed[2].starts_with("- 20210101-bad - "), "{}", listed[2]);
     assert!(listed[2].contains("is not a run file"), "{}", listed[2]);
-    let short = &name(&file)[.."20261123T155012572Z".len()];
+    let short = &name(&file)[.."20261123T155012".len()];
     assert!(listed[3].contains(&format!(" {short} {command} ")), "{}", listed[3]);
-    assert!(listed[3].contains(" a switch (2) "), "{}", listed[3]);
+    // Two rounds on a very busy machine may have no cost.
+    let results = [" a switch (2) ", " 2 rounds only "];
+    assert!(results.iter().any(|result| listed[3].contains(result)), "{}", listed[3]);
     assert_eq!(listed.len(), 4);
 }
 
@@ -430,7 +432,7 @@ fn another_precision_is_kept_with_the_run() {
     let (home, _file) = stored();
     let printed = home.run(&[&GO_ON[..], &["--precision", "50%"]].concat());
     assert_eq!(printed.code, Some(0), "{}", printed.err);
-    assert!(printed.out.contains("+-50.0 % asked"), "{}", printed.out);
+    assert!(printed.out.contains("asked: +-50.0 %"), "{}", printed.out);
     assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, printed.out);
 }
 
@@ -694,7 +696,8 @@ fn a_file_that_is_larger_than_any_run_is_not_read() {
     fs::File::create(&hole).and_then(|hole| hole.set_len(1 << 40)).expect("a file of holes");
     let said = home.run(&["runs", "list"]);
     assert!(said.out.contains("a run has at most 256"), "{said:?}");
-    assert!(said.out.contains("s a switch (2)"), "the other is listed: {said:?}");
+    let other = &name(&file)[.."20261123T155012".len()];
+    assert!(said.out.contains(other), "the other is listed: {said:?}");
     for args in [&["runs", "show", "20990101"][..], &["report", "20990101", "-o", "-"]] {
         let said = home.run(args);
         assert_eq!(said.code, Some(1), "{args:?}: {said:?}");

@@ -296,8 +296,8 @@ const KEPT: [&str; 11] =
     ["sleeps", "prmpts", "p99", "cost %", "run", "id", "wait", "moves", "yields", "cpu %", TAKER];
 
 /// The same in a paragraph.
-pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches because it slept, because \
-     another was to run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th \
+pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches a second because it slept, \
+     because another was to run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th \
      percentile of the wait in the run queue; run: median of the time on a CPU between two \
      switches; cost: what the switches themselves take of its CPU time";
 

@@ -18,11 +18,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::usage;
+use crate::base::lines::WIDTH;
 use crate::base::values::{LONGEST, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::observe::live::By;
 use crate::observe::live::account::Scope;
-use crate::observe::live::rows::{Row, Sort, rows};
+use crate::observe::live::rows::{LEGEND, Row, Sort, rows};
 use crate::observe::live::session::{LOOK, Own, Session};
 use crate::observe::watch::{self, OwnCost};
 use crate::present::output::{for_people, ignore_broken_pipe, print_on};
@@ -175,6 +176,10 @@ fn batch(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
+    if form == Form::Text {
+        let legend = textwrap::fill(LEGEND, WIDTH) + "\n\n";
+        ignore_broken_pipe(print_on(legend.as_bytes())).context("cannot print the legend")?;
+    }
     while left > 0 {
         let time = end.saturating_duration_since(Instant::now());
         let is_over = wait(session, args.interval.min(time), interrupt) || time <= args.interval;

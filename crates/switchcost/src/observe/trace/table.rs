@@ -95,14 +95,14 @@ fn own(trace: &Trace) -> String {
     trace.own.in_words() + &took
 }
 
-/// `preempted by its own threads (85 %), 59 a second; curl (7 %), 4.9`: the three largest groups.
+/// `preempted, times a second: 59 by its own threads (85 %), 4.9 by curl (7 %)`: the three largest
+/// groups.
 fn preempted_by(groups: &[PreempterGroup]) -> Option<String> {
     let mut named = Vec::new();
     for group in groups.iter().take(3) {
-        let unit = if named.is_empty() { " a second" } else { "" };
-        named.push(format!("{group}, {}{unit}", grouped(group.per_s)));
+        named.push(format!("{} by {group}", grouped(group.per_s)));
     }
-    (!named.is_empty()).then(|| format!("preempted by {}", named.join("; ")))
+    (!named.is_empty()).then(|| format!("preempted, times a second: {}", named.join(", ")))
 }
 
 fn details(trace: &Trace) -> Vec<String> {

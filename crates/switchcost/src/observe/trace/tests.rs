@@ -105,8 +105,8 @@ postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
 
 --wide shows 2 more columns: cpu %, preempted by
 
-preempted by its own threads (over 99 %), 5,000 a second; kworker/1:2 (0.5 %),
-  25
+preempted, times a second: 5,000 by its own threads (over 99 %), 25 by
+  kworker/1:2 (0.5 %)
 this tracer: 0.3 % of the machine, 165 ns a switch
 ";
     assert_eq!(said, expected);
@@ -204,8 +204,8 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
         [("its own threads", true, 79.0), ("curl", false, 20.0), ("rcu_preempt", false, 1.0)];
     assert_eq!(groups, expected);
     // Its own threads preempt it most, so that no neighbour is to be kept off its CPUs.
-    let line =
-        "preempted by its own threads (79 %), 79 a second; curl (20 %), 20; rcu_preempt (1 %), 1";
+    let line = "preempted, times a second: 79 by its own threads (79 %), 20 by curl (20 %), 1 by \
+                rcu_preempt (1 %)";
     assert!(table::text(&found, false).contains(line), "{}", table::text(&found, false));
 }
 

@@ -7,8 +7,10 @@ import datetime
 import html
 import importlib
 import io
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from switchcost._program import printable
 from switchcost.machine import FACTS
@@ -18,19 +20,28 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-#: Columns that are no text, by kind. Besides, times (`_ns`, `_us`) and sizes (`_bytes`) are whole numbers.
-_KINDS = {
-    "int": """case round sample members hops voluntary involuntary migrations minor_faults major_faults laps priority
-        slice_laps cpu primes bytes values command exit_code signal input_blocks output_blocks peak_threads_seen
-        at_exec_minor_faults orphans_ended left_behind rounds instructions L1-dcache-load-misses LLC-load-misses
-        dTLB-load-misses iTLB-load-misses context-switches page-faults cpu-migrations""",
-    "float": "total mean sd min p50 p99 max estimate value low high spread cycles elasticity elasticity_error",
-    "bool": "huge_pages interrupted dynamic_preemption quotable",
-    "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
-    "time": "started",
-}
-_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+class Column(NamedTuple):
+    """A column as the program declares it (`switchcost help schema columns`)."""
+
+    name: str
+    #: text, integer, float, boolean or integers (a list).
+    kind: str
+    #: Empty without one.
+    unit: str
+    #: Of samples, cases and commands, those that have it.
+    tables: list[str]
+    meaning: str
+
+
+#: All that the program declares, in its order: the file is what it prints.
+DECLARED = tuple(Column(**one) for one in json.loads(Path(__file__).with_name("columns.json").read_text())["columns"])
+_KINDS = {"text": "str", "integer": "int", "float": "float", "boolean": "bool", "integers": "ints"}
+_KIND_OF = {column.name: _KINDS[column.kind] for column in DECLARED}
 _KIND_OF.update((fact.name, fact.kind) for fact in FACTS)
+_KIND_OF["started"] = "time"
+_UNIT_OF = {column.name: column.unit for column in DECLARED}
+#: Of facts, and of what a newer program counts, by the end of the name.
 _UNITS = {"ns": "ns", "us": "us", "bytes": "bytes", "ghz": "GHz", "share": "share", "hz": "Hz", "ticks": "ticks"}
 #: A row of `_repr_html_` beyond this many is left out.
 _MOST_ROWS = 20
@@ -68,8 +79,8 @@ def arrow_type(column: str) -> pyarrow.DataType:
 
 
 def unit(column: str) -> str | None:
-    """Unit of a column as its name has it: `ns` of `elapsed_ns`; none of counts and words."""
-    return _UNITS.get(column.rsplit("_", 1)[-1])
+    """Unit of a column, as `ns` of `elapsed_ns`; none of counts and words."""
+    return _UNIT_OF[column] or None if column in _UNIT_OF else _UNITS.get(column.rsplit("_", 1)[-1])
 
 
 class Table:

@@ -1,13 +1,16 @@
-//! `switchcost help schema`: the JSON schemas of what this program writes.
+//! `switchcost help schema`: the JSON schemas of what this program writes, and the columns of its
+//! tables.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use schemars::{Schema, schema_for};
+use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::experiments::Record;
 use crate::observe::{top, trace, watch};
+use crate::present::output::declarations::{COLUMNS, Column};
 use crate::present::output::{print, print_text};
 use crate::usage::{profile, run};
 
@@ -32,23 +35,38 @@ const ALL: [Named; 11] = [
     ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];
 
+/// Prints the declarations of columns themselves, not a schema.
+const OF_COLUMNS: (&str, &str) =
+    ("columns", "columns of --csv and runs export --format csv and summary-csv, as a list");
+
+/// All declared columns.
+#[derive(Serialize)]
+struct Declarations {
+    columns: &'static [Column],
+}
+
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
+    let mut named: Vec<(&str, &str)> = ALL.iter().map(|(name, what, _)| (*name, *what)).collect();
+    named.push(OF_COLUMNS);
     let printed = match wanted {
         None => {
-            let line = |(name, of, _): &Named| format!("{name:<12}  {of}\n");
-            print_text(&ALL.iter().map(line).collect::<String>())
+            let lines = named.iter().map(|(name, what)| format!("{name:<12}  {what}\n"));
+            print_text(&lines.collect::<String>()).context("cannot print the names of schemas")
         }
+        Some(wanted) if wanted == OF_COLUMNS.0 => print_json(&Declarations { columns: COLUMNS }),
         Some(wanted) => {
             let found = ALL.iter().find(|(name, ..)| *name == wanted);
             let (_, _, schema) = found.ok_or_else(|| {
-                let names = ALL.map(|(name, ..)| name).join(", ");
-                usage(format!("'{wanted}': no such schema (accepted: {names})"))
+                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+                usage(format!("'{wanted}': no such schema (accepted: {})", names.join(", ")))
             })?;
-            let text =
-                serde_json::to_string_pretty(&schema()).context("cannot write the schema")?;
-            print((text + "\n").as_bytes())
+            print_json(&schema())
         }
     };
-    printed.context("cannot print the schema")?;
-    Ok(ExitCode::SUCCESS)
+    printed.map(|()| ExitCode::SUCCESS)
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).context("cannot write the schema")?;
+    print((text + "\n").as_bytes()).context("cannot print the schema")
 }

@@ -178,7 +178,9 @@ fn every_schema_that_is_listed_is_printed() {
     let names: Vec<&str> =
         said.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"record") && names.contains(&"run-line"), "{}", said.out);
-    names.iter().for_each(|name| drop(Schema::of(name)));
+    // The list of columns is no schema; another test reads it.
+    let schemas = names.iter().filter(|name| **name != "columns");
+    schemas.for_each(|name| drop(Schema::of(name)));
     let said = Home::new().run(&["help", "schema", "else"]);
     assert_eq!(said.code, Some(2));
     assert!(said.error().contains("command-use"), "{}", said.err);

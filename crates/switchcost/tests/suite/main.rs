@@ -9,6 +9,7 @@ mod classic_links;
 mod classic_sweep;
 mod cli;
 mod clock;
+mod columns;
 mod company;
 mod compare;
 mod cost;

@@ -357,6 +357,15 @@ mod tests {
     use model::trial::wakeup::{Load, Wakeup};
 
     use super::*;
+    use crate::present::output::declarations;
+
+    #[test]
+    fn the_columns_of_samples_are_those_declared() {
+        let of_rings = RING.iter().map(|(name, _)| *name);
+        let mut names = each_once(of_rings.chain(TRIAL.iter().map(|(name, _)| *name)));
+        names.sort_unstable();
+        assert_eq!(names, declarations::names(declarations::Table::Samples));
+    }
 
     #[test]
     fn a_name_is_no_formula_and_a_number_stays_one() {

@@ -3,6 +3,7 @@
 pub(crate) mod colour;
 pub(crate) mod columns;
 pub(crate) mod csv;
+pub(crate) mod declarations;
 pub(crate) mod exports;
 pub(crate) mod file;
 pub(crate) mod history;

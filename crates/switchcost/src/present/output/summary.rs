@@ -173,3 +173,19 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     );
     text.into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::present::output::declarations;
+
+    #[test]
+    fn the_columns_of_cases_are_those_declared() {
+        let run = Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl"))
+            .expect("a run file");
+        let text = String::from_utf8(summary_csv(&run).expect("CSV")).expect("UTF-8");
+        let mut names: Vec<&str> = text.lines().next().expect("a heading").split(',').collect();
+        names.sort_unstable();
+        assert_eq!(names, declarations::names(declarations::Table::Cases));
+    }
+}

@@ -636,8 +636,6 @@ fn write(
 
 /// A row for each run.
 fn rows(runs: &[Run]) -> Result<Vec<u8>> {
-    let first = ["experiment", "command", "round", "interrupted", "exit_code", "signal"];
-    let figures = SOURCES.map(|(name, ..)| name);
     let row = |run: &Run| {
         let Used { ending, orphans, .. } = &run.used;
         let (command, round) = (run.command.to_string(), run.round.to_string());
@@ -648,8 +646,14 @@ fn rows(runs: &[Run]) -> Result<Vec<u8>> {
         let left_behind = known(orphans.left_behind.known().map(Vec::len));
         [&first[..], &figures, &[orphans.ended.to_string(), left_behind]].concat()
     };
-    let names = [&first[..], &figures, &["orphans_ended", "left_behind"]].concat();
-    csv::write(&names, runs.iter().map(row))
+    csv::write(&columns(), runs.iter().map(row))
+}
+
+/// The columns of [`rows`].
+fn columns() -> Vec<&'static str> {
+    let first = ["experiment", "command", "round", "interrupted", "exit_code", "signal"];
+    let figures = SOURCES.map(|(name, ..)| name);
+    [&first[..], &figures, &["orphans_ended", "left_behind"]].concat()
 }
 
 /// Adds what the switches cost, by the profile that was asked for. Where this machine has none a

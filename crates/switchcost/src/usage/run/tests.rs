@@ -11,8 +11,16 @@ use super::findings::Switching;
 use super::plan::{Around, Plan};
 use super::record::Record;
 use crate::base::lines::fitted;
+use crate::present::output::declarations;
 
 const MS: u64 = 1_000_000;
+
+#[test]
+fn the_columns_of_runs_are_those_declared() {
+    let mut columns = super::columns();
+    columns.sort_unstable();
+    assert_eq!(columns, declarations::names(declarations::Table::Commands));
+}
 
 fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
     let usage = Usage {

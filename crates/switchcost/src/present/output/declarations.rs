@@ -1,0 +1,390 @@
+//! The columns of the tables that runs are exported as, each declared here and nowhere else: what it
+//! is called, what its values are, and what they mean. `switchcost help schema columns` prints them,
+//! for docs/columns.md and the Python package. What fills them is beside the rows: in `csv` for
+//! samples, `summary` for cases, and `usage::run` for commands.
+
+use serde::Serialize;
+
+use Table::{Cases, Commands, Samples};
+use ValueKind::{Boolean, Float, Integer, Integers, Text};
+
+/// A table that runs are exported as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Table {
+    /// A row for each sample of a ring, and for each quantity of a trial: `--csv`.
+    Samples,
+    /// A row for each case of a run: `summary-csv`.
+    Cases,
+    /// A row for each run of a command: `run --csv`.
+    Commands,
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ValueKind {
+    Text,
+    /// A whole number.
+    Integer,
+    Float,
+    /// `true` or `false`.
+    Boolean,
+    /// Whole numbers with blanks between them.
+    Integers,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: ValueKind,
+    /// Empty for counts, shares of one and words.
+    pub(crate) unit: &'static str,
+    /// The tables that have it.
+    pub(crate) tables: &'static [Table],
+    /// What it is; `ring:` and `trial:` where only those have it.
+    pub(crate) meaning: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    kind: ValueKind,
+    unit: &'static str,
+    tables: &'static [Table],
+    meaning: &'static str,
+) -> Column {
+    Column { name, kind, unit, tables, meaning }
+}
+
+/// All columns.
+pub(crate) const COLUMNS: &[Column] = &[
+    column("run", Text, "", &[Cases], "id of the run, unique on a host"),
+    column("name", Text, "", &[Cases], "the run's name, if one was given"),
+    column("host", Text, "", &[Cases], "name of the host"),
+    column(
+        "experiment",
+        Text,
+        "",
+        &[Samples, Cases, Commands],
+        "experiment that the case belongs to",
+    ),
+    column("case", Integer, "", &[Samples, Cases], "number of the case in its run"),
+    column("title", Text, "", &[Cases], "the case in words, by what differs within its run"),
+    column("members", Integer, "", &[Samples, Cases], "ring: its size; 1 is a solo ring"),
+    column("kind", Text, "", &[Samples, Cases], "ring: process or thread"),
+    column("link", Text, "", &[Samples, Cases], "ring: what carries the token"),
+    column(
+        "work_bytes",
+        Integer,
+        "bytes",
+        &[Samples, Cases],
+        "ring: memory that each member touches per hop",
+    ),
+    column(
+        "stride_bytes",
+        Integer,
+        "bytes",
+        &[Samples, Cases],
+        "ring: distance between two touches",
+    ),
+    column("op", Text, "", &[Samples, Cases], "ring: read, write or rmw"),
+    column(
+        "placement",
+        Text,
+        "",
+        &[Samples, Cases],
+        "ring: CPUs of the members, or their relation",
+    ),
+    column("policy", Text, "", &[Samples, Cases], "scheduling policy"),
+    column("state", Text, "", &[Samples, Cases], "ring: registers that each member writes per hop"),
+    column(
+        "quantity",
+        Text,
+        "",
+        &[Samples, Cases],
+        "cases: switch, hop, trial or part; trial: what was counted, its unit at the end of its name",
+    ),
+    column("estimate", Float, "", &[Cases], "the cost; null if it may not be quoted"),
+    column("low", Float, "", &[Cases], "lower end of its 95 % interval"),
+    column("high", Float, "", &[Cases], "upper end of its 95 % interval"),
+    column("unit", Text, "", &[Cases], "unit of estimate, low, high and value"),
+    column("value", Float, "", &[Cases], "what was found, whether it may be quoted or not"),
+    column("not_quotable", Text, "", &[Cases], "why it may not be quoted"),
+    column("cycles", Float, "", &[Samples, Cases], "ring: cycles, if events were counted"),
+    column("clock_ghz", Float, "GHz", &[Cases], "clock of the core"),
+    column(
+        "elasticity",
+        Float,
+        "",
+        &[Cases],
+        "power of the clock's period that the cost follows: 1 core, 0 memory",
+    ),
+    column("elasticity_error", Float, "", &[Cases], "standard error of the elasticity"),
+    column("quotable", Boolean, "", &[Cases], "whether the estimate may be quoted"),
+    column(
+        "speed",
+        Text,
+        "",
+        &[Cases],
+        "full, few_rounds, contended, not_alone, cpu_time or not_judged",
+    ),
+    column("rounds", Integer, "", &[Cases], "rounds that count"),
+    column("priority", Integer, "", &[Samples, Cases], "real-time priority"),
+    column(
+        "key",
+        Text,
+        "",
+        &[Cases],
+        "experiment and settings in one text: unique in a run, the same on all hosts",
+    ),
+    column(
+        "walk",
+        Text,
+        "",
+        &[Samples, Cases],
+        "ring: order of the touches: whole, chase or sparse",
+    ),
+    column("huge_pages", Boolean, "", &[Samples, Cases], "ring: whether huge pages were asked for"),
+    column("burden", Text, "", &[Samples, Cases], "ring: what was put on its switches on purpose"),
+    column("call", Text, "", &[Samples, Cases], "trial: what was called"),
+    column("primes", Integer, "", &[Samples, Cases], "trial: how many primes were computed"),
+    column("bytes", Integer, "bytes", &[Samples, Cases], "trial: size of a block or working set"),
+    column("preload", Text, "", &[Samples, Cases], "trial: library that provides malloc"),
+    column("phase", Text, "", &[Samples, Cases], "trial: when the sleeper sleeps"),
+    column("setting", Text, "", &[Samples, Cases], "trial: what was set"),
+    column("environment", Text, "", &[Samples, Cases], "trial: alone or disturbed"),
+    column("noise", Text, "", &[Samples, Cases], "trial: what disturbed it on purpose"),
+    column("load", Text, "", &[Samples, Cases], "trial: idle or busy CPU"),
+    column("timer_slack_ns", Integer, "ns", &[Samples, Cases], "trial: timer slack of the sleeper"),
+    column(
+        "cpu_latency_us",
+        Integer,
+        "us",
+        &[Samples, Cases],
+        "trial: exit latency of idle states that was asked for",
+    ),
+    column("round", Integer, "", &[Samples, Commands], "number of the round"),
+    column("sample", Integer, "", &[Samples], "ring: number of the sample in its round"),
+    column("hops", Integer, "", &[Samples], "hops of all members"),
+    column(
+        "elapsed_ns",
+        Integer,
+        "ns",
+        &[Samples],
+        "time of the timed laps, or of a trial's measurement",
+    ),
+    column(
+        "user_ns",
+        Integer,
+        "ns",
+        &[Samples, Commands],
+        "CPU time in user mode, of all members or the command",
+    ),
+    column(
+        "system_ns",
+        Integer,
+        "ns",
+        &[Samples, Commands],
+        "CPU time in the kernel, of all members or the command",
+    ),
+    column(
+        "voluntary",
+        Integer,
+        "",
+        &[Samples, Commands],
+        "voluntary switches, of all members or the command",
+    ),
+    column(
+        "involuntary",
+        Integer,
+        "",
+        &[Samples, Commands],
+        "involuntary switches, of all members or the command",
+    ),
+    column(
+        "migrations",
+        Integer,
+        "",
+        &[Samples, Commands],
+        "migrations to another CPU, of all members or the command",
+    ),
+    column(
+        "minor_faults",
+        Integer,
+        "",
+        &[Samples, Commands],
+        "page faults without input, of all members or the command",
+    ),
+    column(
+        "major_faults",
+        Integer,
+        "",
+        &[Samples, Commands],
+        "page faults with input, of all members or the command",
+    ),
+    column("steal_ns", Integer, "ns", &[Samples], "time that the hypervisor took"),
+    column("laps", Integer, "", &[Samples], "timed laps"),
+    column(
+        "cpu_ns",
+        Integer,
+        "ns",
+        &[Samples, Commands],
+        "CPU time, of all members or the command",
+    ),
+    column("setup_ns", Integer, "ns", &[Samples], "time to set the ring up"),
+    column("cpus", Text, "", &[Samples], "ring: its CPUs"),
+    column("disturbed", Text, "", &[Samples], "what disturbed the sample"),
+    column("slice_laps", Integer, "", &[Samples], "ring: laps of a slice"),
+    column("slices_ns", Integers, "ns", &[Samples], "ring: time of each slice, in time order"),
+    column(
+        "latency_quanta_ns",
+        Integers,
+        "ns",
+        &[Samples],
+        "ring: time of the loop of dependent operations beside each slice",
+    ),
+    column(
+        "throughput_quanta_ns",
+        Integers,
+        "ns",
+        &[Samples],
+        "ring: time of the loop of independent operations beside each slice",
+    ),
+    column("waited_ns", Integer, "ns", &[Samples], "time waited for a clean core"),
+    column("huge_page_bytes", Integer, "bytes", &[Samples], "memory that was on huge pages"),
+    column("instructions", Integer, "", &[Samples], "ring: instructions"),
+    column(
+        "L1-dcache-load-misses",
+        Integer,
+        "",
+        &[Samples],
+        "ring: loads that missed the first level's cache",
+    ),
+    column(
+        "LLC-load-misses",
+        Integer,
+        "",
+        &[Samples],
+        "ring: loads that missed the last level's cache",
+    ),
+    column("dTLB-load-misses", Integer, "", &[Samples], "ring: loads that missed the TLB of data"),
+    column(
+        "iTLB-load-misses",
+        Integer,
+        "",
+        &[Samples],
+        "ring: fetches that missed the TLB of instructions",
+    ),
+    column("context-switches", Integer, "", &[Samples], "ring: switches, as the event counts them"),
+    column("page-faults", Integer, "", &[Samples], "ring: page faults, as the event counts them"),
+    column("cpu-migrations", Integer, "", &[Samples], "ring: migrations, as the event counts them"),
+    column("cpu", Integer, "", &[Samples], "trial: its CPU"),
+    column("values", Integer, "", &[Samples], "trial: how many values there are"),
+    column("total", Float, "", &[Samples], "trial: their sum, or the count"),
+    column("mean", Float, "", &[Samples], "trial: their mean"),
+    column("sd", Float, "", &[Samples], "trial: their standard deviation"),
+    column("min", Float, "", &[Samples], "trial: the smallest"),
+    column("p50", Float, "", &[Samples], "trial: their median"),
+    column("p99", Float, "", &[Samples], "trial: their 99th percentile"),
+    column("max", Float, "", &[Samples], "trial: the largest"),
+    column(
+        "command",
+        Integer,
+        "",
+        &[Commands],
+        "number of the command on the command line, from 0",
+    ),
+    column("interrupted", Boolean, "", &[Commands], "whether the run was interrupted"),
+    column("exit_code", Integer, "", &[Commands], "empty if a signal ended the command"),
+    column("signal", Integer, "", &[Commands], "that ended it; empty if none did"),
+    column("real_ns", Integer, "ns", &[Commands], "from its start to the end of the wait"),
+    column(
+        "max_resident_bytes",
+        Integer,
+        "bytes",
+        &[Commands],
+        "largest resident set of one process",
+    ),
+    column("input_blocks", Integer, "", &[Commands], "blocks read from storage"),
+    column("output_blocks", Integer, "", &[Commands], "blocks written to storage"),
+    column("run_delay_ns", Integer, "ns", &[Commands], "time in the run queue"),
+    column(
+        "run_delay_covered_cpu_ns",
+        Integer,
+        "ns",
+        &[Commands],
+        "CPU time of the threads whose time in the run queue is known",
+    ),
+    column("read_call_bytes", Integer, "bytes", &[Commands], "bytes that system calls read"),
+    column("write_call_bytes", Integer, "bytes", &[Commands], "bytes that system calls wrote"),
+    column("storage_read_bytes", Integer, "bytes", &[Commands], "bytes read from storage"),
+    column("storage_write_bytes", Integer, "bytes", &[Commands], "bytes written to storage"),
+    column(
+        "cancelled_write_bytes",
+        Integer,
+        "bytes",
+        &[Commands],
+        "bytes that were written and dropped before they reached storage",
+    ),
+    column("peak_threads_seen", Integer, "", &[Commands], "most threads at a time, as far as seen"),
+    column(
+        "at_exec_resident_bytes",
+        Integer,
+        "bytes",
+        &[Commands],
+        "resident set just before exec, part of the whole",
+    ),
+    column(
+        "at_exec_minor_faults",
+        Integer,
+        "",
+        &[Commands],
+        "page faults without input before exec, part of the whole",
+    ),
+    column("at_exec_cpu_ns", Integer, "ns", &[Commands], "CPU time before exec, part of the whole"),
+    column(
+        "orphans_ended",
+        Integer,
+        "",
+        &[Commands],
+        "processes that outlived the command and were waited for",
+    ),
+    column(
+        "left_behind",
+        Integer,
+        "",
+        &[Commands],
+        "processes that outlived the command and were ended",
+    ),
+];
+
+/// The columns of a table.
+#[cfg(test)]
+pub(crate) fn names(table: Table) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for column in COLUMNS {
+        if column.tables.contains(&table) {
+            names.push(column.name);
+        }
+    }
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_is_declared_once_and_says_what_it_is() {
+        let mut names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for column in COLUMNS {
+            assert!(!column.meaning.is_empty() && !column.tables.is_empty(), "{column:?}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use model::case::{Case, Sample};
 use model::experiment::Experiment;
@@ -34,8 +34,26 @@ use crate::present::output::{Files, Output};
 
 /// Measures a plan and stores it.
 pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
+    check_cases(&planned)?;
     let progress = Progress::new(&planned.0, output.files.quiet);
     Ok(take(planned, here, &Interrupt::watch()?, progress, None, About::of(output)))
+}
+
+/// Reasons for an empty plan that are told.
+const MOST_REASONS: usize = 3;
+
+/// Refuses a plan without a case, as where each link was left out, with the reasons.
+fn check_cases((plan, notices): &Planned) -> Result<()> {
+    if !plan.cases.is_empty() {
+        return Ok(());
+    }
+    // Those of single cases follow those of the machine.
+    let more = notices.len().saturating_sub(MOST_REASONS);
+    let mut reasons = notices[more..].join("; ");
+    if more > 0 {
+        reasons += &format!("; {more} more");
+    }
+    bail!("nothing of what was asked for can be measured here: {reasons}")
 }
 
 /// What a run's header says of it because somebody asked for it.
@@ -509,6 +527,19 @@ pub(crate) fn build_info() -> Build {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_without_a_case_is_refused_with_the_reasons() {
+        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let mut plan = Run::parse(text).expect("a run file").header.plan;
+        assert!(check_cases(&(plan.clone(), Vec::new())).is_ok());
+        plan.cases.clear();
+        let notices = ["a", "b", "c", "d", "e"].map(|name| format!("left out: {name}"));
+        let refused = check_cases(&(plan, notices.to_vec())).expect_err("no case");
+        let told = "nothing of what was asked for can be measured here: left out: c; left out: d; \
+                    left out: e; 2 more";
+        assert_eq!(refused.to_string(), told);
+    }
 
     #[test]
     fn more_time_is_kept_unless_it_may_be_extended() {

@@ -235,11 +235,13 @@ impl Answer {
         }
     }
 
-    /// How many rounds it rests on, where they are few: `3 rounds`.
+    /// How many rounds it rests on, where they are few: `full speed in 3 rounds`, or `2 rounds`
+    /// where nobody looks at the speed.
     pub fn few_rounds(&self) -> Option<String> {
         let is_few = self.speed == Speed::FewRounds || self.ends.is_none();
         let plural = if self.rounds == 1 { "" } else { "s" };
-        is_few.then(|| format!("{} round{plural}", self.rounds))
+        let at_speed = if self.speed == Speed::FewRounds { "full speed in " } else { "" };
+        is_few.then(|| format!("{at_speed}{} round{plural}", self.rounds))
     }
 
     /// Whether it is of CPU time.
@@ -434,7 +436,7 @@ mod tests {
         let by_cpu = Estimate { speed: Speed::CpuTime, ..shared };
         assert!(told(&by_cpu).unwrap().ends_with(", by CPU time)"));
         let few = Estimate { speed: Speed::FewRounds, rounds: 3, ..measured(1483.1, 0.1) };
-        assert_eq!(told(&few), Ok("1.48 us (1.45 to 1.51, 3 rounds)".to_string()));
+        assert_eq!(told(&few), Ok("1.48 us (1.45 to 1.51, full speed in 3 rounds)".to_string()));
         let wide = Estimate { low: Some(1_230.0), high: Some(7.53e6), ..measured(2010.0, 1.0) };
         let not_resolved = NotQuotable::NotResolved { low: 1_230.0, high: 7.53e6 };
         assert_eq!(told(&wide), Err(not_resolved));

@@ -170,8 +170,8 @@ pub(crate) enum Command {
     /// through regions: all fits; two do not fit together; one alone does not fit.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
-             --walk chase\n  switchcost cost --pid 1234 -t \
-             30\n  switchcost cost -- make -j4"
+             --walk chase\n  switchcost cost --pid 1234 --budget \
+             30s\n  switchcost cost -- make -j4"
     )]
     #[command(mut_arg("budget", watch::with_program))]
     Cost(CostArgs),

@@ -95,6 +95,9 @@ fn bare(record: &RingRecord, cost: &Cost) -> Series {
 
 const WITHOUT: &str = " without a working set";
 
+/// So many sizes are all told.
+const FEW_SIZES: usize = 3;
+
 /// By array, from none on.
 fn of_curve(record: &RingRecord, cost: &Cost, curve: &Curve) -> Series {
     let direct = cost.direct_of(curve.members).map(|c1| (c1, WITHOUT.to_string()));
@@ -148,8 +151,11 @@ fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
 
 impl Series {
     /// Returns the costs at the smallest and at the largest size of which one is known, and why that
-    /// of the largest size is not.
+    /// of the largest size is not. Of few sizes, which somebody has asked for, all.
     fn ends(&self) -> String {
+        if self.costs.len() <= FEW_SIZES {
+            return self.all();
+        }
         let known = |(cost, size): &(Estimate, String)| {
             cost.answer_cost().ok().map(|answer| format!("{}{size}", answer.time()))
         };
@@ -162,6 +168,18 @@ impl Series {
             words += &format!(";{size}: {}", why.of_time());
         }
         words
+    }
+
+    /// Returns the cost at each size, or why it is not known.
+    fn all(&self) -> String {
+        let (mut known, mut unknown) = (Vec::new(), String::new());
+        for (cost, size) in &self.costs {
+            match cost.answer_cost() {
+                Ok(answer) => known.push(format!("{}{size}", answer.time())),
+                Err(why) => unknown += &format!(";{size}: {}", why.of_time()),
+            }
+        }
+        known.join(", ") + &unknown
     }
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.
@@ -232,7 +250,8 @@ fn by_access(cost: &Cost) -> Option<String> {
 /// `256 KiB`, or how many pages have one line touched.
 fn array(work: Work, bytes: u64) -> String {
     match work.walk {
-        Walk::Whole | Walk::Chase => words::bytes(bytes),
+        Walk::Whole => words::bytes(bytes),
+        Walk::Chase => format!("{} of lines at random", words::bytes(bytes)),
         Walk::Sparse => {
             let pages = Work { bytes, ..work }.touches();
             format!("a line in each of {}", Axis::PAGES.size(pages))

@@ -113,9 +113,9 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
     assert_eq!(
         headline,
         "A switch costs 943.0 ns (940.0 to 947.0) without a working set, 181.7 us (181.2 to 182.4) \
-         with 1 MiB; it jumps from 1.05 us to 182 us between 256 KiB and 1 MiB, 172x (172x to 173x); it \
-         peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. Possible causes: L2 512 \
-         KiB."
+         with 1 MiB of lines at random; it jumps from 1.05 us to 182 us between 256 KiB and 1 MiB, \
+         172x (172x to 173x); it peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. \
+         Possible causes: L2 512 KiB."
     );
     assert!(table.starts_with("rmw of lines at random, 2 members\n"), "{table}");
 }

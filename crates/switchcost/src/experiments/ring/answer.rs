@@ -153,16 +153,19 @@ fn by_size(record: &RingRecord) -> String {
     let policy = comparison::under_policy(first.case.policy);
     let beside = least.is_beside_others().then(|| not_alone::beside_words(record));
     let words = format!(
-        "A switch costs {}{}{policy}{cycles} with {}",
+        "A switch costs {}{policy}{cycles} with {}{}",
         least.time_and_bound(),
-        beside.unwrap_or_default(),
-        members(&first.case)
+        members(&first.case),
+        beside.unwrap_or_default()
     );
     let open = own.answer_cost().err();
     let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
     let most = known.last().filter(|_| known.len() > 1);
     let most = most.map_or(String::new(), |(of, most)| {
-        format!(", {} with {}", most.brief_time(), of.case.members)
+        // Of another kind it is no growth: its interval says how much it is worth.
+        let is_alike = most.mark() == least.mark();
+        let time = if is_alike { most.brief_time() } else { most.time() };
+        format!(", {time} with {}", of.case.members)
     });
     let law = record.found.scaling.first().filter(|_| known.len() > 1);
     let law = law.and_then(|series| series.law.growth_in_words());
@@ -230,7 +233,11 @@ pub(crate) fn cheapest<'a>(
     }
     let Some(((best, hop), others)) = hops.split_first() else {
         let (of, hop) = all.first()?;
-        return Some(format!("What a hop by {} costs: {}.", of.case.link, cost(hop)));
+        let link = &of.case.link;
+        return Some(match hop.answer_cost() {
+            Ok(answer) => format!("A hop by {link} takes {}; links are not ranked.", answer.time()),
+            Err(why) => format!("What a hop by {link} costs: {}.", why.of_time()),
+        });
     };
     let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
     let part =

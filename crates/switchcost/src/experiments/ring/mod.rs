@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod figures;
+mod history;
 mod jump;
 pub(crate) mod launches;
 pub(crate) mod plan;

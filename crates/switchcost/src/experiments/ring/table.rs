@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use model::estimate::Estimate;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::quote::NotQuotable;
 use model::record::RingRecord;
@@ -13,6 +12,7 @@ use model::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
+use super::history;
 use crate::experiments::events;
 use crate::present::table::Table;
 use crate::present::terminal::{
@@ -45,10 +45,12 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
     details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
+    let published = view.history.then(|| history::beside_published(record)).flatten();
+    let published = published.map_or(String::new(), |table| format!("\n{table}"));
     Text {
         headline: headline(record),
         heading: heading(record, comparison),
-        table: format!("{}\n{mark}", table(record, comparison, view)),
+        table: format!("{}\n{mark}{published}", table(record, comparison, view)),
         details,
         findings: findings(record, comparison),
     }
@@ -130,43 +132,50 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     let disagrees = rings.iter().any(|of| of.counts_disagree);
     let mut columns = comparison.header();
     columns.extend(has_sizes.then(|| "members".to_string()));
-    columns.extend(["ns/hop", "interval", "ns/switch", "switches/hop"].map(String::from));
+    columns.extend(["ns/hop", "ns/switch", "switches/hop"].map(String::from));
     columns.extend(disagrees.then(String::new));
     columns.extend((!has_sizes).then(|| "rounds".to_string()));
     let row = |of: &CaseSummary| {
         let mut cells = comparison.cells(&of.case);
         cells.extend(has_sizes.then(|| of.case.members.to_string()));
-        cells.push(value(of.ns_per_hop));
-        cells.extend(why_briefly(of));
+        cells.extend([hop_words(of), switch_words(of)]);
         cells.push(switches_words(of));
         cells.extend(disagrees.then(|| mark(of)));
         cells.extend((!has_sizes).then(|| of.rounds.to_string()));
         cells
     };
-    terminal::table(columns, rings.iter().map(|of| row(of)))
+    // What others were measured for stays the longer.
+    let first_to_go = ["rounds", "switches/hop"];
+    terminal::table(columns, rings.iter().map(|of| row(of))).first_to_go(&first_to_go)
 }
 
-/// The hop's interval, or why there is none; and what the switch costs, or why that is not known,
-/// where the hop's reason does not say so. With six columns they have to be narrow.
-fn why_briefly(of: &CaseSummary) -> [String; 2] {
-    let why = |cost: Option<Estimate>| cost.and_then(|cost| cost.answer_cost().err());
-    let (of_hop, of_switch) = (why(of.ns_per_hop), why(of.ns_per_switch_above_solo));
-    let hop = match of_hop {
+/// The time of a hop with its interval, or why there is none.
+fn hop_words(of: &CaseSummary) -> String {
+    match of.ns_per_hop.and_then(|hop| hop.answer_cost().err()) {
         Some(NotQuotable::NotAlone) => "its CPU was shared".to_string(),
-        _ => interval(of.ns_per_hop),
+        _ => estimate_words(of.ns_per_hop),
+    }
+}
+
+/// What the switch costs with its interval, or why that is not known where the hop's reason does
+/// not say so.
+fn switch_words(of: &CaseSummary) -> String {
+    if of.does_not_switch {
+        return "does not switch".to_string();
+    }
+    let Some(cost) = of.ns_per_switch_above_solo else {
+        let [_, why] = cost_words(of);
+        return why;
     };
-    let [switch, no_cost] = cost_words(of);
-    let is_told = switch == "-" && of.ns_per_switch_above_solo.is_some();
-    let switch = match of_switch.filter(|_| !of.does_not_switch) {
-        _ if !is_told => switch,
-        None => no_cost,
-        same if same == of_hop => switch,
+    let of_hop = of.ns_per_hop.and_then(|hop| hop.answer_cost().err());
+    match cost.answer_cost().err() {
+        None => estimate_words(Some(cost)),
+        why if why == of_hop => "-".to_string(),
         Some(NotQuotable::NotAlone) => "CPU shared".to_string(),
         Some(NotQuotable::NotAtFullSpeed) => "no full speed".to_string(),
         Some(NotQuotable::NotResolved { .. }) => "not resolved".to_string(),
         Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string(),
-    };
-    [hop, switch]
+    }
 }
 
 /// The cheaper hop first; those that may not be quoted come last.

@@ -1,6 +1,6 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use model::program::{CostProfile, Price, Range};
@@ -105,7 +105,7 @@ pub(crate) struct Neighbour {
 /// All who have one name and took the CPU from a thread that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct PreempterGroup {
-    /// Their name; `its own threads` where these are the program's.
+    /// Their name; `its own threads` or `its own processes` where these are the program's.
     pub(crate) name: String,
     /// Whether these are the program's own threads.
     pub(crate) is_own: bool,
@@ -396,16 +396,22 @@ fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
     found
 }
 
-/// Name of the group of the program's own threads.
+/// Name of the group of the program's own threads, where it is one process.
 const OWN_THREADS: &str = "its own threads";
+
+/// The same where it has several.
+const OWN_PROCESSES: &str = "its own processes";
 
 /// Sums by name who took the CPU from those inside, most often first. The observer is in no group.
 fn preempters(account: &Account, is_machine: bool, seconds: f64) -> Vec<PreempterGroup> {
     let counts = account.preempters(|from, to| !from.observes && !to.observes);
+    let inside = account.lives.values().filter(|life| life.inside);
+    let processes: BTreeSet<u32> = inside.map(|life| life.tgid).collect();
+    let own_name = if processes.len() > 1 { OWN_PROCESSES } else { OWN_THREADS };
     let mut sums: BTreeMap<(bool, String), u64> = BTreeMap::new();
     for (who, count) in counts {
         let is_own = !is_machine && account.life(who).is_some_and(|life| life.inside);
-        let name = if is_own { OWN_THREADS.to_string() } else { named(account, who).0 };
+        let name = if is_own { own_name.to_string() } else { named(account, who).0 };
         *sums.entry((is_own, name)).or_default() += count;
     }
     let total: u64 = sums.values().sum();

@@ -128,11 +128,15 @@ impl Conclusion<'_> {
         let share = self.figure.priced.share;
         let most = upper_end(share);
         match self.figure.open {
-            Some(OpenEnd::NoRefill) if share.low < WORTH_A_CHANGE => {
+            Some(OpenEnd::NoRefill)
+                if share.low < WORTH_A_CHANGE || share.high < HARDLY_WORTH_A_CHANGE =>
+            {
                 let itself = "The switches themselves take at most";
                 return format!("{itself} {most}: only refilling caches may be worth an effort.");
             }
-            Some(OpenEnd::TooWide) if share.low < WORTH_A_CHANGE => {
+            Some(OpenEnd::TooWide)
+                if share.low < WORTH_A_CHANGE || share.high < HARDLY_WORTH_A_CHANGE =>
+            {
                 return "How much more it is at most is not known.".to_string();
             }
             None | Some(_) => {}
@@ -203,6 +207,12 @@ mod tests {
         assert_eq!(
             words(conclusion(0.004, 0.009, open)),
             "The switches themselves take at most 0.9 %: only refilling caches may be worth an \
+             effort."
+        );
+        // Whatever the switches take, what is not known of the caches may be more.
+        assert_eq!(
+            words(conclusion(0.011, 0.012, open)),
+            "The switches themselves take at most 1.2 %: only refilling caches may be worth an \
              effort."
         );
         assert_eq!(words(conclusion(0.006, 0.015, None)), "At most 1.5 %: not worth much effort.");

@@ -75,8 +75,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
-    /// Exit with 1 if a case has become slower by more than this; also the share within which a
-    /// case is called not changed [default for that: 3%]
+    /// Exit with 1 if a case has become slower by more than this, with 3 if that is not decided,
+    /// with 2 if there is nothing to compare; also the share within which a case is called not
+    /// changed [default for that: 3%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use model::comparison::{
-    Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
+    Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
 };
 use model::machine::Difference;
 use model::subject::{Origin, Quantity, Side};
@@ -28,6 +28,9 @@ const WIDEST_HEAD: usize = 14;
 
 /// Cases that are named where they have no answer.
 const MOST_TITLES: usize = 3;
+
+/// Rows that are printed although none of them is decided.
+const MOST_UNDECIDED: usize = 12;
 
 /// Warnings that are printed without --verbose.
 const MOST_WARNINGS: usize = 2;
@@ -96,13 +99,18 @@ fn several(found: &Several) -> String {
 fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![headline(found)];
-    if !found.changes.is_empty() {
+    let rows = rows(found, args);
+    let rows_are_left_out = rows.is_empty() && !found.changes.is_empty();
+    if !rows.is_empty() {
         let names = column_names(found);
-        let table = columns(found, &names).table(rows(found, args));
+        let table = columns(found, &names).table(rows);
         // The answer stays.
         parts.push(table.first_to_go(&[names[1], names[0]]).to_string());
     }
     let mut lines = Vec::new();
+    if rows_are_left_out {
+        lines.push(format!("--verbose lists the {} cases", found.changes.len()));
+    }
     lines.extend(untested(found, args));
     lines.extend(nice_without_effect(found, args));
     lines.extend(conditions(found));
@@ -132,13 +140,18 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
     terminal::page(&parts)
 }
 
-/// The cases that have a row: where many have no ratio, these are told below.
+/// The cases that have a row: where many have no ratio, these are told below. Of many cases of
+/// which none is decided no row says more than the lines below.
 fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
     let all: Vec<&Change> = found.changes.iter().collect();
     let (told, untold): (Vec<&Change>, Vec<&Change>) =
         all.iter().partition(|change| change.has_ratio() && change.ratio.value.is_some());
     let view = &args.ring.output.view;
-    if told.is_empty() || untold.len() <= MOST_TITLES || view.wide || view.verbose {
+    let is_all_wanted = view.wide || view.verbose;
+    if !is_all_wanted && all.len() > MOST_UNDECIDED && !all.iter().any(|of| of.is_tested()) {
+        return Vec::new();
+    }
+    if told.is_empty() || untold.len() <= MOST_TITLES || is_all_wanted {
         return all;
     }
     told
@@ -161,10 +174,29 @@ fn untested(found: &Comparison, args: &CompareArgs) -> Vec<String> {
         _ => format!("inconclusive: {}: {why}", titles.join(", ")),
     };
     let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
-    if found.would_fifo_help(&prefix_words(args)) {
-        lines.push("other tasks wait where both sides are measured with --policy fifo".to_string());
-    }
+    lines.extend(fifo_hint(found, args));
     lines
+}
+
+/// What to measure again where other tasks kept rings from their CPU. Where the scheduler chooses
+/// the CPUs, it may choose others for a real-time policy.
+fn fifo_hint(found: &Comparison, args: &CompareArgs) -> Option<String> {
+    if !found.would_fifo_help(&prefix_words(args)) {
+        return None;
+    }
+    let is_free = |change: &Change| {
+        change.labels.get("placement").is_some_and(|placement| placement == "free")
+    };
+    let has_free =
+        found.terms.across == Some(Across::Placement) || found.changes.iter().any(is_free);
+    let only_fifo = if has_free {
+        "; the answer then holds for fifo only, under which free rings may run on other CPUs"
+    } else {
+        ""
+    };
+    Some(format!(
+        "to decide it, measure both sides with --policy fifo, so that other tasks wait{only_fifo}"
+    ))
 }
 
 /// Returns the words of the prefixes that were typed.

@@ -1,0 +1,102 @@
+//! What the smallest ring of a run costs beside the published machines that measured the same.
+
+use model::quote::Answer;
+use model::record::RingRecord;
+use model::ring::Case;
+use model::subject::{Published, PublishedCase, Quantity, published};
+use model::summary::CaseSummary;
+use model::words;
+
+use crate::present::terminal;
+
+/// A machine with what its ring costs: of a switch where that was published, else of a hop.
+struct PublishedRing {
+    machine: String,
+    year: u32,
+    cost: &'static str,
+    published_ns: f64,
+    /// How often this machine's cost goes into the published one; none where it is not known.
+    times: Option<f64>,
+}
+
+/// A table of the published machines that measured the smallest ring of the record, the fastest
+/// first; none where there is no such machine.
+pub(super) fn beside_published(record: &RingRecord) -> Option<String> {
+    let rings = record.cases.iter().filter(|ring| ring.case.members > 1);
+    let own = rings.min_by_key(|ring| ring.case.members)?;
+    let mut rows = Vec::new();
+    for machine in published().ok()? {
+        if let Some(row) = published_ring(&machine, own) {
+            rows.push(row);
+        }
+    }
+    rows.sort_by(|one, other| one.published_ns.total_cmp(&other.published_ns));
+    if rows.is_empty() {
+        return None;
+    }
+    let cells = rows.iter().map(|row| {
+        let times = row.times.map_or("-".to_string(), words::times);
+        let published = format!("{} a {}", words::time(row.published_ns), row.cost);
+        [row.machine.clone(), row.year.to_string(), published, times]
+    });
+    let header = ["published machine", "year", "cost", "times this one"].map(String::from);
+    let table = terminal::table(header.to_vec(), cells.map(|row| row.to_vec()));
+    let table = table.texts(|column| column == 0).first_to_go(&["year"]);
+    Some(format!("{table}\n"))
+}
+
+fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRing> {
+    let is_same = |case: &&PublishedCase| {
+        case.ring.as_ref().is_some_and(|ring| is_same_ring(ring, &own.case))
+    };
+    let case = machine.cases.iter().find(is_same)?;
+    let costs = [
+        (Quantity::NsPerSwitchAboveSolo, "switch", own.ns_per_switch_above_solo),
+        (Quantity::NsPerHop, "hop", own.ns_per_hop),
+    ];
+    for (quantity, cost, own) in costs {
+        if let Some(published_ns) = case.figures.get(&quantity) {
+            let own: Option<Answer> = own.and_then(|own| own.answer_cost().ok());
+            return Some(PublishedRing {
+                machine: machine.machine.clone(),
+                year: machine.year,
+                cost,
+                published_ns: *published_ns,
+                times: own.map(|own| published_ns / own.value()),
+            });
+        }
+    }
+    None
+}
+
+/// Whether both are rings of one size and kind by one link, with the same work. The policy may
+/// differ: few of the papers' systems had another.
+fn is_same_ring(one: &Case, other: &Case) -> bool {
+    one.members == other.members
+        && one.kind == other.kind
+        && one.link == other.link
+        && one.work.map(|work| (work.bytes, work.op))
+            == other.work.map(|work| (work.bytes, work.op))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::run::Run;
+
+    use super::*;
+
+    #[test]
+    fn machines_that_measured_the_same_ring_are_listed_fastest_first() {
+        let run = Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl"))
+            .expect("a run file");
+        let mut record = RingRecord::of(&run);
+        let text = beside_published(&record).expect("rings of two by pipe were published");
+        let [fast, slow] = ["Sun-4/470", "370/4381"].map(|name| text.find(name).expect(name));
+        assert!(fast < slow, "{text}");
+        assert!(text.contains("179 us a hop"), "{text}");
+        for case in &mut record.cases {
+            case.case.link = "futex".to_string();
+        }
+        assert_eq!(beside_published(&record), None);
+    }
+}

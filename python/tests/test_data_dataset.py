@@ -441,19 +441,73 @@ def test_a_run_of_the_future_is_not_a_hosts_last_and_has_no_figure(dataset: Data
         assert connection.execute("SELECT run FROM figures").fetchall() == [("a",)]
 
 
-def test_cases_of_one_title_are_told_apart_by_their_settings(dataset: Dataset) -> None:
-    """What has one key is one case on all hosts; a file of before keys has the title alone."""
-    keys = ["cost bytes=1 walk=random", "cost bytes=1 walk=linear huge_pages=yes", "cost bytes=1", None]
-    key = {"host": "n1", "run": "a", "started": datetime.fromisoformat("2026-11-01T00:00:00+00:00")}
-    figure = {"experiment": "cost", "title": "array", "estimate": 100.0, "low": 99.0, "high": 101.0}
-    cases = [{**key, **figure, "case": number, "key": text} for number, text in enumerate(keys)]
-    cases.append({**key, **figure, "case": 4, "title": "ring of 2", "key": "cost members=2"})
-    dataset.write(
-        "machines", "2026-11-01", pa.Table.from_pylist([{**key, "file_bytes": 1}], schema=SCHEMAS["machines"])
-    )
-    dataset.write("cases", "2026-11-01", pa.Table.from_pylist(cases, schema=SCHEMAS["cases"]))
+def labels_of(dataset: Dataset, *runs: list[dict[str, str]]) -> list[list[str]]:
+    """Stores runs of these cases, and returns the labels of each run's figures in the order of its cases."""
+    for number, cases in enumerate(runs):
+        day = f"2026-11-{number + 1:02}"
+        key = {"host": "n1", "run": f"r{number}", "started": datetime.fromisoformat(f"{day}T00:00:00+00:00")}
+        figure = {"experiment": "ring", "title": "ring of 2", "low": 99.0, "high": 101.0}
+        rows = [{**key, **figure, "case": at, "estimate": 100.0 + at, **case} for at, case in enumerate(cases)]
+        dataset.write("machines", day, pa.Table.from_pylist([{**key, "file_bytes": 1}], schema=SCHEMAS["machines"]))
+        dataset.write("cases", day, pa.Table.from_pylist(rows, schema=SCHEMAS["cases"]))
     with dataset.connect() as connection:
-        labels = [label for (label,) in connection.execute("SELECT label FROM figures ORDER BY label").fetchall()]
-    array = "cost: array"
-    told_apart = [array, array, f"{array}, huge_pages=yes walk=linear", f"{array}, walk=random"]
-    assert labels == [*told_apart, "cost: ring of 2"]
+        found = connection.execute("SELECT run, label FROM figures ORDER BY run, as_measured").fetchall()
+    return [[label for run, label in found if run == f"r{number}"] for number in range(len(runs))]
+
+
+def test_cases_of_one_title_are_told_apart_by_their_settings(dataset: Dataset) -> None:
+    """A file of before keys has the title alone."""
+    keys = ["ring bytes=1 walk=random", "ring bytes=1 walk=linear huge_pages=yes", "ring bytes=1"]
+    cases = [{"key": key} for key in keys]
+    cases.append({})
+    cases.append({"title": "ring of 4", "key": "ring members=4"})
+    title = "ring: ring of 2"
+    told_apart = [f"{title}, walk=random", f"{title}, huge_pages=yes walk=linear", title, title]
+    assert labels_of(dataset, cases) == [[*told_apart, "ring: ring of 4"]]
+
+
+def test_a_setting_that_only_a_newer_version_writes_does_not_end_a_case(dataset: Dataset) -> None:
+    old, new = "ring members=2 policy=other", "ring members=2 state=none policy=other"
+    both = [{"key": f"{old} load=idle"}, {"key": f"{old} load=busy"}]
+    assert (
+        labels_of(
+            dataset,
+            [{"key": old}, *({"title": "ring of 4", **case} for case in both)],
+            [{"key": new}, *({"title": "ring of 4", "key": f"{case['key']} state=none"} for case in both)],
+        )
+        == [["ring: ring of 2", "ring: ring of 4, load=idle", "ring: ring of 4, load=busy"]] * 2
+    )
+
+
+def test_values_of_a_setting_are_told_apart_across_runs(dataset: Dataset) -> None:
+    keys = [f"ring members=2 policy=fifo priority={priority}" for priority in (50, 99)]
+    found = labels_of(dataset, *([{"key": key, "policy": "fifo"}] for key in keys))
+    assert found == [[f"ring: ring of 2, fifo, priority={priority}"] for priority in (50, 99)]
+
+
+def test_labels_have_cpus_only_where_cases_of_one_run_differ_in_nothing_else(dataset: Dataset) -> None:
+    """CPU numbers and those of cases differ from host to host, and people compare hosts."""
+    key = "ring members=2 placement={} CPU={} real-time priority={} case={}"
+
+    def case(placement: str, cpu: int, priority: int, number: int, title: str = "ring of 2") -> dict[str, str]:
+        return {"title": title, "placement": placement, "key": key.format(placement, cpu, priority, number)}
+
+    sweep = [
+        {
+            "title": f"ring of 3 on shared-cache:{cpus}",
+            "placement": "shared-cache",
+            "key": "ring placement=shared-cache",
+        }
+        for cpus in ("0,1", "2,5")
+    ]
+    found = labels_of(
+        dataset,
+        [case("same", 3, 1, 0), case("same", 4, 2, 1), sweep[0], case("0,1", 0, 1, 0, "ring of 4")],
+        [case("same", 5, 1, 2), case("same", 6, 2, 3), sweep[1], case("0,2", 0, 1, 1, "ring of 4")],
+    )
+    priorities = [f"ring: ring of 2, priority={priority}" for priority in (1, 2)]
+    assert found == [[*priorities, "ring: ring of 3, shared-cache", "ring: ring of 4, pinned"]] * 2
+    only_cpus = labels_of(Dataset(dataset.path.parent / "b"), [case("same", 3, 1, 0), case("same", 4, 1, 1)])
+    assert only_cpus == [["ring: ring of 2, CPU=3", "ring: ring of 2, CPU=4"]]
+    only_numbers = labels_of(Dataset(dataset.path.parent / "c"), [case("same", 3, 1, 0), case("same", 3, 1, 1)])
+    assert only_numbers == [["ring: ring of 2, case=0", "ring: ring of 2, case=1"]]

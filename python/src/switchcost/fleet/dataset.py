@@ -54,16 +54,22 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
-# the CPUs' numbers differ from host to host. Cases are alike by their `key`; a label is the title, and where several
-# keys have one title also the settings that tell them apart.
+# the CPUs' numbers differ from host to host.
+# Cases are alike by their title. Where it has several keys, a setting tells its cases apart if it differs between keys
+# of one run, or has several values. One that only some versions of the program write does not. The CPU and the number
+# of the case do only where cases of one run differ in nothing else.
 # It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
 # 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
 FIGURES = f"""
 CREATE MACRO in_future(started) AS started > now() + INTERVAL 1 DAY;
+CREATE MACRO relation_of(placement) AS CASE
+    WHEN regexp_matches(placement, '^[0-9]') THEN 'pinned' ELSE split_part(placement, ':', 1) END;
 CREATE VIEW measured AS
     SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high, key,
-           cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
-                                 nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS title,
+           cases.experiment || ': ' ||
+           concat_ws(', ', regexp_replace(title, ' on [a-z-]+:[0-9,-]+', ''), nullif(kind, 'process'),
+                     nullif(quantity, 'switch'), nullif(policy, 'other'),
+                     nullif(relation_of(placement), 'same')) AS title,
            CASE WHEN cases.clock_ghz BETWEEN 0.01 AND 100 THEN cases.clock_ghz END AS clock_ghz,
            CASE WHEN elasticity_error BETWEEN 0 AND 0.1 AND abs(elasticity) <= 5 THEN elasticity END AS own,
            elasticity_error
@@ -71,18 +77,41 @@ CREATE VIEW measured AS
     WHERE NOT in_future(machines.started) AND coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
       AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED}
       AND coalesce(high - low <= estimate / 2, true);
+CREATE VIEW case_settings AS
+WITH keys AS (
+    SELECT title, key FROM measured WHERE key IS NOT NULL GROUP BY ALL
+), several AS (
+    FROM keys SEMI JOIN (SELECT title FROM keys GROUP BY title HAVING count(*) > 1) USING (title)
+), settings AS (
+    SELECT title, key, setting, split_part(setting, '=', 1) AS name
+    FROM (SELECT title, key, unnest(string_split(key, ' ')) AS setting FROM several)
+), in_one_run AS (
+    SELECT DISTINCT title, keys FROM (
+        SELECT title, list_sort(list(DISTINCT key)) AS keys
+        FROM measured SEMI JOIN several USING (title) WHERE key IS NOT NULL GROUP BY title, host, run
+    ) WHERE len(keys) > 1
+), keys_in_one_run AS (
+    SELECT title, keys, unnest(keys) AS key FROM in_one_run
+), distinctive AS (
+    SELECT title, name FROM keys_in_one_run JOIN settings USING (title, key)
+    GROUP BY title, keys, name, setting HAVING count(*) < len(keys)
+    UNION SELECT title, name FROM settings GROUP BY title, name HAVING count(DISTINCT setting) > 1
+), least AS (
+    SELECT title, keys, count(*) AS count, count(DISTINCT regexp_replace(key, ' case=[^ ]*', '')) AS without_number,
+           count(DISTINCT regexp_replace(key, ' (case|CPU|placement)=[^ ]*', '', 'g')) AS without_cpus
+    FROM keys_in_one_run GROUP BY title, keys
+), told AS (
+    FROM distinctive WHERE name NOT IN ('case', 'CPU', 'placement')
+    UNION FROM distinctive SEMI JOIN (FROM least WHERE without_number > without_cpus) USING (title)
+          WHERE name IN ('CPU', 'placement')
+    UNION FROM distinctive SEMI JOIN (FROM least WHERE count > without_number) USING (title) WHERE name = 'case'
+)
+SELECT title, key, string_agg(setting, ' ' ORDER BY setting) AS own_settings
+FROM settings SEMI JOIN told USING (title, name) GROUP BY title, key;
 CREATE VIEW figures AS
-WITH settings AS (
-    SELECT DISTINCT title, key, unnest(string_split(key, ' ')) AS setting FROM measured WHERE key IS NOT NULL
-), shared AS (
-    SELECT title, setting FROM settings JOIN (SELECT title, count(DISTINCT key) AS keys FROM settings GROUP BY title)
-    USING (title) GROUP BY title, setting, keys HAVING count(*) = keys
-), labels AS (
-    SELECT title, key, string_agg(setting, ' ' ORDER BY setting) AS own_settings
-    FROM settings ANTI JOIN shared USING (title, setting) GROUP BY title, key
-), labelled AS (
+WITH labelled AS (
     SELECT measured.*, concat_ws(', ', measured.title, own_settings) AS label
-    FROM measured LEFT JOIN labels USING (title, key)
+    FROM measured LEFT JOIN case_settings USING (title, key)
 ), alike AS (
     SELECT label, cpu_model, median(clock_ghz) AS clock, median(own) AS usual FROM labelled GROUP BY ALL
 ), clocks AS (

@@ -81,7 +81,8 @@ class Fleet:
 
 
 def test_all_nodes_answer_and_a_second_collection_changes_nothing(fleet: Fleet, tmp_path: Path) -> None:
-    assert fleet("submit", "--engine", "slurm", "--parallel", "3", *QUICK)[0] == 0
+    code, said = fleet("submit", "--engine", "slurm", "--parallel", "3", *QUICK)
+    assert code == 0 and f"`switchcost fleet status --dataset {fleet.dataset}` lets the jobs behind it start" in said
     jobs = fleet.cluster.call("scontrol", "show", "job", "--oneliner").splitlines()
     assert len(jobs) == 8 and len({job.split()[1] for job in jobs}) == 3
     most = 0

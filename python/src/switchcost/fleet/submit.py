@@ -124,6 +124,12 @@ def ask(submission: Submission, hosts: list[str], arguments: argparse.Namespace,
     if arguments.parallel and arguments.engine == "ssh":
         how = f"at most {arguments.parallel} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.parallel} sh -c"
         print(how, file=sys.stderr)
+    if arguments.parallel and arguments.engine == "slurm":
+        go_on = f"switchcost fleet status --dataset {shlex.quote(str(arguments.dataset))}"
+        print(
+            f"should a node be drained before the first job ends, `{go_on}` lets the jobs behind it start",
+            file=sys.stderr,
+        )
 
 
 def states_of(left_out: dict[str, str]) -> str:

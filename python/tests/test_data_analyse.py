@@ -21,7 +21,7 @@ from switchcost.fleet import acknowledged, metrics, report, rollout
 from switchcost.fleet.analyse import read_labels, share
 from switchcost.fleet.cli import main
 from switchcost.fleet.dataset import Dataset
-from switchcost.fleet.findings import Analysis
+from switchcost.fleet.findings import Analysis, Host, Verdict
 from switchcost.fleet.judge import analyse
 from switchcost.fleet.rows import SCHEMAS
 from switchcost.fleet.submission import FleetError
@@ -178,7 +178,7 @@ def test_known_slow_hosts_are_told_with_their_reason_until_they_end(
     known = acknowledged.holding(dataset.path)
     found = analyse(dataset, acknowledged=known)
     assert [h.name for h in found.slow] == ["n008"] and [h.name for h in found.acknowledged] == ["n007"]
-    assert re.search(r"1 acknowledged since [0-9-]{10} \(n007: waits for a fan, ticket 812\)", found.answer())
+    assert re.search(r" 1 acknowledged \(n007: waits for a fan, ticket 812, since [0-9-]{10}\)\.", found.answer())
     slow = re.findall(r'host_slow{fleet_host="(\w+)".*} 1', metrics.text(found, {}))
     assert slow == ["n008"] and "n007" in report.page(found, "known")
     assert main(["acknowledge", "n007", "--forget", *folder]) == 0
@@ -379,6 +379,40 @@ def test_labels_stay_short_and_each_experiment_has_its_ratio(dataset: Dataset) -
     assert max(len(line) for line in text.splitlines() if line.startswith("switchcost_fleet_host")) < 100
     assert len(re.findall(r'^switchcost_fleet_group_info{group="[0-9a-f]{6}",', text, re.M)) == 2
     assert {*re.findall(r'host_ratio{fleet_host="n007",group="\w+",experiment="(\w+)"}', text)} == {"ring", "cost"}
+
+
+def test_acknowledged_hosts_share_one_sentence() -> None:
+    def host(number: int, reason: str, since: int, until: date = date.max) -> Host:
+        known = acknowledged.Acknowledged(date(2026, 11, since), until, reason)
+        return Host(f"n{number}", 0, 7, 1.5 - number / 100, Verdict.SLOW, acknowledgement=known)
+
+    hosts = [host(number, "fan", 10 + number) for number in range(5)]
+    hosts += [host(5, "memory", 3, date(2026, 12, 24)), host(6, "memory", 4, date(2026, 12, 31))]
+    hosts += [host(7, "moved", 1, date(2026, 12, 31)), host(8, "dust", 1)]
+    groups = [{"hosts": 9, "in_words": "EPYC", "would_be_found": None}]
+    found = Analysis(groups, hosts, [], [], [], 7, 0.03, 0.05, 0.05, [])
+    said = "fan, since 2026-11-10; n5, n6: memory, until 2026-12-24 to 2026-12-31; n7: moved, until 2026-12-31; ..."
+    assert found.sentences()[1:] == [f"9 acknowledged (n0, n1, n2 and 2 more: {said})."]
+
+
+def test_hosts_that_were_not_judged_are_not_said_to_be_slow(dataset: Dataset) -> None:
+    """Two of 14 hosts with a kernel have no figure at full speed."""
+    kernels = {True: "6.9", False: "6.1"}
+    fill(dataset, 40, 6, lambda i, _: 0.06 * (i < 12), lambda i, _: {"kernel_release": kernels[i < 12]})
+    fill(dataset, 2, 6, facts=lambda *_: {"kernel_release": "6.9"}, figure={"speed": "contended"}, first=40)
+    found = analyse(dataset)
+    assert "All 12 judged hosts with kernel release 6.9 (of 14) are slower: +6." in found.answer()
+    assert re.search(r'data-of="hosts">12 of 14</td>', report.page(found, "kernels"))
+    (effect,) = json.loads(json.dumps(found.value()))["effects"]
+    assert (effect["hosts"], effect["holders"], effect["holders_in_fleet"]) == (12, 14, 14)
+
+
+def test_a_value_that_is_slow_in_one_group_is_not_told_of_the_others(dataset: Dataset) -> None:
+    def facts(i: int, _: int) -> dict[str, object]:
+        return {"cpu_model": "A" if i < 40 else "B", "kernel_release": "6.9" if i < 12 or i >= 56 else "6.1"}
+
+    found = analyse(fill(dataset, 80, 6, lambda i, _: 0.06 * (i < 12), facts))
+    assert "All 12 hosts of group 1 with kernel release 6.9 are slower: +6." in found.answer()
 
 
 def test_a_report_has_its_dates_and_axes_and_nothing_that_is_empty(dataset: Dataset) -> None:

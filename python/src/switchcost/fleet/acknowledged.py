@@ -22,11 +22,18 @@ class Acknowledged:
     until: date
     reason: str
 
-    def span(self) -> str:
-        return f"acknowledged until {self.until}" if self.until < date.max else f"acknowledged since {self.since}"
-
     def in_words(self) -> str:
-        return f"{self.span()}: {self.reason}"
+        return f"acknowledged {common_span([self])}: {self.reason}"
+
+
+def common_span(acknowledgements: list[Acknowledged]) -> str:
+    """Returns how long they hold: until a day, or of those without one since when."""
+    first, last = (choose(one.until for one in acknowledgements) for choose in (min, max))
+    if last < date.max:
+        return f"until {first}" if first == last else f"until {first} to {last}"
+    if first < date.max:
+        return f"until {first} or later"
+    return f"since {min(one.since for one in acknowledgements)}"
 
 
 def today() -> date:

@@ -55,7 +55,7 @@ class _Search:
 
     def effects(self, group: int, inside: Mask, facts: Facts) -> Iterator[Effect]:
         """The fact that explains most goes first: what merely goes with it has nothing left to explain."""
-        inside = inside & ~np.isnan(self.rest)
+        having_facts, inside = inside, inside & ~np.isnan(self.rest)
         if not inside.any():
             return
         self.centre(inside)
@@ -69,8 +69,16 @@ class _Search:
             for effect, of in explained[best]:
                 self.rest[of] -= log(effect.ratio)
                 effect.together_with = _same_hosts(of, inside, {f: v for f, v in self.all_facts.items() if f != best})
+                self._note_holders(effect, having_facts)
                 yield effect
             del left[best]
+
+    def _note_holders(self, effect: Effect, inside: Mask) -> None:
+        """Notes all hosts that have the value, of which those without a figure are not judged."""
+        holders = np.array([str(value) == effect.value for value in self.all_facts[effect.fact]])
+        effect.holders = [self.names[i] for i in np.flatnonzero(holders & inside)]
+        effect.groups = [] if effect.group == ALL else [effect.group]
+        effect.holders_in_fleet = int(holders.sum())
 
     def _slow_values(self, inside: Mask, group: int, fact: str, of_hosts: Any) -> list[tuple[Effect, Mask]]:
         """The values of a fact that are slower than its fastest common one, or than all others where none is common."""

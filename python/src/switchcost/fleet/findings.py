@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .acknowledged import Acknowledged
+from .acknowledged import Acknowledged, common_span
 from .statistics import FEWEST_HOSTS, Floats
 
 # Below so many runs no host is called slow.
@@ -161,17 +161,32 @@ class Effect:
     clock: bool = False
     per_cycle_as_others: bool = False
     experiment: str = ""
+    #: Hosts that have the value, judged or not: in these groups (of none: in the fleet), and in the whole fleet.
+    holders: list[str] = field(default_factory=list, repr=False)
+    groups: list[int] = field(default_factory=list)
+    holders_in_fleet: int = 0
+
+    def subject(self) -> str:
+        """Returns whom it is said of: hosts without a figure are counted, and other groups left out."""
+        unjudged = len(self.holders) > self.hosts
+        count = (
+            f"{self.hosts:,} judged {'host' if self.hosts == 1 else 'hosts'}"
+            if unjudged
+            else number(self.hosts, "host")
+        )
+        is_part = self.groups and len(self.holders) < self.holders_in_fleet
+        within = f" of group {', '.join(str(group + 1) for group in self.groups)}" if is_part else ""
+        total = f" (of {len(self.holders):,})" if unjudged else ""
+        return f"all {count}{within} with {words(self.fact, self.value)}{total}"
 
     def brief_sentence(self, verb: str) -> str:
-        return f"all {number(self.hosts, 'host')} with {words(self.fact, self.value)} {verb}: {self.by()}"
+        return f"{self.subject()} {verb}: {self.by()}"
 
     def sentence(self, verb: str, all_effects: list[Effect]) -> str:
-        within = "" if self.group == ALL else f" (group {self.group + 1})"
         others = "the others" if self.others == "the others" else f"those with {self.others}"
         cost = "" if self.clock else f" in cost{alone(self, all_effects)}"
         with_it = f"; the same hosts: {', '.join(self.together_with)}" if self.together_with else ""
-        name = words(self.fact, self.value)
-        return f"all {number(self.hosts, 'host')} with {name}{within} {verb} than {others}: {self.by()}{cost}{with_it}"
+        return f"{self.subject()} {verb} than {others}: {self.by()}{cost}{with_it}"
 
     def by(self) -> str:
         per_cycle = ", at equal clock as the others" if self.per_cycle_as_others else ""
@@ -243,12 +258,8 @@ class Analysis:
             parts.append(f"{becomes} slower{brackets(self.becoming_slower)}")
         if self.faster:
             parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(self.faster)}")
-        by_span: dict[str, list[str]] = {}
-        for host in self.acknowledged:
-            if host.acknowledgement:
-                said = f"{host.name}: {host.acknowledgement.reason}"
-                by_span.setdefault(host.acknowledgement.span(), []).append(said)
-        parts += [f"{len(hosts)} {span}{brackets(hosts)}" for span, hosts in by_span.items()]
+        if self.acknowledged:
+            parts.append(f"{len(self.acknowledged)} acknowledged ({listed(self._acknowledged_by_reason())})")
         if self.never_answered:
             parts.append(f"{len(self.never_answered)} never answered{brackets(self.never_answered)}")
         if self.cannot_be_judged:
@@ -261,6 +272,19 @@ class Analysis:
             count = number(len(self.in_future), "run", "runs")
             parts.append(f"{count} set aside, dated after tomorrow ({runs}{more(self.in_future)})")
         return parts
+
+    def _acknowledged_by_reason(self) -> list[str]:
+        """Returns each reason with its hosts and how long it holds, those of most hosts first."""
+        by_reason: dict[str, list[Host]] = {}
+        for host in self.acknowledged:
+            if host.acknowledgement:
+                by_reason.setdefault(host.acknowledgement.reason, []).append(host)
+        said = []
+        for reason, hosts in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+            names = ", ".join(host.name for host in hosts[:ANSWERED_BY_NAME])
+            holds = common_span([host.acknowledgement for host in hosts if host.acknowledgement])
+            said.append(f"{names}{left(hosts, ANSWERED_BY_NAME)}: {reason}, {holds}")
+        return said
 
     def steps_in_words(self, most: int = ANSWERED_BY_NAME) -> list[str]:
         """Hosts that became slower, the worst first; several with one recorded cause and day are told once."""
@@ -328,6 +352,7 @@ class Analysis:
             row["acknowledged"] = host.acknowledged
         for effect in [*lists["effects"], *lists["drifts"]]:
             effect["members"] = effect["members"][:1000]
+            effect["holders"] = len(effect["holders"])
         rates = {"false_alarms": self.false_alarms, "fdr": self.fdr}
         period = {"days": self.days, "first_day": self.period[0], "last_day": self.period[1]}
         future = [run._asdict() for run in self.in_future]
@@ -350,8 +375,10 @@ def merged(effects: list[Effect]) -> list[Effect]:
     """
     by_value: dict[tuple[str, str, bool], Effect] = {}
     for effect in sorted(effects, key=lambda e: (-e.hosts, -e.ratio)):
-        first = by_value.setdefault((effect.fact, effect.value, effect.clock), replace(effect, members=[]))
+        first = by_value.setdefault((effect.fact, effect.value, effect.clock), replace(effect, members=[], holders=[]))
         first.members = sorted({*first.members, *effect.members})
+        first.holders = sorted({*first.holders, *effect.holders})
+        first.groups = sorted({*first.groups, *effect.groups})
         first.hosts = len(first.members)
     causes: list[Effect] = []
     for effect in by_value.values():

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .analyse import analysed, common, write
-from .findings import Analysis, Host, Verdict, merged, number, percent, power, words
+from .findings import Analysis, Effect, Host, Verdict, merged, number, percent, power, words
 from .statistics import Floats
 
 ROWS = 200
@@ -194,6 +194,13 @@ ODD = (
     Column("runs", "number", lambda h: f"{h.days}"),
     Column("noise", "short", lambda h: h.noise or ""),
 )
+
+
+def judged_hosts(effect: Effect) -> str:
+    unjudged = len(effect.holders) > effect.hosts
+    return f"{effect.hosts:,} of {len(effect.holders):,}" if unjudged else f"{effect.hosts:,}"
+
+
 KNOWN = (*ODD[:4], Column("why", "long", lambda h: h.acknowledged))
 # Of an effect with its verdict.
 WHOLE = (
@@ -201,7 +208,7 @@ WHOLE = (
     Column("verdict", "short", lambda e: e[1]),
     Column("by", "number", lambda e: e[0].by()),
     Column("in", "short", lambda e: e[0].experiment),
-    Column("hosts", "number", lambda e: f"{e[0].hosts:,}"),
+    Column("hosts", "number", lambda e: judged_hosts(e[0])),
     Column("the same hosts have", "long", lambda e: "; ".join(e[0].together_with)),
 )
 VARIED_SAID = "Ratio and clock are the median host's. Other differences are not taken out."

@@ -222,7 +222,7 @@ class Analysis:
         self.becoming_slower, self.faster = self.odd[Verdict.BECOMING_SLOWER], self.odd[Verdict.FASTER]
         self.acknowledged = sorted((h for h in self.hosts if h.acknowledged), key=lambda h: -h.slowness())
         self.cannot_be_judged = self._having(Verdict.CANNOT_BE_JUDGED)
-        self.not_compared = self._having(Verdict.NOT_COMPARED)
+        self.not_compared = sorted(self._having(Verdict.NOT_COMPARED), key=lambda h: h.name)
 
     def _having(self, verdict: Verdict) -> list[Host]:
         found = (h for h in self.hosts if h.verdict == verdict and not h.acknowledged)
@@ -334,7 +334,7 @@ class Analysis:
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        said = f'"Slow" is wrong at most {once_in(self.false_alarms)} fleets.'
+        said = f'A host is called "slow" by chance in at most {whole_percent(self.false_alarms)} of sound fleets.'
         said += f" Hosts less than {whole_percent(self.limit)} above their group are never named."
         long_tails = LONG_TAILS_FDR if self.fdr == MEASURED_FDR else "more"
         said += f' Of the hosts called "probably slow" about {whole_percent(self.fdr)} are sound,'
@@ -410,11 +410,7 @@ def power(group: dict[str, Any]) -> str:
         return "too few hosts to compare" if group["hosts"] < FEWEST_HOSTS else "no figures to compare"
     share = group["named_shares"]["0.05"]
     named = f"a host is named if it measures {whole_percent(by - 1)} or more above its group"
-    return f"{named}; of hosts that are 5 % slower that is {whole_percent(share)}"
-
-
-def once_in(rate: float) -> str:
-    return f"once in {round(1 / rate)}" if rate <= 0.5 else f"in {whole_percent(rate)} of"
+    return f"{named}; of hosts that are 5 % slower {whole_percent(share)} are"
 
 
 def left(items: Sequence[object], shown: int) -> str:

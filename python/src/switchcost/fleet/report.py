@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .analyse import analysed, common, write
-from .findings import Analysis, Effect, Host, Verdict, merged, number, percent, power, words
+from .findings import Analysis, Effect, Host, Verdict, merged, number, percent, power, whole_percent, words
 from .statistics import Floats
 
 ROWS = 200
@@ -394,7 +394,7 @@ def heat_map(analysis: Analysis) -> str:
     together = " Tenths of the other hosts show their median, the slower ones first." if several else ""
     return (
         '<section><h2>Host by case</h2><figure><figcaption class="words">Orange is slower than the group, blue faster; '
-        f"the strongest colour is {exp(DARKEST) - 1:.0%} and more.{together}</figcaption>"
+        f"the strongest colour is {whole_percent(exp(DARKEST) - 1)} and more.{together}</figcaption>"
         f"{_svg(20 + len(rows) * row, drawn)}</figure><ol>{legend}</ol></section>"
     )
 

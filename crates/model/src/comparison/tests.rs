@@ -247,22 +247,31 @@ fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
 
 #[test]
 fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
-    let other = subject(|run| {
+    for placement in
+        [Placement::Same { cpu: 7 }, Placement::Pinned { cpus: vec![7], relation: None }]
+    {
+        let other = on_another_cpu(&placement);
+        let found = Comparison::of(&subject(|_| {}), &other, terms());
+        let left: Vec<(bool, &str)> =
+            found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
+        assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
+        assert_eq!(found.changes.len(), 2);
+        let warned =
+            found.conditions.warnings.iter().any(|w| w.starts_with("measured on different CPU"));
+        assert!(warned, "{:?}", found.conditions.warnings);
+    }
+}
+
+/// A run whose rings are there, with one of 16 in the place of one of 4.
+fn on_another_cpu(placement: &Placement) -> Subject {
+    subject(|run| {
         let cases = &mut run.header.plan.cases;
         for (number, case) in cases.iter_mut().enumerate() {
             let Case::Ring(ring) = case else { continue };
             ring.members = if number == 2 { 16 } else { ring.members };
-            ring.placement = Placement::Same { cpu: 7 };
+            ring.placement = placement.clone();
         }
-    });
-    let found = Comparison::of(&subject(|_| {}), &other, terms());
-    let left: Vec<(bool, &str)> =
-        found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
-    assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
-    assert_eq!(found.changes.len(), 2);
-    let warned =
-        found.conditions.warnings.iter().any(|w| w.starts_with("measured on different CPU"));
-    assert!(warned, "{:?}", found.conditions.warnings);
+    })
 }
 
 #[test]

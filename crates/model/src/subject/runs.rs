@@ -147,7 +147,12 @@ pub(super) fn labels(case: &Case) -> Labels {
         ])
     }));
     let relation = case.placement.relation().map(|relation| relation.to_string());
-    let placement = relation.unwrap_or_else(|| case.placement.to_string());
+    let placement = match relation {
+        Some(relation) => relation,
+        // One CPU that was asked for by its number is one like any other.
+        None if case.placement.is_one_cpu() => "same".to_string(),
+        None => case.placement.to_string(),
+    };
     labels.extend(named([("placement", placement), ("policy", case.policy.to_string())]));
     labels.extend(case.state.map(|state| ("state".to_string(), state.to_string())));
     labels.extend(case.burden.map(|burden| ("burden".to_string(), burden.to_string())));

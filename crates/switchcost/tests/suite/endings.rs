@@ -206,7 +206,7 @@ fn assert_stopped_by(signal: Signal, code: i32, send: impl Fn(&Midst)) {
     let dash = "-".to_string();
     assert!(said.table()[..2].iter().all(|row| row[1] != dash), "{}", said.out);
     assert_eq!(said.table()[2][1], dash, "{}", said.out);
-    assert!(said.out.contains("stopped: interrupted ("), "{}", said.out);
+    assert!(said.out.contains("stopped: interrupted, after "), "{}", said.out);
     let lines = lines_of(&file);
     let end = lines.iter().rfind(|line| line.get("end").is_some()).expect("an end");
     assert_eq!(end["end"]["reason"], "interrupted", "{end}");

@@ -1,8 +1,8 @@
 //! What `sensitivity` answers, in a sentence or two.
 
-use model::estimate::Speed;
+use model::estimate::{Estimate, Speed};
 use model::findings::sensitivity::{Found, Point};
-use model::quote::{Quoted, cost};
+use model::quote::{NotQuotable, Quoted, cost};
 use model::trial::command::{Subject, by};
 use model::words;
 
@@ -85,7 +85,8 @@ fn not_known(found: &Found, name: &str) -> String {
                  else move the others away"
             }
         };
-        let told = rough.unwrap_or_else(|| format!("What a preemption costs {name} is unknown."));
+        let told = rough.or_else(|| upper_end(&known?, name));
+        let told = told.unwrap_or_else(|| format!("What a preemption costs {name} is unknown."));
         return format!("{told} Other tasks ran on its CPU. {advice}.");
     }
     match known {
@@ -97,9 +98,19 @@ fn not_known(found: &Found, name: &str) -> String {
     }
 }
 
+/// What a preemption costs at most by an interval that does not exclude zero; none without one, and
+/// where it lies below zero as a whole.
+fn upper_end(cost: &Estimate, name: &str) -> Option<String> {
+    let (low, high) = cost.low.zip(cost.high)?;
+    if high <= 0.0 {
+        return None;
+    }
+    let interval = NotQuotable::NotResolved { low, high }.of_time();
+    Some(format!("A preemption costs {name} at most {} ({interval}).", words::time(high)))
+}
+
 #[cfg(test)]
 mod tests {
-    use model::estimate::Estimate;
     use model::findings::sensitivity::AtRate;
 
     use super::*;
@@ -157,6 +168,28 @@ mod tests {
             both.contains("without memory at 304 to 608 a second") && !both.contains("1,000"),
             "{both}"
         );
+    }
+
+    /// On a busy machine the difference is often not resolved, and its upper end known.
+    #[test]
+    fn what_is_not_resolved_has_an_upper_end() {
+        let at = |low: f64, high: f64| {
+            let point = point(0, 2.0, 0.0);
+            let ends = [low, high].map(|us| Some(1000.0 * us));
+            let cost = point.ns_per_preemption.map(|of| Estimate {
+                value: -1000.0,
+                low: ends[0],
+                high: ends[1],
+                speed: Speed::NotAlone,
+                ..of
+            });
+            told(vec![Point { ns_per_preemption: cost, ..point }])
+        };
+        let bounded = at(-46.7, 9.44);
+        let words =
+            "A preemption costs gzip at most 9.44 us (not resolved: -46.7 to 9.44 us). Other";
+        assert!(bounded.starts_with(words), "{bounded}");
+        assert!(at(-46.7, -1.0).starts_with("What a preemption costs gzip is unknown. Other"));
     }
 
     #[test]

@@ -58,12 +58,21 @@ pub struct Header {
     /// What was asked for and not granted, and how to get it.
     #[serde(default)]
     pub notices: Vec<String>,
+    /// Whether it is a quick measurement that `switchcost run` made for itself. Older files say it
+    /// by a notice only.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_quick: bool,
     /// The session that the run is one half of; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
     /// Which of several launches of one plan the run is; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
+}
+
+/// Whether a field has its default, and so is not stored.
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Header {
@@ -422,9 +431,18 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
         RunError(format!("is a run of another experiment than this program has: {why}"))
     })?;
     match serde_json::from_value(value).map_err(not_a_run)? {
-        Line::Header(header) => Ok(*header),
+        Line::Header(header) => Ok(upgrade(*header)),
         _ => Err(lacks("another kind of line")),
     }
+}
+
+/// The notice by which older files say that they are a quick measurement.
+const QUICK_NOTICE: &str = "a quick measurement of `switchcost run`";
+
+/// Returns the header with the fields that older files do not have.
+fn upgrade(mut header: Header) -> Header {
+    header.is_quick |= header.notices.iter().any(|notice| notice == QUICK_NOTICE);
+    header
 }
 
 fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {

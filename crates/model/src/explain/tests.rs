@@ -120,6 +120,7 @@ fn run_of(rings: &[(Case, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) -> R
         plan,
         machine: Machine::default(),
         notices: Vec::new(),
+        is_quick: false,
         session: None,
         launch: None,
     });

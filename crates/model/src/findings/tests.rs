@@ -46,6 +46,7 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sampl
         plan,
         machine: Machine::default(),
         notices: Vec::new(),
+        is_quick: false,
         session: None,
         launch: None,
     });

@@ -18,9 +18,8 @@ pub use cost::{
 pub use lookup::cost_at;
 pub use price::{Direct, Price, Range, percents};
 pub use profile::{
-    Cost, CostProfile, Lack, ProfileGrade, ProfilePoint, QUICK, Sampled, WorkingSet, clock_of,
-    cost_of, direct, is_clean, is_of_two, is_walk, measure_with, old, points_of, rough_points_of,
-    short,
+    Cost, CostProfile, Lack, ProfileGrade, ProfilePoint, Sampled, WorkingSet, clock_of, cost_of,
+    direct, is_clean, is_of_two, is_walk, measure_with, old, points_of, rough_points_of, short,
 };
 pub use refill::{RingsBeyond, direct_of};
 pub use window::{PageSizes, Window};

@@ -379,6 +379,3 @@ pub struct Lack {
 pub fn measure_with(command: &str) -> String {
     format!(": measure them with `{command}`")
 }
-
-/// What the header of a quick measurement says of it.
-pub const QUICK: &str = "a quick measurement of `switchcost run`";

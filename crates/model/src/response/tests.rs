@@ -67,6 +67,7 @@ pub(super) fn run() -> Run {
         plan: plan(),
         machine: Machine::default(),
         notices: Vec::new(),
+        is_quick: false,
         session: None,
         launch: None,
     });

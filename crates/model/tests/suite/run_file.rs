@@ -109,6 +109,23 @@ fn a_ring_that_does_not_switch_has_no_cost_of_a_switch() {
 }
 
 #[test]
+fn quick_measurements_of_older_files_are_known_by_their_notice() {
+    let is_quick = |notices: &[&str], is_stored: bool| {
+        let (header, lines) = V1.split_once('\n').unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
+        header["header"]["notices"] = notices.into();
+        if is_stored {
+            header["header"]["is_quick"] = true.into();
+        }
+        Run::parse(&format!("{header}\n{lines}")).unwrap().header.is_quick
+    };
+    assert!(!is_quick(&[], false));
+    assert!(!is_quick(&["a quick note"], false));
+    assert!(is_quick(&["another", "a quick measurement of `switchcost run`"], false));
+    assert!(is_quick(&[], true));
+}
+
+#[test]
 fn a_killed_run_loses_its_last_line_at_most() {
     let whole = Run::parse(V1).unwrap();
     let cut = &V1[..V1.len() - 100];

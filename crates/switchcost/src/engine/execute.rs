@@ -67,12 +67,14 @@ pub(crate) struct About {
     pub(crate) store_command: bool,
     /// When the budget began to run, where what was done before the first case counts.
     pub(crate) since: Option<Instant>,
+    /// Whether it is a quick measurement that `switchcost run` makes for itself.
+    pub(crate) is_quick: bool,
 }
 
 impl About {
     pub(crate) fn of(output: &Output) -> Self {
         let Files { anonymous, store_command, .. } = output.files;
-        Self { name: output.name.clone(), anonymous, store_command, since: None }
+        Self { name: output.name.clone(), anonymous, store_command, since: None, is_quick: false }
     }
 
     /// The header of a run of its own.
@@ -99,6 +101,7 @@ impl About {
             plan,
             machine,
             notices,
+            is_quick: self.is_quick,
             session: None,
             launch: None,
         }

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         anonymous: args.anonymous,
         store_command: false,
         since: Some(started),
+        is_quick: false,
     };
     let mut taken = execute::take(planned, here, &interrupt, progress, None, about);
     taken.run.header.plan.reference.strict = args.strict;

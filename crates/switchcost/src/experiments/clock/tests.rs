@@ -56,6 +56,7 @@ fn made(
         plan,
         machine: rings.header.machine,
         notices: Vec::new(),
+        is_quick: false,
         session: None,
         launch: None,
     };

@@ -72,6 +72,7 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
         },
         machine: rings.header.machine,
         notices: Vec::new(),
+        is_quick: false,
         session: None,
         launch: None,
     };

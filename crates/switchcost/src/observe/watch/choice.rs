@@ -9,9 +9,9 @@ use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::program::{
-    Candidate, CostProfile, NO_PROFILE, ProfileGrade, QUICK, Range, WorkingSet, Worth, choose,
-    clock_of, cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of,
-    short, unfinished,
+    Candidate, CostProfile, NO_PROFILE, ProfileGrade, Range, WorkingSet, Worth, choose, clock_of,
+    cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of, short,
+    unfinished,
 };
 use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy, Walk};
@@ -36,7 +36,7 @@ pub(crate) enum Accepts {
 impl Accepts {
     fn takes(self, header: &Header) -> bool {
         header.plan.spans().iter().any(|(experiment, _)| *experiment == Experiment::Cost)
-            || self == Self::CostsAndQuick && is_quick(header)
+            || self == Self::CostsAndQuick && header.is_quick
     }
 }
 
@@ -54,10 +54,6 @@ fn costs_of(run: Run) -> Run {
 fn cost_plan(plan: &Plan) -> Plan {
     let is_cost = |part: &Plan| part.experiment == Experiment::Cost;
     plan.part_plans().into_iter().find(is_cost).unwrap_or_else(|| plan.clone())
-}
-
-fn is_quick(header: &Header) -> bool {
-    header.notices.iter().any(|notice| notice == QUICK)
 }
 
 /// A profile, and why it is the one.
@@ -148,7 +144,7 @@ fn candidate(
     Some(Candidate {
         end: entry.brief().ok().and_then(|brief| brief.end),
         foreign: foreign(&header.machine, here),
-        is_quick: is_quick(&header),
+        is_quick: header.is_quick,
         apart: apart_from(&plan, set),
         encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
         name: header.name.unwrap_or_else(|| short(&entry.name)),

@@ -8,13 +8,15 @@ use launcher::KeptActions;
 use model::experiment::Experiment;
 use model::placement::Placement;
 use model::plan::{Batching, FEWEST_ROUNDS};
-use model::program::{QUICK, WorkingSet};
+use model::program::WorkingSet;
 use model::ring::{Case, Op, Work};
 
 use super::choice::{self, Accepts, Chosen};
 use crate::base::values::Budget;
 use crate::engine::effort::Effort;
-use crate::engine::execute;
+use crate::engine::execute::{self, About};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::progress::Progress;
 use crate::engine::setting::{Here, pair};
 use crate::engine::store::Folder;
 use crate::present::output::{Files, Output};
@@ -27,6 +29,9 @@ pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
 /// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
 /// more rounds than there is time for.
 const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
+
+/// What notes on its run say.
+const NOTICE: &str = "a quick measurement of `switchcost run`";
 
 /// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
@@ -42,13 +47,17 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let rounds = Some(FEWEST_ROUNDS);
     let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
-    let notices = vec![QUICK.to_string()];
+    let plan = plan.with_solos();
+    let notices = vec![NOTICE.to_string()];
     let quiet =
         Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();
-        execute::new_run((plan.with_solos(), notices), here, &quiet)?
+        let about = About { is_quick: true, ..About::of(&quiet) };
+        let progress = Progress::new(&plan, true);
+        let interrupt = Interrupt::watch()?;
+        execute::take((plan, notices), here, &interrupt, progress, None, about)
     };
     if taken.exit_code() != ExitCode::SUCCESS {
         bail!("interrupted");

@@ -37,7 +37,8 @@ pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
             answer_words(change),
         ]);
     }
-    let notes: Vec<&String> = gate.failed.iter().chain(record.events()).take(MOST_NOTES).collect();
+    let events = record.events();
+    let notes: Vec<&String> = gate.failed.iter().chain(&events).take(MOST_NOTES).collect();
     text.extend(notes.first().map(|_| "\n"));
     text.extend(notes.iter().map(|note| format!("- {note}\n")));
     text + &format!("\n{}\n", gate.in_words)

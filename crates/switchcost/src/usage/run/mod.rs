@@ -6,6 +6,7 @@ mod figures;
 mod findings;
 pub(crate) mod gate;
 mod markdown;
+mod notices;
 mod page;
 mod plan;
 pub(crate) mod record;

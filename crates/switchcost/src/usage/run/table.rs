@@ -51,7 +51,7 @@ pub(super) fn text(record: &Record, is_verbose: bool) -> String {
 fn lines(record: &Record) -> Vec<String> {
     let mut lines: Vec<String> =
         record.commands.iter().filter_map(|summary| failed(record, summary)).collect();
-    lines.extend(record.events().map(|event| format!("note: {event}")));
+    lines.extend(record.events().iter().map(|event| format!("note: {event}")));
     lines.extend(record.commands.iter().filter_map(|summary| outliers(record, summary)));
     match &record.commands[..] {
         [one] if one.runs == 1 => {} // The headline has it.

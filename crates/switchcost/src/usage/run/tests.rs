@@ -257,6 +257,24 @@ fn what_was_not_counted_is_told() {
 }
 
 #[test]
+fn stored_notices_call_commands_what_the_stored_plan_calls_them() {
+    let mut odd = run(1, 0, MS, 100 * MS);
+    odd.used.orphans.left_behind = Reading::Known(vec![7]);
+    odd.used.delay = Reading::Known(Delay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
+    // One label begins with the other.
+    let plan = named(&[&["a:"], &["a:", "b"]], 1);
+    let mut record = record(plan.clone(), vec![run(0, 0, MS, MS), odd]);
+    let events = ["a: b: process 7 still ran after the end of a: b and is not counted"];
+    assert_eq!(record.events(), events);
+    assert_eq!(record.notices.len(), 2, "{:?}", record.notices);
+    let commands = vec![vec!["a:".to_string()], vec!["hidden".to_string()]];
+    record.store_as((Plan { commands, ..plan }, None));
+    let stored = "hidden: process 7 still ran after the end of hidden and is not counted";
+    assert_eq!(record.notices[0], stored);
+    assert!(record.notices[1].starts_with("hidden: run delay"), "{:?}", record.notices);
+}
+
+#[test]
 fn switches_cost_what_the_profile_says() {
     // 1,000 switches at 2 to 3 us direct, up to 10 us with cache effects: 2 to 10 ms of 100 ms.
     let record = record(plan(1, 1), vec![run(0, 0, 200 * MS, 100 * MS)]);

@@ -351,6 +351,17 @@ pub fn difference(estimate: &Estimate) -> String {
 }
 
 impl NotQuotable {
+    /// Returns the reason without the figure itself: `not resolved`.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::NotAlone => "other tasks ran on its CPU".to_string(),
+            Self::NotAtFullSpeed => "full speed not seen".to_string(),
+            Self::TooFewRounds(1) => "1 round only".to_string(),
+            Self::TooFewRounds(rounds) => format!("{rounds} rounds only"),
+            Self::NotResolved { .. } => "not resolved".to_string(),
+        }
+    }
+
     /// In words, of a time in nanoseconds: `not resolved: -900 to 200 ns`.
     pub fn of_time(&self) -> String {
         let Self::NotResolved { low, high } = *self else { return self.to_string() };
@@ -370,15 +381,11 @@ impl NotQuotable {
 /// Where the unit stands elsewhere or there is none.
 impl fmt::Display for NotQuotable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAlone => f.write_str("other tasks ran on its CPU"),
-            Self::NotAtFullSpeed => f.write_str("full speed not seen"),
-            Self::TooFewRounds(1) => f.write_str("1 round only"),
-            Self::TooFewRounds(rounds) => write!(f, "{rounds} rounds only"),
-            Self::NotResolved { low, high } => {
-                write!(f, "not resolved: {} to {}", three_digits(*low), three_digits(*high))
-            }
+        f.write_str(&self.reason())?;
+        if let Self::NotResolved { low, high } = self {
+            write!(f, ": {} to {}", three_digits(*low), three_digits(*high))?;
         }
+        Ok(())
     }
 }
 
@@ -408,6 +415,8 @@ mod tests {
     fn what_does_not_hold_says_why_in_the_same_words() {
         let words = |estimate: &Estimate| estimate.quote_cost().unwrap_err().of_time();
         assert_eq!(words(&measured(-350.0, 250.0)), "not resolved: -873 to 173 ns");
+        let reason = measured(-350.0, 250.0).quote_cost().unwrap_err().reason();
+        assert_eq!(reason, "not resolved");
         let shared = Estimate::as_it_was(&[2000.0; 6], None, 0.95, Speed::Contended).unwrap();
         assert_eq!(words(&shared), "full speed not seen");
         let not_alone = Estimate { speed: Speed::NotAlone, ..measured(1000.0, 10.0) };

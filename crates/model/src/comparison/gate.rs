@@ -37,6 +37,10 @@ pub struct Gate {
     /// The verdict and the worst case alone: `FAIL: ring of 64 is 4.9 % slower (4.1 to 5.7 %)`; the
     /// summary without cases.
     pub brief: String,
+    /// The worst case alone and what would decide it, as `in_words` has it behind the summary;
+    /// empty without cases, and in a verdict that was read from JSON.
+    #[serde(skip)]
+    pub worst: String,
 }
 
 impl Gate {
@@ -86,13 +90,14 @@ impl Gate {
             many => format!(" (and {} more cases)", many - 1),
         };
         let next = next.filter(|_| verdict == Verdict::Undecided).unwrap_or_default();
-        let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}{next}"));
+        let worst = reasons.first().map_or(String::new(), |worst| format!("{worst}{more}{next}"));
         let summary = format!("{}: {what}", verdict.name());
-        let brief = match reasons.is_empty() {
-            true => summary.clone(),
-            false => format!("{}{worst}", verdict.name()),
+        let (in_words, brief) = if worst.is_empty() {
+            (summary.clone(), summary.clone())
+        } else {
+            (format!("{summary}: {worst}"), format!("{}: {worst}", verdict.name()))
         };
-        Self { verdict, in_words: format!("{summary}{worst}"), summary, brief, reasons }
+        Self { verdict, in_words, summary, brief, worst, reasons }
     }
 }
 

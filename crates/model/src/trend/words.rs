@@ -17,10 +17,10 @@ const LONGEST: usize = 48;
 
 /// The whole.
 pub(super) fn answer(of: &Trend) -> String {
-    let what = what(of);
     let Some(level) = of.levels.last() else {
-        return format!("No stored run has a reliable figure of {}", lower(&what));
+        return format!("No stored run has a reliable figure of {}", what(of, "a"));
     };
+    let what = what(of, "A");
     let cost = match level.cycles.zip(of.clock_ghz) {
         Some((cycles, ghz)) => {
             format!("{} ({} cycles at {ghz:.2} GHz)", time(level.ns), whole(cycles))
@@ -48,19 +48,15 @@ pub(super) fn answer(of: &Trend) -> String {
     }
 }
 
-/// What it is the cost of.
-fn what(of: &Trend) -> String {
+/// Returns what it is the cost of; `article` is that of its place in the sentence.
+fn what(of: &Trend, article: &str) -> String {
     let title = &of.case.title;
     match of.of {
         Some(Quantity::TrialNs) => title.clone(),
-        Some(Quantity::NsPerHop | Quantity::CpuNsPerHop) => format!("A hop of the {title}"),
-        _ if title == "ring of 2" => "A switch".to_string(),
-        _ => format!("A switch of the {title}"),
+        Some(Quantity::NsPerHop | Quantity::CpuNsPerHop) => format!("{article} hop of the {title}"),
+        _ if title == "ring of 2" => format!("{article} switch"),
+        _ => format!("{article} switch of the {title}"),
     }
-}
-
-fn lower(what: &str) -> String {
-    what.strip_prefix("A ").map_or(what.to_string(), |rest| format!("a {rest}"))
 }
 
 /// `4.1 % (3.6 to 4.7) slower since 2026-11-12 (upgraded), 1.54 us, not 1.48 us: kernel 6.12.3 ->

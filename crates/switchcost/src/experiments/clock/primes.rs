@@ -142,7 +142,7 @@ fn answer(record: &TrialRecord, found: &Found) -> String {
             format!("getrusage scatters {size} % {how} than threadclock over the same work")
         }
         Some(Err(why)) => {
-            format!("how much more getrusage scatters than threadclock: {}", why.of("%"))
+            format!("How much more getrusage scatters than threadclock: {}", why.of("%"))
         }
     };
     let means = match against.mean_difference_percent.map(|of| of.quote()) {
@@ -152,17 +152,8 @@ fn answer(record: &TrialRecord, found: &Found) -> String {
         }
         _ => String::new(),
     };
-    sentence(&format!("{scatter}{means}"))
-}
-
-/// With a capital and a full stop, but for a name at its beginning, which stays as it is.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    match words.starts_with("getrusage") {
-        true => format!("{words}."),
-        false => format!("{}{}.", first.unwrap_or_default(), letters.as_str()),
-    }
+    // A name stays as it is at the beginning of a sentence.
+    format!("{scatter}{means}.")
 }
 
 /// Which clock a tally of primes is by.

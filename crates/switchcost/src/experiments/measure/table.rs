@@ -85,9 +85,8 @@ pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> S
         return terminal::page(&parts);
     }
     let lines = lines(record);
-    let heading = terminal::heading(&record.header);
     // The plan's name says nothing of several experiments.
-    parts.push(heading.replacen(record.header.plan.experiment.name(), "measured", 1));
+    parts.push(format!("measured on {}", terminal::machine_words(&record.header.machine)));
     parts.push(lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect());
     parts.extend(path.map(|path| format!("run file: {}\n", path.display())));
     terminal::page(&parts)

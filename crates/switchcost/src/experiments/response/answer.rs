@@ -155,11 +155,28 @@ pub(crate) fn sleeper(record: &ResponseRecord, case: usize) -> Option<(&Wakeup, 
 /// A sleeper in a few words: `idle CPU, other, slack 50 us`. Of what is not usual only.
 pub(crate) fn sleeper_words(record: &ResponseRecord, case: usize) -> String {
     let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
-    let slack = (wakeup.timer_slack_ns != LEAST_SLACK_NS)
-        .then(|| format!(", slack {}", wakeup.slack_words()));
-    let awake = wakeup.cpu_latency_us.map(|_| ", awake".to_string());
-    let others: String = [slack, awake].into_iter().flatten().collect();
-    format!("{} CPU, {policy}{others}", wakeup.load)
+    format!("{} CPU, {policy}{}", wakeup.load, unusual_setting(wakeup))
+}
+
+/// Like [`sleeper_words`], for a table; without the policy that everything else has, where that is
+/// the normal one.
+pub(super) fn brief_sleeper_words(record: &ResponseRecord, case: usize) -> String {
+    let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
+    let is_told = policy != Policy::Other || measured_policy(record) != Policy::Other;
+    let policy = if is_told { format!(", {policy}") } else { String::new() };
+    format!("{}{policy}{}", wakeup.load, unusual_setting(wakeup))
+}
+
+/// Returns the setting of a sleeper where it is not the usual one: `, slack 50 us, awake`.
+fn unusual_setting(wakeup: &Wakeup) -> String {
+    let mut words = String::new();
+    if wakeup.timer_slack_ns != LEAST_SLACK_NS {
+        words += &format!(", slack {}", wakeup.slack_words());
+    }
+    if wakeup.cpu_latency_us.is_some() {
+        words += ", awake";
+    }
+    words
 }
 
 /// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.

@@ -6,14 +6,13 @@ use model::findings::gaps::ClassFound;
 use model::findings::wakeup::Found;
 use model::record::ResponseRecord;
 use model::response::{LinkCost, LoopCost, Signals};
-use model::ring::Policy;
 use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
 use model::trial::gaps::Class;
 use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
-use super::answer::{findings, headline, measured_policy, sleeper, sleeper_words};
+use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
 use super::details::details;
 use super::us;
 use crate::experiments::ring::comparison::under_policy;
@@ -159,10 +158,7 @@ fn of_interrupts(class: &ClassFound) -> Option<Line> {
 }
 
 fn of_wakeup(record: &ResponseRecord, found: &Found) -> Line {
-    // Of the policy that everything else has nothing is said.
-    let what = sleeper_words(record, found.case).replace(" CPU", "");
-    let is_normal = measured_policy(record) == Policy::Other;
-    let what = if is_normal { what.replace(", other", "") } else { what };
+    let what = brief_sleeper_words(record, found.case);
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
     Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
 }

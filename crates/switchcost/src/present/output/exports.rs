@@ -35,37 +35,44 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
         for (round, iterations) in &case.iterations {
             let figures = case.figures.iter();
             let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
-            let mut figures: Vec<String> = figures.flatten().collect();
+            let mut figures: Vec<(f64, &str)> = figures.flatten().collect();
             // benchstat takes the first for the figure of the line, as in what `go test` prints;
             // without any there is none.
-            figures.sort_by_key(|figure| !figure.ends_with(" ns/op"));
+            figures.sort_by_key(|(_, unit)| *unit != NS_PER_OPERATION);
             if !figures.is_empty() {
-                text += &format!("{name}-{cpus}\t{iterations}\t{}\n", figures.join("\t"));
+                text += &format!("{name}-{cpus}\t{iterations}");
+                for (value, unit) in figures {
+                    text += &format!("\t{} {unit}", decimal(value));
+                }
+                text.push('\n');
             }
         }
     }
     text.into_bytes()
 }
 
-/// A round's figure, in nanoseconds and, as far as it may be quoted in them, in cycles.
+/// Go's unit of what a benchmark takes.
+const NS_PER_OPERATION: &str = "ns/op";
+
+/// A round's figure with its unit, in nanoseconds and, as far as it may be quoted in them, in
+/// cycles.
 fn in_round(
     of: Quantity,
     values: &Values,
     round: u32,
     target: Option<&str>,
-) -> Option<impl Iterator<Item = String>> {
+) -> Option<impl Iterator<Item = (f64, &'static str)>> {
     let ns = *values.by_round()?.get(&round)?;
     let (unit, unit_of_cycles) = go_units(of)?;
     let clock_ghz = target.and_then(|target| clock_ghz(values, target));
     let cycles = clock_ghz.zip(unit_of_cycles).map(|(ghz, unit)| (ns * ghz, unit));
-    let all = [Some((ns, unit)), cycles].into_iter().flatten();
-    Some(all.map(|(value, unit)| format!("{} {unit}", decimal(value))))
+    Some([Some((ns, unit)), cycles].into_iter().flatten())
 }
 
 /// In nanoseconds, and in cycles where it has a clock.
 fn go_units(quantity: Quantity) -> Option<(&'static str, Option<&'static str>)> {
     match quantity {
-        Quantity::NsPerHop | Quantity::TrialNs => Some(("ns/op", Some("cycles/op"))),
+        Quantity::NsPerHop | Quantity::TrialNs => Some((NS_PER_OPERATION, Some("cycles/op"))),
         Quantity::NsPerSwitchAboveSolo => Some(("ns/switch", Some("cycles/switch"))),
         Quantity::PartNs => Some(("ns/part", None)),
         Quantity::CpuNsPerHop => Some(("cpu-ns/op", None)),
@@ -180,9 +187,8 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     family("switchcost_clock_hertz", "hertz", help, clock);
     let why = |case: &Subcase| {
         let (of, _) = case.figures.first_key_value()?;
-        let why = launch(case, *of)?.estimate?.quote_cost().err()?.to_string();
-        let words = why.split(':').next().unwrap_or_default().to_string();
-        Some(([&about_case(case)[..], &[("why".to_string(), words)]].concat(), 1.0))
+        let why = launch(case, *of)?.estimate?.quote_cost().err()?.reason();
+        Some(([&about_case(case)[..], &[("why".to_string(), why)]].concat(), 1.0))
     };
     let not_quotable = subject.cases.iter().filter_map(why).collect();
     let help = "Cases that were measured and have no figure, and why.";

@@ -254,8 +254,7 @@ fn narrow_verdict(found: &Comparison) -> Vec<String> {
     if let Some(line) = [&gate.in_words, &gate.brief].iter().find(fits) {
         return vec![(*line).clone()];
     }
-    let reason = gate.in_words.strip_prefix(&*gate.summary).unwrap_or_default();
-    vec![reason.trim_start_matches(": ").to_string(), gate.summary.clone()]
+    vec![gate.worst.clone(), gate.summary.clone()]
 }
 
 /// The answer to what was asked, and that the clocks differ.

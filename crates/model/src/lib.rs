@@ -20,6 +20,7 @@ pub mod grid;
 pub mod jump;
 pub mod looks;
 pub mod machine;
+pub mod marked;
 pub mod noise;
 pub mod not_alone;
 pub mod parts;

@@ -5,6 +5,8 @@
 use std::fmt;
 
 use crate::estimate::{Estimate, Speed};
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::words::{four_digits, three_digits, time, time_unit, whole};
 
 /// A figure that holds: it has an interval that excludes zero, and was measured at full speed with
@@ -264,6 +266,11 @@ impl Answer {
     /// Returns the time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27, core
     /// shared)`.
     pub fn time(&self) -> String {
+        self.marked_time().into()
+    }
+
+    /// Like [`Self::time`], with its figure marked.
+    pub fn marked_time(&self) -> MarkedText {
         self.describe_time(None)
     }
 
@@ -275,10 +282,15 @@ impl Answer {
     /// Returns the time and, where it says more, the bound of the figure at full speed: `~2.03 us
     /// (1.75 to 2.27, core shared; at full speed at most 1.9)`.
     pub fn time_and_bound(&self) -> String {
+        self.marked_time_and_bound().into()
+    }
+
+    /// Like [`Self::time_and_bound`], with its figure marked.
+    pub fn marked_time_and_bound(&self) -> MarkedText {
         self.describe_time(self.bound())
     }
 
-    fn describe_time(&self, bound: Option<f64>) -> String {
+    fn describe_time(&self, bound: Option<f64>) -> MarkedText {
         let (scale, unit) = time_unit(self.value);
         let is_fine = self.ends.is_some_and(|(low, high)| is_fine(self.value, low, high));
         let digits = if is_fine { four_digits } else { three_digits };
@@ -295,10 +307,8 @@ impl Answer {
             details += &format!("; at full speed at most {}", digits(most / scale));
         }
         let value = digits(self.value / scale);
-        if details.is_empty() {
-            return format!("{}{value} {unit}", self.mark());
-        }
-        format!("{}{value} {unit} ({details})", self.mark())
+        let figure = MarkedText::figure(format!("{}{value} {unit}", self.mark()));
+        if details.is_empty() { figure } else { marked![figure, format!(" ({details})")] }
     }
 }
 
@@ -327,10 +337,15 @@ impl Quoted {
     /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With
     /// four digits where it is known that well: `1.483 us (1.478 to 1.488)`.
     pub fn time(&self) -> String {
+        self.marked_time().into()
+    }
+
+    /// Like [`Self::time`], with its figure marked.
+    pub fn marked_time(&self) -> MarkedText {
         let (scale, unit) = time_unit(self.value);
         let digits = if self.is_fine() { four_digits } else { three_digits };
         let [value, low, high] = [self.value, self.low, self.high].map(|ns| digits(ns / scale));
-        format!("{value} {unit} ({low} to {high})")
+        marked![MarkedText::figure(format!("{value} {unit}")), format!(" ({low} to {high})")]
     }
 }
 
@@ -338,6 +353,14 @@ impl Quoted {
 /// nothing is known of it.
 pub fn cost(estimate: &Estimate) -> String {
     estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
+}
+
+/// Like [`cost`], with its figure marked.
+pub fn marked_cost(estimate: &Estimate) -> MarkedText {
+    match estimate.answer_cost() {
+        Ok(cost) => cost.marked_time(),
+        Err(why) => why.of_time().into(),
+    }
 }
 
 /// Like [`cost`] without the interval: `1.54 us`.

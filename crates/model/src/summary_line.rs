@@ -3,6 +3,8 @@
 use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::quote::cost as in_full;
 use crate::record::RingRecord;
@@ -17,25 +19,26 @@ pub fn in_words(
     ring: Option<&RingRecord>,
     cost: Option<&RingRecord>,
     noise: &[(&str, &NoiseVerdict)],
-) -> String {
+) -> MarkedText {
     let rings: Vec<&CaseSummary> = [ring, cost].into_iter().flatten().flat_map(bare).collect();
     let mut parts = vec![switch_words(&rings)];
     if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
         if let Ok(answer) = with.answer_cost() {
             let array = bytes(array);
-            parts.push(format!("{} with {array} of working set{beside}", answer.time()));
+            let set = format!(" with {array} of working set{beside}");
+            parts.push(marked![answer.marked_time(), set]);
         }
     }
-    parts.extend(ring.and_then(knees));
-    parts.extend(machine(noise));
-    parts.join("; ")
+    parts.extend(ring.and_then(knees).map(MarkedText::from));
+    parts.extend(machine(noise).map(MarkedText::from));
+    MarkedText::join(parts, "; ")
 }
 
 /// What a switch of two costs: the first of these rings of which it may be quoted, else the first
 /// of which anything is known, else what is known of a larger ring. What is not of the normal
 /// policy says so, with what is known under that beside it.
-fn switch_words(rings: &[&CaseSummary]) -> String {
+fn switch_words(rings: &[&CaseSummary]) -> MarkedText {
     let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
     let is_quoted = |of: &&&CaseSummary| cost(of).is_some_and(|cost| cost.quote_cost().is_ok());
     let is_known = |of: &&&CaseSummary| cost(of).is_some_and(|cost| cost.answer_cost().is_ok());
@@ -43,27 +46,26 @@ fn switch_words(rings: &[&CaseSummary]) -> String {
     let pairs = || known().filter(|of| of.case.members == 2);
     let best = pairs().find(is_quoted).or(pairs().find(is_known)).or(known().find(is_known));
     let Some(best) = best.or(known().next()) else {
-        return "What a switch costs here was not measured".to_string();
+        return "What a switch costs here was not measured".into();
     };
     let Some(Ok(answer)) = cost(best).map(|cost| cost.answer_cost()) else {
-        return format!(
-            "What a switch costs here: {}",
-            cost(best).as_ref().map_or(String::new(), in_full)
-        );
+        let why = cost(best).as_ref().map_or(String::new(), in_full);
+        return format!("What a switch costs here: {why}").into();
     };
     let cycles = best.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles}"));
     let members = match best.case.members {
         2 => String::new(),
         many => format!(" with {many} members"),
     };
-    let words = format!("A switch costs {} here{members}{cycles}", answer.time_and_bound());
+    let setting = format!(" here{members}{cycles}");
+    let words = marked!["A switch costs ", answer.marked_time_and_bound(), setting];
     if best.case.policy == Policy::Other {
         return words;
     }
     let normal = pairs().find(|of| of.case.policy == Policy::Other).and_then(|of| cost(of));
     let normal = normal.and_then(|cost| cost.answer_cost().ok());
     let normal = normal.map(|cost| format!("; with the normal policy {}", cost.time()));
-    format!("{words} under {}{}", best.case.policy, normal.unwrap_or_default())
+    marked![words, format!(" under {}{}", best.case.policy, normal.unwrap_or_default())]
 }
 
 /// The rings of several members without work.

@@ -8,6 +8,8 @@ use stats::ratio::{self, Ratio, Side};
 
 use super::costs::{Costs, Reason};
 use crate::experiment::named;
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS};
 use crate::quote::NotQuotable;
 use crate::subject::{Quantity, WHOLE};
@@ -332,14 +334,16 @@ pub fn percent(limit: f64) -> String {
 
 /// Returns a bound of a ratio in words, rounded towards no change: `at least 233x faster`, `at least
 /// 12.3 % slower`.
-pub(super) fn at_least(ratio: f64) -> String {
+pub(super) fn at_least(ratio: f64) -> MarkedText {
     let direction = if ratio < 1.0 { "faster" } else { "slower" };
     let rounded = round_bound(ratio);
     let factor = rounded.max(1.0 / rounded);
-    if factor < FACTOR {
-        return format!("at least {:.1} % {direction}", (rounded - 1.0).abs() * 100.0);
-    }
-    format!("at least {}x {direction}", three_digits(factor))
+    let figure = if factor < FACTOR {
+        format!("{:.1} %", (rounded - 1.0).abs() * 100.0)
+    } else {
+        format!("{}x", three_digits(factor))
+    };
+    marked!["at least ", MarkedText::figure(figure), format!(" {direction}")]
 }
 
 /// Rounds a bound of a ratio towards no change, to the digits that are told: a tenth of a percent,
@@ -366,7 +370,7 @@ fn change(ratio: Option<f64>) -> String {
 }
 
 /// The part of a switch that changed most, in nanoseconds: by it the whole did.
-pub(super) fn moved_most(changes: &[Change]) -> Option<String> {
+pub(super) fn moved_most(changes: &[Change]) -> Option<MarkedText> {
     let by = |change: &Change| (change.new_ns - change.base_ns).abs();
     let is_part = |change: &&Change| {
         change.of == Quantity::PartNs
@@ -375,7 +379,8 @@ pub(super) fn moved_most(changes: &[Change]) -> Option<String> {
     };
     let most = changes.iter().filter(is_part).max_by(|a, b| by(a).total_cmp(&by(b)))?;
     let [base, new] = [most.base_ns, most.new_ns].map(time);
-    Some(format!("{}: {base} to {new}, {}", capital(&most.title), most.in_words))
+    let title = format!("{}: ", capital(&most.title));
+    Some(marked![title, MarkedText::figure(base), format!(" to {new}, {}", most.in_words)])
 }
 
 fn capital(title: &str) -> String {

@@ -2,14 +2,16 @@
 
 use super::answer::{Across, Answer, Change, FACTOR, at_least, percent};
 use super::costs::Reason;
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::ring::Policy;
 use crate::words::{three_digits, time};
 
 /// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
-pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> String {
+pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> MarkedText {
     let asked: Vec<&Change> = asked(changes).collect();
     match &asked[..] {
-        [] => "the runs have no case in common: nothing was compared".to_string(),
+        [] => "the runs have no case in common: nothing was compared".into(),
         [change] => of_one(change, [base, new], limit),
         _ => of_several(&asked, [base, new], limit),
     }
@@ -40,57 +42,64 @@ fn is_answered_under_fifo(change: &Change, all: &[Change]) -> bool {
 }
 
 /// `pinned is 13x faster than free (ring of 2): 1.46 us, not 19.0 us`.
-fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> String {
+fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> MarkedText {
     let title = &change.title;
     match change.answer {
-        Answer::NotChanged => format!(
-            "{new} costs the same as {base} within {} ({title}): {} and {}",
-            percent(limit),
-            time(change.new_ns),
-            time(change.base_ns)
-        ),
-        Answer::Changed { .. } => {
-            format!("{new} is {} than {base} ({title}): {}", speed(change), times(change))
-        }
+        Answer::NotChanged => marked![
+            format!("{new} costs the same as {base} within "),
+            MarkedText::figure(percent(limit)),
+            format!(" ({title}): {} and {}", time(change.new_ns), time(change.base_ns))
+        ],
+        Answer::Changed { .. } => marked![
+            format!("{new} is "),
+            speed(change),
+            format!(" than {base} ({title}): {}", times(change))
+        ],
         Answer::Bounded { ratio, .. } => {
             let sides = bounded_times(change, [base, new]);
-            format!("{new} is {} than {base} ({title}): {sides}", at_least(ratio))
+            marked![
+                format!("{new} is "),
+                at_least(ratio),
+                format!(" than {base} ({title}): {sides}")
+            ]
         }
         Answer::CannotTell { reason, more } => {
             let why = reason.in_words([base, new]);
             match (reason, more, change.ratio.interval()) {
                 (Reason::TooWide, more, Some((low, high))) => {
                     let more = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
-                    format!(
-                        "{new} may be {} to {} than {base} ({title}){more}",
+                    marked![
+                        format!("{new} may be "),
                         factor_or_percent(low),
-                        factor_or_percent(high)
-                    )
+                        " to ",
+                        factor_or_percent(high),
+                        format!(" than {base} ({title}){more}")
+                    ]
                 }
                 (Reason::NoFullSpeed | Reason::NotAlone, ..) if is_sound(change.ratio.value) => {
                     format!(
                         "It is not known whether {new} differs from {base} ({title}), as {why}: {}",
                         seen_times(change)
                     )
+                    .into()
                 }
-                (Reason::NoInterval, ..) if is_sound(change.ratio.value) => {
-                    format!(
-                        "{new} is {} than {base} ({title}): {}; {why}",
-                        speed(change),
-                        times(change)
-                    )
-                }
+                (Reason::NoInterval, ..) if is_sound(change.ratio.value) => marked![
+                    format!("{new} is "),
+                    speed(change),
+                    format!(" than {base} ({title}): {}; {why}", times(change))
+                ],
                 (_, Some(more), _) => {
-                    format!("{new} against {base}: undecided ({title}): {why}; {}", more.in_words())
+                    let more = more.in_words();
+                    format!("{new} against {base}: undecided ({title}): {why}; {more}").into()
                 }
-                _ => format!("{new} against {base}: undecided ({title}): {why}"),
+                _ => format!("{new} against {base}: undecided ({title}): {why}").into(),
             }
         }
     }
 }
 
 /// `pinned is faster than free in 5 of 6 cases, slower in 1; most in ring of 64: 13x faster, ...`.
-fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String {
+fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> MarkedText {
     let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
     let within = format!("the same within {}", percent(limit));
     let counts = [
@@ -118,18 +127,16 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> String
     if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
         let how = match most.answer {
             Answer::Bounded { ratio, .. } => {
-                format!("{}, {}", at_least(ratio), bounded_times(most, [base, new]))
+                marked![at_least(ratio), format!(", {}", bounded_times(most, [base, new]))]
             }
-            _ => format!("{}, {}", speed(most), times(most)),
+            _ => marked![speed(most), format!(", {}", times(most))],
         };
-        return format!("{counted}; most in {}: {how}", most.title);
+        return marked![format!("{counted}; most in {}: ", most.title), how];
     }
     let seen = changes.iter().find(|change| change.is_seen_only() && is_sound(change.ratio.value));
     match seen {
-        Some(seen) => {
-            format!("{counted}; {}: {}", seen.title, seen_times(seen))
-        }
-        None => counted,
+        Some(seen) => format!("{counted}; {}: {}", seen.title, seen_times(seen)).into(),
+        None => counted.into(),
     }
 }
 
@@ -197,22 +204,24 @@ fn is_sound(ratio: Option<f64>) -> bool {
 }
 
 /// `13x faster`, `3.2 % slower`.
-fn speed(change: &Change) -> String {
+fn speed(change: &Change) -> MarkedText {
     match change.ratio.value {
         Some(ratio) if is_sound(Some(ratio)) => factor_or_percent(ratio),
         // Of a cost that came out at or below zero no factor says it.
-        _ if change.new_ns < change.base_ns => "faster".to_string(),
-        _ => "slower".to_string(),
+        _ if change.new_ns < change.base_ns => "faster".into(),
+        _ => "slower".into(),
     }
 }
 
-fn factor_or_percent(ratio: f64) -> String {
+fn factor_or_percent(ratio: f64) -> MarkedText {
     let way = if ratio < 1.0 { "faster" } else { "slower" };
     let factor = ratio.max(1.0 / ratio);
-    match factor < FACTOR {
-        true => format!("{:.1} % {way}", (ratio - 1.0).abs() * 100.0),
-        false => format!("{}x {way}", three_digits(factor)),
-    }
+    let figure = if factor < FACTOR {
+        format!("{:.1} %", (ratio - 1.0).abs() * 100.0)
+    } else {
+        format!("{}x", three_digits(factor))
+    };
+    marked![MarkedText::figure(figure), format!(" {way}")]
 }
 
 /// `1.46 us, not 19.0 us`.

@@ -28,6 +28,8 @@ pub use pair::Unpaired;
 pub use several::{Farthest, Member, Several};
 
 use crate::estimate::widest;
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::subject::{Side, Subject};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
@@ -63,7 +65,7 @@ pub struct Comparison {
     /// Cases that one of them has.
     pub unpaired: Vec<Unpaired>,
     /// The answer in words, in the sides' labels.
-    pub in_words: String,
+    pub in_words: MarkedText,
     /// Whether it passes as a gate at the limit of the terms.
     pub gate: Gate,
 }
@@ -128,10 +130,10 @@ fn names<'a>(base: &'a Side, new: &'a Side) -> [&'a str; 2] {
 }
 
 /// The answer of all cases, of parts of a switch behind the one that changed most.
-fn in_words(changes: &[Change], names: [&str; 2], limit: f64) -> String {
+fn in_words(changes: &[Change], names: [&str; 2], limit: f64) -> MarkedText {
     let headline = headline::headline(changes, names, limit);
     match answer::moved_most(changes) {
-        Some(most) => format!("{most}; {headline}"),
+        Some(most) => marked![most, "; ", headline],
         None => headline,
     }
 }

@@ -9,6 +9,8 @@ use stats::median;
 
 use super::answer::{Answer, Change, Terms};
 use super::{Comparison, Side};
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::subject::Subject;
 
 /// Version of its JSON form.
@@ -32,7 +34,7 @@ pub struct Several {
     /// Numbers in `runs` of those that are the odd one in a case.
     pub odd: Vec<usize>,
     /// The answer.
-    pub in_words: String,
+    pub in_words: MarkedText,
 }
 
 /// One of several runs.
@@ -141,7 +143,7 @@ impl Several {
             pairs,
             inconclusive,
             odd,
-            in_words: String::new(),
+            in_words: MarkedText::default(),
         };
         found.in_words = found.answer();
         found
@@ -198,7 +200,7 @@ fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<Farthe
 }
 
 impl Several {
-    fn answer(&self) -> String {
+    fn answer(&self) -> MarkedText {
         let count = self.runs.len();
         let differ = self.runs.iter().filter(|run| !run.differs_from.is_empty()).count();
         let open = match self.inconclusive {
@@ -206,10 +208,12 @@ impl Several {
             many => format!("; {many} of {} comparisons are inconclusive", self.pairs),
         };
         match (&self.odd[..], self.cases, differ) {
-            (_, 0, _) => format!("the {count} runs have no case in common: nothing was compared"),
+            (_, 0, _) => {
+                format!("the {count} runs have no case in common: nothing was compared").into()
+            }
             (&[run], ..) => {
                 let run = &self.runs[run];
-                format!("{} is the odd one out: {}", run.name, far(run))
+                marked![format!("{} is the odd one out: ", run.name), far(run)]
             }
             (&[], _, 0) => {
                 let cases = if self.cases == 1 { "case" } else { "cases" };
@@ -217,24 +221,24 @@ impl Several {
                     "None of the {count} runs is shown to differ from another in {} {cases}{open}",
                     self.cases
                 )
+                .into()
             }
-            (&[], ..) => {
-                format!(
-                    "No single run is the odd one out: {differ} of {count} differ from \
+            (&[], ..) => format!(
+                "No single run is the odd one out: {differ} of {count} differ from \
                         another{open}"
-                )
-            }
+            )
+            .into(),
             (several, ..) => {
                 let each: Vec<&str> = several.iter().map(|run| &*self.runs[*run].name).collect();
-                format!("{} are odd ones out, each in a case of its own", each.join(", "))
+                format!("{} are odd ones out, each in a case of its own", each.join(", ")).into()
             }
         }
     }
 }
 
 /// `38 % slower than the others (31 to 45 %) in ring of 2`.
-fn far(run: &Member) -> String {
-    let Some(far) = &run.farthest else { return String::new() };
+fn far(run: &Member) -> MarkedText {
+    let Some(far) = &run.farthest else { return MarkedText::default() };
     let more = |ratio: f64| 100.0 * (ratio - 1.0);
     let slower = far.ratio >= 1.0;
     let direction = if slower { "slower" } else { "faster" };
@@ -245,5 +249,6 @@ fn far(run: &Member) -> String {
     }
     let ends = ends.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1} %)"));
     let by = sign * more(far.ratio);
-    format!("{by:.1} % {direction} than the others{ends} in {}", far.title)
+    let others = format!(" {direction} than the others{ends} in {}", far.title);
+    marked![MarkedText::figure(format!("{by:.1} %")), others]
 }

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::table::Table;
 use crate::trial::interference::*;
 use crate::trial::{Sample, Trial};
@@ -178,20 +180,24 @@ impl Widths {
 
     /// `90 % intervals are 1.3 to 5.8 % wide in the augmented setting and 48 to 57 % in the plain
     /// one, 14.2x (9.1x to 22x) as wide`.
-    fn in_words(&self) -> String {
+    fn in_words(&self) -> MarkedText {
         let percent = |(low, high): (f64, f64)| match [low, high].map(|of| two_digits(100.0 * of)) {
             [low, high] if low == high => format!("{low} %"),
             [low, high] => format!("{low} to {high} %"),
         };
         let (augmented, plain) = (percent(self.augmented), percent(self.plain));
         let wider = match self.plain_over_augmented {
-            None => "which is wider is not known".to_string(),
+            None => "which is wider is not known".into(),
             Some(of) if of.is_resolved() && too_often(of, self.by_chance).is_none() => {
-                format!("{} as wide", with_range(of))
+                marked![with_range(of), " as wide"]
             }
-            Some(of) => format!("no difference resolved ({} to {})", times(of.low), times(of.high)),
+            Some(of) => {
+                format!("no difference resolved ({} to {})", times(of.low), times(of.high)).into()
+            }
         };
-        format!("{augmented} wide in the augmented setting and {plain} in the plain one, {wider}")
+        let settings =
+            format!("{augmented} wide in the augmented setting and {plain} in the plain one, ");
+        marked![settings, wider]
     }
 }
 
@@ -299,36 +305,41 @@ impl Verdict {
 
     /// What the paper asked: how much narrower intervals are in the augmented setting than in the
     /// plain one, in quiet and disturbed; then what the disturbance added to each.
-    pub fn headline(&self, noise: Noise) -> String {
+    pub fn headline(&self, noise: Noise) -> MarkedText {
         let widths = self.widths.iter().map(|widths| match widths.environment {
-            Environment::Quiet => format!("in quiet {}", widths.in_words()),
-            Environment::Disturbed => format!("under {} {}", noise.events(), widths.in_words()),
+            Environment::Quiet => marked!["in quiet ", widths.in_words()],
+            Environment::Disturbed => {
+                marked![format!("under {} ", noise.events()), widths.in_words()]
+            }
         });
-        let widths: Vec<String> = widths.collect();
+        let widths: Vec<MarkedText> = widths.collect();
         let first = match widths.is_empty() {
             true => "How wide intervals of execution times are in each setting is not known (too \
                  few runs)"
-                .to_string(),
+                .into(),
             false => {
                 let confidence = 100.0 * CONFIDENCE;
-                format!("Intervals of execution times ({confidence:.0} %): {}", widths.join("; "))
+                let what = format!("Intervals of execution times ({confidence:.0} %): ");
+                marked![what, MarkedText::join(widths, "; ")]
             }
         };
         let factor = |growth: Option<Growth>, by_chance: Option<Permutation>| match growth {
-            None => "not known (too few runs)".to_string(),
+            None => "not known (too few runs)".into(),
             Some(growth) if growth.is_resolved() && too_often(growth, by_chance).is_none() => {
                 with_range(growth)
             }
             Some(growth) => {
-                format!("not resolved ({} to {})", times(growth.low), times(growth.high))
+                format!("not resolved ({} to {})", times(growth.low), times(growth.high)).into()
             }
         };
-        format!(
-            "{first}. By {} they grew: {} in the augmented setting, {} in the plain one.",
-            noise.events(),
+        marked![
+            first,
+            format!(". By {} they grew: ", noise.events()),
             factor(self.augmented, self.augmented_by_chance),
-            factor(self.plain, self.plain_by_chance)
-        )
+            " in the augmented setting, ",
+            factor(self.plain, self.plain_by_chance),
+            " in the plain one."
+        ]
     }
 
     /// The smallest and the largest move of the setting's means, and how many are resolved.
@@ -357,8 +368,9 @@ fn too_often(growth: Growth, by_chance: Option<Permutation>) -> Option<f64> {
     (!is_more && (grew || shrank)).then_some(share)
 }
 
-fn with_range(growth: Growth) -> String {
-    format!("{} ({} to {})", times(growth.ratio), times(growth.low), times(growth.high))
+fn with_range(growth: Growth) -> MarkedText {
+    let range = format!(" ({} to {})", times(growth.low), times(growth.high));
+    marked![MarkedText::figure(times(growth.ratio)), range]
 }
 
 /// What the experiment says.

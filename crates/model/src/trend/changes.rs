@@ -8,6 +8,7 @@ use super::steps::{FEWEST_OF_ALL, Level, Steps};
 use super::{Change, ClockChange, steps_of, words};
 use crate::comparison::bears;
 use crate::machine::{Difference, differences};
+use crate::marked::MarkedText;
 
 /// Clocks that differ by more than this share are told.
 const CLOCK_DIFFERS: f64 = 0.01;
@@ -78,7 +79,7 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: Ratio) -> Chang
         machine,
         program,
         clocks_ghz: clocks.map(|(before, after)| [before, after]),
-        in_words: String::new(),
+        in_words: MarkedText::default(),
     };
     let label = &first.subject.side.label;
     let name = (!label.is_empty()).then_some(label.as_str());

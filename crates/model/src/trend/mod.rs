@@ -20,6 +20,7 @@ pub use choice::{Case, Planned, choose};
 use crate::comparison::{Verdict, Wanted};
 use crate::experiment::named;
 use crate::machine::Difference;
+use crate::marked::MarkedText;
 use crate::subject::{Quantity, Subject};
 use series::Series;
 use steps::Steps;
@@ -160,7 +161,7 @@ pub struct Change {
     pub clocks_ghz: Option<[f64; 2]>,
     /// In words: `4.1 % (3.6 to 4.7) slower since 2026-11-12, 1.54 us, not 1.48 us: kernel 6.12.3 ->
     /// 6.12.9`.
-    pub in_words: String,
+    pub in_words: MarkedText,
 }
 
 impl Change {
@@ -253,7 +254,7 @@ pub struct Trend {
     /// Runs that do not count, by reason.
     pub left_out: Vec<LeftOut>,
     /// The answer.
-    pub in_words: String,
+    pub in_words: MarkedText,
     /// Absent where nobody asked for a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
@@ -282,7 +283,7 @@ impl Trend {
             dependence: steps.dependence,
             detectable: steps.detectable().map(|share| share + series.open()),
             left_out: series.left_out,
-            in_words: String::new(),
+            in_words: MarkedText::default(),
             gate: None,
         };
         found.in_words = words::answer(&found);

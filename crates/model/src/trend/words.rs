@@ -7,6 +7,8 @@ use super::steps::FEWEST_OF_ALL;
 use super::{Change, Trend};
 use crate::comparison::{Verdict, bears, percent as limit_words};
 use crate::machine::Difference;
+use crate::marked;
+use crate::marked::MarkedText;
 use crate::subject::Quantity;
 use crate::words::{plain, time, whole};
 
@@ -16,26 +18,24 @@ const MOST_NAMED: usize = 3;
 const LONGEST: usize = 48;
 
 /// The whole.
-pub(super) fn answer(of: &Trend) -> String {
+pub(super) fn answer(of: &Trend) -> MarkedText {
     let Some(level) = of.levels.last() else {
-        return format!("No stored run has a reliable figure of {}", what(of, "a"));
+        return format!("No stored run has a reliable figure of {}", what(of, "a")).into();
     };
     let what = what(of, "A");
-    let cost = match level.cycles.zip(of.clock_ghz) {
-        Some((cycles, ghz)) => {
-            format!("{} ({} cycles at {ghz:.2} GHz)", time(level.ns), whole(cycles))
-        }
-        None => time(level.ns),
-    };
+    let mut cost = MarkedText::figure(time(level.ns));
+    if let Some((cycles, ghz)) = level.cycles.zip(of.clock_ghz) {
+        cost.push(format!(" ({} cycles at {ghz:.2} GHz)", whole(cycles)));
+    }
     if of.runs < FEWEST_OF_ALL {
-        return format!("{what} costs {cost}: {}", too_few(of.runs));
+        return marked![what, " costs ", cost, format!(": {}", too_few(of.runs))];
     }
     match of.largest_change() {
         // What came behind it may have undone it: then the newest cost is told, too.
         Some(change) if change.at != of.changes.last().map_or(change.at, |last| last.at) => {
-            format!("{what} became {}; now it costs {cost}", change.in_words)
+            marked![what, " became ", &change.in_words, "; now it costs ", cost]
         }
-        Some(change) => format!("{what} is {}", change.in_words),
+        Some(change) => marked![what, " is ", &change.in_words],
         None => {
             let first = of.points.first().map_or("", |point| day(&point.started));
             let last = of.until.as_deref().map_or(first, day);
@@ -43,7 +43,7 @@ pub(super) fn answer(of: &Trend) -> String {
                 true => format!("on {first}"),
                 false => format!("from {first} to {last}"),
             };
-            format!("{what} costs {cost}: no change in {} runs {when}", of.runs)
+            marked![what, " costs ", cost, format!(": no change in {} runs {when}", of.runs)]
         }
     }
 }
@@ -61,23 +61,28 @@ fn what(of: &Trend, article: &str) -> String {
 
 /// `4.1 % (3.6 to 4.7) slower since 2026-11-12 (upgraded), 1.54 us, not 1.48 us: kernel 6.12.3 ->
 /// 6.12.9`; `name` is what the reader calls the first run behind the change.
-pub(super) fn change(of: &Change, before: &str, name: Option<&str>) -> String {
+pub(super) fn change(of: &Change, before: &str, name: Option<&str>) -> MarkedText {
     let way = if of.is_dearer() { "slower" } else { "faster" };
     let share = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
-    let by = of.ratio.value.map_or(String::new(), |ratio| format!("{} % ", share(ratio)));
+    let mut words = MarkedText::default();
+    if let Some(ratio) = of.ratio.value {
+        words.push(MarkedText::figure(format!("{} %", share(ratio))));
+        words.push(" ");
+    }
     let ends = of.ratio.interval().map(|(low, high)| {
         let ends = if of.is_dearer() { [low, high] } else { [high, low] };
         format!("({} to {}) ", share(ends[0]), share(ends[1]))
     });
     let named = name.map_or(String::new(), |name| format!(" ({name})"));
-    format!(
-        "{by}{}{way} since {}{named}, {}, not {}: {}",
+    words.push(format!(
+        "{}{way} since {}{named}, {}, not {}: {}",
         ends.unwrap_or_default(),
         since(before, &of.since),
         time(of.after_ns),
         time(of.before_ns),
         why(of)
-    )
+    ));
+    words
 }
 
 /// What changed beside it.

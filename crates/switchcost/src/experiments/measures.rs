@@ -4,6 +4,8 @@
 use charts::Figure;
 use model::estimate::Estimate;
 use model::findings::Summary;
+use model::marked;
+use model::marked::MarkedText;
 use model::quote::{Quoted, cost};
 use model::record::TrialRecord;
 use model::run::unfinished;
@@ -59,7 +61,7 @@ pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
 }
 
 /// What the cheapest case costs, and the slowest, as far as they are resolved from the others.
-pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
+pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
     let all = costs(record);
     let quoted = |(name, ns): &(String, Estimate)| Some((name.clone(), ns.quote_cost().ok()?));
     let mut known: Vec<(String, Quoted)> = all.iter().filter_map(quoted).collect();
@@ -68,22 +70,26 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> String {
     }
     known.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     match (&known[..], all.first()) {
-        ([], None) => format!("No {noun} was measured."),
+        ([], None) => format!("No {noun} was measured.").into(),
         ([], Some((name, ns))) => match ns.answer_cost() {
-            Ok(answer) => format!("A {noun} of {name} takes {}.", answer.time()),
-            Err(_) => format!("What a {noun} of {name} takes: {}.", cost(ns)),
+            Ok(answer) => {
+                marked![format!("A {noun} of {name} takes "), answer.marked_time(), "."]
+            }
+            Err(_) => format!("What a {noun} of {name} takes: {}.", cost(ns)).into(),
         },
-        ([(name, ns)], _) => format!("A {noun} of {name} takes {}.", ns.time()),
+        ([(name, ns)], _) => marked![format!("A {noun} of {name} takes "), ns.marked_time(), "."],
         ([(name, ns), rest @ ..], _) if rest.iter().all(|(_, of)| !of.differs_from(ns)) => {
-            format!("No {noun} is shown to take longer than {name}, which takes {}.", ns.time())
+            let name = format!("No {noun} is shown to take longer than {name}, which takes ");
+            marked![name, ns.marked_time(), "."]
         }
-        ([(name, ns), .., (slowest, most)], _) => format!(
-            "The fastest {noun} is {name} with {}{}, the slowest {slowest} with {}{}.",
-            ns.time(),
+        ([(name, ns), .., (slowest, most)], _) => marked![
+            format!("The fastest {noun} is {name} with "),
+            ns.marked_time(),
             alike(&known, name, ns),
-            words::time(most.value()),
-            alike(&known, slowest, most)
-        ),
+            format!(", the slowest {slowest} with {}", words::time(most.value())),
+            alike(&known, slowest, most),
+            "."
+        ],
     }
 }
 

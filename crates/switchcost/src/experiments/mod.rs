@@ -23,6 +23,7 @@ use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
 use model::experiment::{Experiment, Takes};
 use model::findings::Findings;
+use model::marked::MarkedText;
 use model::ring::{Case, Policy};
 use model::run::{Header, Run};
 use model::subject::Subject;
@@ -147,7 +148,7 @@ impl Record {
     }
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
-    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
+    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> MarkedText {
         if let Self::Measure(of) = self {
             return measure::table::text(of, path, view);
         }
@@ -166,7 +167,7 @@ impl Record {
             Self::Response(of) => crate::experiments::response::table::text(of, view),
             Self::Explain(of) => explain::table::text(of, view),
             Self::Measure(of) => {
-                let headline = format!("{}.", measure::table::sentence(of));
+                let headline = measure::table::sentence(of) + ".";
                 Text { headline, ..Text::default() }
             }
             Self::Trials(of) => {
@@ -219,7 +220,7 @@ impl Record {
     }
 
     /// What a report begins with, as the terminal does.
-    pub(crate) fn headline(&self) -> String {
+    pub(crate) fn headline(&self) -> MarkedText {
         match self {
             Self::Rings(of) => match &of.found.cost {
                 Some(found) => cost::answer::headline(of, found),
@@ -227,7 +228,7 @@ impl Record {
             },
             Self::Response(of) => crate::experiments::response::answer::headline(of),
             Self::Explain(of) => explain::answer::headline(of),
-            Self::Measure(of) => format!("{}.", measure::table::sentence(of)),
+            Self::Measure(of) => measure::table::sentence(of) + ".",
             Self::Trials(of) => match &of.found.findings {
                 Some(Findings::Interference(found)) => {
                     interference::table::text(of, found, View::default()).headline
@@ -293,7 +294,7 @@ impl Record {
     /// The report as a stream shows it, with its charts if they are asked for.
     fn shown(
         &self,
-        text: &str,
+        text: &MarkedText,
         run: &Run,
         is_plotted: bool,
         stream: &(impl RawStream + AsFd),
@@ -322,7 +323,7 @@ impl Record {
 
 /// What runs of several experiments say together, each with its name and what is said of it if it
 /// did not end.
-pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> String {
+pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> MarkedText {
     let rings = |experiment: Experiment| {
         all.iter().find_map(|(name, record, _)| match record {
             Record::Rings(record) if *name == experiment.name() => Some(&**record),
@@ -331,7 +332,7 @@ pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) ->
     };
     let noise: Vec<_> = all.iter().map(|(name, of, _)| (*name, of.common().noise)).collect();
     let words = summary_line::in_words(rings(Experiment::Ring), rings(Experiment::Cost), &noise);
-    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), &words)
+    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), words)
 }
 
 /// Writes a run in a machine-readable format. The record is computed only for the one that is the

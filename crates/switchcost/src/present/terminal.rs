@@ -8,6 +8,8 @@ use clap::Args;
 use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
+use model::marked;
+use model::marked::MarkedText;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::plan::Stopping;
 use model::quote::{Answer, NotQuotable, ROUGH};
@@ -158,8 +160,11 @@ pub(crate) fn count(estimate: Option<Estimate>) -> Told {
 }
 
 /// A sentence on a run: of one that did not end it begins with that.
-pub(crate) fn sentence(unfinished: Option<&str>, words: &str) -> String {
-    unfinished.map_or(words.to_string(), |how| format!("{how}: {words}"))
+pub(crate) fn sentence(unfinished: Option<&str>, words: impl Into<MarkedText>) -> MarkedText {
+    match unfinished {
+        Some(how) => marked![how, ": ", words],
+        None => words.into(),
+    }
 }
 
 /// `1 case`, `7 cases`.
@@ -212,7 +217,7 @@ impl View {
 #[derive(Default)]
 pub(crate) struct Text {
     /// The answer, in a sentence or two.
-    pub(crate) headline: String,
+    pub(crate) headline: MarkedText,
     /// What follows the machine in the heading.
     pub(crate) heading: String,
     /// The table that the answer rests on, ending with a newline.
@@ -243,17 +248,17 @@ pub(crate) fn report(
     common: &Common,
     path: Option<&Path>,
     view: View,
-) -> String {
+) -> MarkedText {
     let Text { headline, heading: setting, table, details, findings } = text;
-    let mut parts = vec![sentence(run.unfinished(), &headline)];
+    let mut parts = vec![sentence(run.unfinished(), headline)];
     if view.verbose {
-        parts.push(format!("{}{setting}", heading(&run.header)));
+        parts.push(format!("{}{setting}", heading(&run.header)).into());
     }
-    parts.push(format!("{table}{}", legend_of_marks(&table)));
+    parts.push(format!("{table}{}", legend_of_marks(&table)).into());
     let mut lines = failures(run);
     if view.verbose {
         lines.extend(doubt(run, common));
-        parts.push(details);
+        parts.push(details.into());
         lines.extend(findings);
         lines.extend(machine_lines(run, common));
         lines.push(place(path));
@@ -266,7 +271,7 @@ pub(crate) fn report(
         lines.extend(findings);
         lines.truncate(MOST_LINES);
     }
-    parts.push(lines.join("\n"));
+    parts.push(lines.join("\n").into());
     page(&parts)
 }
 
@@ -303,17 +308,23 @@ fn is_too_short(note: &&String) -> bool {
 
 /// Parts of a report with an empty line between them, ending with a newline. Empty ones are left
 /// out.
-pub(crate) fn page(parts: &[String]) -> String {
-    let parts: Vec<String> = parts.iter().map(|part| trimmed(part)).collect();
-    let parts: Vec<&str> =
-        parts.iter().filter(|part| !part.is_empty()).map(|part| &**part).collect();
-    parts.join("\n\n") + "\n"
+pub(crate) fn page(parts: &[MarkedText]) -> MarkedText {
+    let parts: Vec<MarkedText> = parts.iter().map(trimmed).collect();
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    MarkedText::join(parts, "\n\n") + "\n"
 }
 
 /// Without blanks at the ends of lines, and without empty lines around.
-fn trimmed(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    lines.join("\n").trim_matches('\n').to_string()
+fn trimmed(text: &MarkedText) -> MarkedText {
+    let (mut lines, mut start) = (Vec::new(), 0);
+    for line in text.split('\n') {
+        lines.push(text.slice(start..start + line.trim_end().len()));
+        start += line.len() + 1;
+    }
+    let is_line = |line: &MarkedText| !line.is_empty();
+    let first = lines.iter().position(is_line).unwrap_or(lines.len());
+    let end = lines.iter().rposition(is_line).map_or(first, |last| last + 1);
+    MarkedText::join(lines.drain(first..end), "\n")
 }
 
 /// Cases that could not be measured, always or in some rounds.

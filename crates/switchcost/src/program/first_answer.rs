@@ -45,8 +45,8 @@ pub(crate) fn run() -> Result<ExitCode> {
     let company = taken.run.company.as_ref();
     let noise = record.common().noise;
     let line = machine_line(&header.plan, &header.machine, company, noise);
-    let headline = terminal::sentence(taken.run.unfinished(), &record.headline());
-    let parts = [headline, MEANING.to_string(), line.unwrap_or_default(), NEXT.to_string()];
-    print_text(&terminal::page(&parts)).context("cannot print the answer")?;
+    let headline = terminal::sentence(taken.run.unfinished(), record.headline());
+    let parts = [headline, MEANING.into(), line.unwrap_or_default().into(), NEXT.into()];
+    print_text(terminal::page(&parts)).context("cannot print the answer")?;
     Ok(taken.exit_code())
 }

@@ -106,7 +106,7 @@ fn tell(taken: &Taken, record: &Record, args: &MeasureArgs) -> bool {
         let written = write_report(taken, measured, to)
             .context("the report is not written (`switchcost report` makes one of stored runs)");
         match (written, to) {
-            (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
+            (Ok(()), Destination::File(path)) => text.push(format!("report: {}\n", path.display())),
             (written, _) => errors.extend(written.err()),
         }
     }

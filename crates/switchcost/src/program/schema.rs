@@ -51,7 +51,7 @@ pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
     let printed = match wanted {
         None => {
             let lines = named.iter().map(|(name, what)| format!("{name:<12}  {what}\n"));
-            print_text(&lines.collect::<String>()).context("cannot print the names of schemas")
+            print_text(lines.collect::<String>()).context("cannot print the names of schemas")
         }
         Some(wanted) if wanted == OF_COLUMNS.0 => print_json(&Declarations { columns: COLUMNS }),
         Some(wanted) => {

@@ -9,6 +9,8 @@ use clap::Args;
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::malloc::{CallCost, Found, Overall, Point, Slow};
+use model::marked;
+use model::marked::MarkedText;
 use model::published::hines2000;
 use model::quote::cost;
 use model::record::TrialRecord;
@@ -230,28 +232,26 @@ fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
 }
 
 /// What a block costs over all sizes, by each allocator.
-fn answer(record: &TrialRecord, found: &Found) -> String {
+fn answer(record: &TrialRecord, found: &Found) -> MarkedText {
     let sizes = || found.points.iter().map(|point| point.bytes);
     let of = |overall: &Overall| {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));
         let malloc = match ns(record, overall.malloc_median_ticks)?.quote_cost() {
-            Ok(malloc) => format!("malloc{by} takes {}", malloc.time()),
-            Err(why) => format!("what malloc{by} takes: {}", why.of_time()),
+            Ok(malloc) => marked![format!("malloc{by} takes "), malloc.marked_time()],
+            Err(why) => format!("what malloc{by} takes: {}", why.of_time()).into(),
         };
         let free = ns(record, overall.free_median_ticks).and_then(|free| free.quote_cost().ok());
         let free = free.map(|free| format!(", free {}", words::time(free.value())));
         Some(malloc + &free.unwrap_or_default())
     };
-    let costs: Vec<String> = found.overall.iter().filter_map(of).collect();
-    match (&costs[..], sizes().min().zip(sizes().max())) {
-        ([], _) | (_, None) => "What malloc costs was not measured.".to_string(),
-        (_, Some((least, most))) if least == most => {
-            format!("{}: blocks of {least} bytes.", costs.join("; "))
-        }
-        (_, Some((least, most))) => {
-            format!("{}: means over sizes of {least} to {most} bytes.", costs.join("; "))
-        }
-    }
+    let costs: Vec<MarkedText> = found.overall.iter().filter_map(of).collect();
+    let sizes = sizes().min().zip(sizes().max()).filter(|_| !costs.is_empty());
+    let sizes = match sizes {
+        None => return "What malloc costs was not measured.".into(),
+        Some((least, most)) if least == most => format!(": blocks of {least} bytes."),
+        Some((least, most)) => format!(": means over sizes of {least} to {most} bytes."),
+    };
+    marked![MarkedText::join(costs, "; "), sizes]
 }
 
 pub(super) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Option<Figure> {

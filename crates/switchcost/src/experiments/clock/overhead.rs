@@ -6,6 +6,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::experiment::Experiment;
 use model::findings::overhead::{CallCost, Found};
+use model::marked;
+use model::marked::MarkedText;
 use model::published::hines2000;
 use model::record::TrialRecord;
 use model::ring::Policy;
@@ -132,15 +134,17 @@ const READINGS: [(&str, &str); 3] = [
 
 /// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call
 /// and of the dearest.
-fn answer(record: &TrialRecord) -> String {
+fn answer(record: &TrialRecord) -> MarkedText {
     let costs = measures::costs(record);
     let reading = |(name, words): (&str, &str)| {
         let (_, ns) = costs.iter().find(|(call, _)| call == name)?;
-        Some(format!("{} by {words}", ns.answer_cost().ok()?.brief_time()))
+        let time = MarkedText::figure(ns.answer_cost().ok()?.brief_time());
+        Some(marked![time, format!(" by {words}")])
     };
-    let readings: Vec<String> = READINGS.into_iter().filter_map(reading).collect();
+    let readings: Vec<MarkedText> = READINGS.into_iter().filter_map(reading).collect();
     if readings.len() > 1 {
-        return format!("Reading a thread's CPU time takes {}.", readings.join(", "));
+        let readings = MarkedText::join(readings, ", ");
+        return marked!["Reading a thread's CPU time takes ", readings, "."];
     }
     measures::answer(record, "call")
 }

@@ -8,6 +8,8 @@ use clap::Args;
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::findings::primes::{Against, Found, Point, Timed};
+use model::marked;
+use model::marked::MarkedText;
 use model::published::hines2000;
 use model::quote::NotQuotable;
 use model::record::TrialRecord;
@@ -126,23 +128,24 @@ fn verdict(against: &Against) -> String {
 
 /// Whether getrusage scatters more than threadclock over the same work, and whether their means
 /// agree.
-fn answer(record: &TrialRecord, found: &Found) -> String {
+fn answer(record: &TrialRecord, found: &Found) -> MarkedText {
     let Some(against) = found.overall.get(GETRUSAGE_NS) else {
-        return "Nothing was measured.".to_string();
+        return "Nothing was measured.".into();
     };
     if unfinished(record.end.as_ref()).is_some() {
-        return "Whether getrusage or threadclock scatters more is unknown.".to_string();
+        return "Whether getrusage or threadclock scatters more is unknown.".into();
     }
     let scatter = match against.gain_percent.map(|gain| gain.answer()) {
-        None => "getrusage or threadclock did not scatter".to_string(),
+        None => "getrusage or threadclock did not scatter".into(),
         Some(Ok(gain)) => {
             let (how, size) =
                 (if gain.value() < 0.0 { "less" } else { "more" }, gain.value().abs());
-            let size = format!("{}{}", gain.mark(), digits(size));
-            format!("getrusage scatters {size} % {how} than threadclock over the same work")
+            let size = MarkedText::figure(format!("{}{} %", gain.mark(), digits(size)));
+            let how = format!(" {how} than threadclock over the same work");
+            marked!["getrusage scatters ", size, how]
         }
         Some(Err(why)) => {
-            format!("How much more getrusage scatters than threadclock: {}", why.of("%"))
+            format!("How much more getrusage scatters than threadclock: {}", why.of("%")).into()
         }
     };
     let means = match against.mean_difference_percent.map(|of| of.quote()) {
@@ -153,7 +156,7 @@ fn answer(record: &TrialRecord, found: &Found) -> String {
         _ => String::new(),
     };
     // A name stays as it is at the beginning of a sentence.
-    format!("{scatter}{means}.")
+    marked![scatter, means, "."]
 }
 
 /// Which clock a tally of primes is by.

@@ -7,6 +7,8 @@ use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use clap::Args;
 use model::experiment::Experiment;
 use model::findings::sampling::{Point, Process};
+use model::marked;
+use model::marked::MarkedText;
 use model::quote::NotQuotable;
 use model::record::TrialRecord;
 use model::ring::Policy;
@@ -108,7 +110,7 @@ fn accounts(points: &[Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]
 }
 
 /// How much of its CPU time the ticks see of a process that sleeps whenever they come.
-fn answer(points: &[Point]) -> String {
+fn answer(points: &[Point]) -> MarkedText {
     let told = |account: &str| {
         let point = points.iter().find(|point| point.phase == Phase::AcrossTicks)?;
         let sleeper = point.processes.iter().find(|of| of.process == PROCESSES[0])?;
@@ -123,7 +125,7 @@ fn answer(points: &[Point]) -> String {
     let Some((mark, seen, truth, percent)) = share("ticks") else {
         let open = ["ticks", "precise"].into_iter().filter_map(told);
         let why = open.filter_map(|of| of.answer_count().err()).next();
-        return match why {
+        let open = match why {
             Some(NotQuotable::TooFewRounds(_)) => {
                 "Too few rounds to tell what ticks see of a sleeper: raise --budget.".to_string()
             }
@@ -132,16 +134,18 @@ fn answer(points: &[Point]) -> String {
             }
             None => "What timer ticks see of a sleeper was not measured.".to_string(),
         };
+        return open.into();
     };
     let [percent, seen, truth] = [percent, seen, truth].map(digits);
     let usage = share("getrusage");
     let usage =
         usage.map(|(.., all)| format!("; getrusage's user + system is {} % of it", digits(all)));
-    format!(
-        "Ticks see {mark}{percent} % of the CPU time of a process that sleeps whenever they come \
-         ({seen} of {truth} ms a second){}.",
+    let behind = format!(
+        " of the CPU time of a process that sleeps whenever they come ({seen} of {truth} ms a \
+         second){}.",
         usage.unwrap_or_default()
-    )
+    );
+    marked!["Ticks see ", MarkedText::figure(format!("{mark}{percent} %")), behind]
 }
 
 /// What each account told of each process, as a share of the time.

@@ -4,6 +4,8 @@
 use model::cost::{Candidate, Cost, Curve, Sweep};
 use model::estimate::Estimate;
 use model::jump::{Jump, Peak};
+use model::marked;
+use model::marked::MarkedText;
 use model::record::RingRecord;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
@@ -15,29 +17,30 @@ use crate::base::values::each_once;
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
 /// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Possible causes:
 /// L2 2 MiB.`
-pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> String {
+pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> MarkedText {
     let series = main_series(record, cost);
     let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
-        return "What a switch costs was not measured.".to_string();
+        return "What a switch costs was not measured.".into();
     };
     if let Some(words) = series.unknown() {
-        return format!("What a switch{} costs{words}{}.", series.ring, policy(record));
+        return format!("What a switch{} costs{words}{}.", series.ring, policy(record)).into();
     }
     // On a run that did not end nothing is built.
     if unfinished(record.end.as_ref()).is_some() {
-        return format!("A switch{} costs {}{}.", series.ring, series.ends(), policy(record));
+        let policy = policy(record);
+        return marked![format!("A switch{} costs ", series.ring), series.ends(), policy, "."];
     }
     let kinds = if series.jump.is_none() { by_access(cost) } else { None };
     let beyond = kinds.or(series.beyond.clone()).map(|words| format!("; {words}"));
-    format!(
-        "A switch{} costs {}{}{}{}.{}",
-        series.ring,
+    marked![
+        format!("A switch{} costs ", series.ring),
         series.ends(),
         policy(record),
         series.jump_words(),
         beyond.unwrap_or_default(),
+        ".",
         candidates(&series.candidates)
-    )
+    ]
 }
 
 /// Costs along what was swept, and what was found of them.
@@ -152,34 +155,34 @@ fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
 impl Series {
     /// Returns the costs at the smallest and at the largest size of which one is known, and why that
     /// of the largest size is not. Of few sizes, which somebody has asked for, all.
-    fn ends(&self) -> String {
+    fn ends(&self) -> MarkedText {
         if self.costs.len() <= FEW_SIZES {
             return self.all();
         }
         let known = |(cost, size): &(Estimate, String)| {
-            cost.answer_cost().ok().map(|answer| format!("{}{size}", answer.time()))
+            cost.answer_cost().ok().map(|answer| marked![answer.marked_time(), size])
         };
         let first = self.costs.iter().find_map(known);
         let last = self.costs.iter().rev().find_map(known);
-        let mut words = each_once(first.into_iter().chain(last)).join(", ");
+        let mut words = MarkedText::join(each_once(first.into_iter().chain(last)), ", ");
         if let Some((Err(why), size)) =
             self.costs.last().map(|(cost, size)| (cost.answer_cost(), size))
         {
-            words += &format!(";{size}: {}", why.of_time());
+            words.push(format!(";{size}: {}", why.of_time()));
         }
         words
     }
 
     /// Returns the cost at each size, or why it is not known.
-    fn all(&self) -> String {
+    fn all(&self) -> MarkedText {
         let (mut known, mut unknown) = (Vec::new(), String::new());
         for (cost, size) in &self.costs {
             match cost.answer_cost() {
-                Ok(answer) => known.push(format!("{}{size}", answer.time())),
+                Ok(answer) => known.push(marked![answer.marked_time(), size]),
                 Err(why) => unknown += &format!(";{size}: {}", why.of_time()),
             }
         }
-        known.join(", ") + &unknown
+        marked![MarkedText::join(known, ", "), unknown]
     }
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.

@@ -2,6 +2,8 @@
 
 use model::estimate::Estimate;
 use model::explain::{Found, Part, whole_of};
+use model::marked;
+use model::marked::MarkedText;
 use model::quote::cost;
 use model::record::ExplainRecord;
 use model::ring::{Kind, Policy};
@@ -11,10 +13,10 @@ use crate::experiments::ring::comparison::under_policy;
 use crate::present::terminal::cpu_list;
 
 /// The first line of a report.
-pub(crate) fn headline(record: &ExplainRecord) -> String {
+pub(crate) fn headline(record: &ExplainRecord) -> MarkedText {
     let cpus = cpu_list(&record.header.plan.cases.first().map_or(Vec::new(), |of| of.cpus()));
     let Some((found, whole)) = found(record).and_then(|of| Some((of, of.whole_ns?))) else {
-        return "Nothing was measured that a switch is made of.".to_string();
+        return "Nothing was measured that a switch is made of.".into();
     };
     let members = match found.kind {
         Kind::Process => "two processes",
@@ -26,10 +28,10 @@ pub(crate) fn headline(record: &ExplainRecord) -> String {
         Ok(whole) => {
             let parts =
                 if is_whole(record) { format!(": {}", made_of(found)) } else { String::new() };
-            let whole = whole.time();
-            format!("A switch costs {whole}{policy}, its system calls included{parts}; {setting}.")
+            let behind = format!("{policy}, its system calls included{parts}; {setting}.");
+            marked!["A switch costs ", whole.marked_time(), behind]
         }
-        Err(why) => format!("What a switch costs{policy}: {}; {setting}.", why.of_time()),
+        Err(why) => format!("What a switch costs{policy}: {}; {setting}.", why.of_time()).into(),
     }
 }
 

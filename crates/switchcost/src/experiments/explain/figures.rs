@@ -42,7 +42,7 @@ fn waterfall(record: &ExplainRecord, found: &Found, index: usize) -> Option<Figu
     let series = Series::new("up to and with it", index, Role::Bars, ends);
     let axes = (Axis::of_names("", names), nanoseconds("time of a switch"));
     let title = "What a switch is made of";
-    lines("explain", title, headline(record), axes, [series])
+    lines("explain", title, headline(record).into(), axes, [series])
 }
 
 /// The upper end of a part that begins where those before it end.

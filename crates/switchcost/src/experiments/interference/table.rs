@@ -26,7 +26,7 @@ pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     Text {
         headline: match is_whole {
             true => found.verdict.headline(noise.unwrap_or(Noise::Net)),
-            false => NOT_COMPARED.to_string(),
+            false => NOT_COMPARED.into(),
         },
         table: format!("{}\n{published}", ranges(&found.verdict)),
         details: format!("{}\n\n{}\n", comparisons(&found.verdict, 1e6), legend(record, found)),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use model::estimate::Estimate;
 use model::findings::wakeup;
+use model::marked::MarkedText;
 use model::quote::cost;
 use model::ring::Policy;
 use model::run::Run;
@@ -51,7 +52,7 @@ impl TableRow {
 }
 
 /// What matters.
-pub(crate) fn sentence(record: &MeasureRecord) -> String {
+pub(crate) fn sentence(record: &MeasureRecord) -> MarkedText {
     let unfinished = model::run::unfinished(record.end.as_ref());
     let parts = record.parts.iter();
     let parts: Vec<_> = parts.map(|part| (part_name(part), part, unfinished)).collect();
@@ -70,25 +71,27 @@ pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
 }
 
 /// All of it, ending with a newline; `path` is where the run is stored.
-pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> String {
-    let mut parts = vec![format!("{}.", sentence(record))];
+pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> MarkedText {
+    let mut parts = vec![sentence(record) + "."];
     let rows: Vec<TableRow> = record.parts.iter().flat_map(rows).collect();
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
     let line = |row: &TableRow| format!("{:<width$}  {}\n", row.what, row.in_words());
-    parts.push(rows.iter().map(line).collect());
+    parts.push(rows.iter().map(line).collect::<String>().into());
     if rows.iter().any(TableRow::is_marked) {
-        parts.push(ROUGH_LEGEND.to_string());
+        parts.push(ROUGH_LEGEND.into());
     }
     if !view.verbose {
         let (header, company) = (&record.header, record.company.as_ref());
-        parts.extend(machine_line(&header.plan, &header.machine, company, &record.noise));
+        let line = machine_line(&header.plan, &header.machine, company, &record.noise);
+        parts.extend(line.map(MarkedText::from));
         return terminal::page(&parts);
     }
     let lines = lines(record);
     // The plan's name says nothing of several experiments.
-    parts.push(format!("measured on {}", terminal::machine_words(&record.header.machine)));
-    parts.push(lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect());
-    parts.extend(path.map(|path| format!("run file: {}\n", path.display())));
+    parts.push(format!("measured on {}", terminal::machine_words(&record.header.machine)).into());
+    let lines: String = lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect();
+    parts.push(lines.into());
+    parts.extend(path.map(|path| format!("run file: {}\n", path.display()).into()));
     terminal::page(&parts)
 }
 

@@ -3,7 +3,9 @@
 use model::estimate::Estimate;
 use model::findings::gaps;
 use model::findings::wakeup::Found;
-use model::quote::{Quoted, cost, difference};
+use model::marked;
+use model::marked::MarkedText;
+use model::quote::{Quoted, difference, marked_cost};
 use model::record::ResponseRecord;
 use model::response::LoopCost;
 use model::ring::Policy;
@@ -24,41 +26,55 @@ use crate::present::terminal::{count, cpu_list, told_value, told_words};
 const PIPE: &str = "pipe";
 
 /// The first line of a report.
-pub(crate) fn headline(record: &ResponseRecord) -> String {
+pub(crate) fn headline(record: &ResponseRecord) -> MarkedText {
     let costs = costs(record);
-    let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
+    let links = cheapest(rings(record), is_whole(record)).filter(|_| costs.is_none());
     let has_others = costs.is_some() || links.is_some();
-    let wakeup = wakeup(record, costs.is_none()).map(|words| {
+    let wakeup = wakeup(record, costs.is_none()).map(|clause| {
         // Of the normal policy, whatever the others had.
         let is_apart = has_others && measured_policy(record) != Policy::Other;
-        if is_apart { format!("{words} ({})", scheduler(Policy::Other)) } else { words }
+        let policy = format!(" ({})", scheduler(Policy::Other));
+        if is_apart { Clause { words: clause.words + &policy, ..clause } } else { clause }
     });
     // Beside the others it is a line of its own.
-    let gaps = record.found.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
+    let gaps = record.found.gaps.first().filter(|_| costs.is_none());
+    let gaps = gaps.map(|of| Clause::from_words(lost(record, of)));
     let is_normal = costs.is_some() || links.is_some() || wakeup.is_some();
-    let clauses = [costs, links.map(|of| of.trim_end_matches('.').to_string()), wakeup, gaps];
-    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
-    if clauses.is_empty() {
-        return "Nothing was measured that a response time consists of.".to_string();
-    }
+    let clauses = [costs, links.map(Clause::from_words), wakeup, gaps];
+    let clauses: Vec<Clause> = clauses.into_iter().flatten().collect();
+    let Some(first) = clauses.first() else {
+        return "Nothing was measured that a response time consists of.".into();
+    };
     let policy = measured_policy(record);
     let policy = is_normal.then(|| match policy.is_realtime() {
         true => format!("under {policy}, "),
         false => format!("{}, ", scheduler(policy)),
     });
     let cpus = cpu_list(&record.header.plan.cpus());
-    let words = clauses.join("; ");
-    // What begins with the name of a function keeps it as it is.
-    let starts = ["a ", "how ", "what "].iter().any(|start| words.starts_with(start));
-    let words = if starts { capital(&words) } else { words };
-    format!("{words}; {}CPU {cpus}.", policy.unwrap_or_default())
+    let starts_with_name = first.starts_with_name;
+    let words = MarkedText::join(clauses.into_iter().map(|clause| clause.words), "; ");
+    let words = if starts_with_name { words } else { words.capitalized() };
+    marked![words, format!("; {}CPU {cpus}.", policy.unwrap_or_default())]
+}
+
+/// A part of the first line.
+struct Clause {
+    words: MarkedText,
+    /// Whether it begins with the name of a function, which stays as it is in front.
+    starts_with_name: bool,
+}
+
+impl Clause {
+    fn from_words(words: impl Into<MarkedText>) -> Self {
+        Self { words: words.into(), starts_with_name: false }
+    }
 }
 
 /// What matters beside the headline, most first.
 pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
     let has_costs = costs(record).is_some();
     let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
-    let links = links.map(|words| format!("links: {}", lowercase(&words)));
+    let links = links.map(|words| format!("links: {}.", words.uncapitalized()));
     let gaps = record.found.gaps.iter().filter(|_| has_costs);
     let gaps = gaps.map(|of| format!("interrupts: {}", lost(record, of)));
     let missing = no_idle(record);
@@ -83,16 +99,6 @@ pub(super) fn scheduler(policy: Policy) -> String {
     format!("SCHED_{}", policy.name().to_uppercase())
 }
 
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn lowercase(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-}
-
 /// The summaries of all rings.
 fn rings(record: &ResponseRecord) -> impl Iterator<Item = &CaseSummary> + Clone {
     record.cases.iter().filter_map(|of| of.ring())
@@ -104,7 +110,7 @@ fn is_whole(record: &ResponseRecord) -> bool {
 }
 
 /// A system call, a signal, a switch; none where none of them was measured.
-fn costs(record: &ResponseRecord) -> Option<String> {
+fn costs(record: &ResponseRecord) -> Option<Clause> {
     let is_call = |of: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == of.call);
     let known = |of: &LoopCost| Some((of.call.clone(), of.ns?));
     let calls: Vec<(String, Estimate)> =
@@ -114,22 +120,29 @@ fn costs(record: &ResponseRecord) -> Option<String> {
     let pipe = rings(record).find(|of| of.case.members > 1 && of.case.link == PIPE);
     let switch = pipe.and_then(|of| of.ns_per_switch_above_solo).filter(|_| call.is_some());
     let all = [
-        call.map(|(call, ns)| (&**call, *ns)),
-        signal.map(|ns| ("a signal to oneself", ns)),
-        switch.map(|ns| ("a switch by pipe", ns)),
+        call.map(|(call, ns)| (&**call, *ns, true)),
+        signal.map(|ns| ("a signal to oneself", ns, false)),
+        switch.map(|ns| ("a switch by pipe", ns, false)),
     ];
     let (mut parts, mut open) = (Vec::new(), Vec::new());
-    for (name, ns) in all.into_iter().flatten() {
-        match ns.answer_cost() {
-            Ok(ns) if parts.is_empty() => parts.push(format!("{name} takes {}", ns.time())),
-            Ok(ns) => parts.push(format!("{name} {}", ns.brief_time())),
-            Err(why) => open.push(format!("{name}: {}", why.of_time())),
-        }
+    for (name, ns, starts_with_name) in all.into_iter().flatten() {
+        let (to, words) = match ns.answer_cost() {
+            Ok(ns) if parts.is_empty() => {
+                (&mut parts, marked![format!("{name} takes "), ns.marked_time()])
+            }
+            Ok(ns) => (&mut parts, format!("{name} {}", ns.brief_time()).into()),
+            Err(why) => (&mut open, format!("{name}: {}", why.of_time()).into()),
+        };
+        to.push(Clause { words, starts_with_name });
     }
-    let told = if parts.is_empty() { open.join("; ") } else { parts.join(", ") };
     let slowest = slowest(&calls).filter(|_| parts.len() == 1 && is_whole(record));
-    let slowest = slowest.map_or(String::new(), |words| format!("; {words}"));
-    (!told.is_empty()).then(|| format!("{told}{slowest}"))
+    let (told, separator) = if parts.is_empty() { (open, "; ") } else { (parts, ", ") };
+    let starts_with_name = told.first()?.starts_with_name;
+    let mut words = MarkedText::join(told.into_iter().map(|part| part.words), separator);
+    if let Some(slowest) = slowest {
+        words.push(format!("; {slowest}"));
+    }
+    Some(Clause { words, starts_with_name })
 }
 
 /// The slowest of several calls, of those that may be quoted.
@@ -192,16 +205,17 @@ fn found(record: &ResponseRecord, slack_ns: u64, cpu_latency_us: Option<u32>) ->
 
 /// How late a timer wakes a thread as applications have it; in older runs with the least slack.
 /// With `all` also what it would be with less slack, and without idle states.
-fn wakeup(record: &ResponseRecord, all: bool) -> Option<String> {
+fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
     let plain = found(record, LEAST_SLACK_NS, None);
     let first = by_default.or(plain)?;
     let median = first.median_ns?;
     let what = "a timer on an idle CPU wakes a thread";
     let Ok(late) = median.answer_cost() else {
-        return Some(format!("how late {what} (median): {}", cost(&median)));
+        let what = format!("how late {what} (median): ");
+        return Some(Clause::from_words(marked![what, marked_cost(&median)]));
     };
-    let late = if all { late.time() } else { late.brief_time() };
+    let late = if all { late.marked_time() } else { MarkedText::figure(late.brief_time()) };
     let tail = first.p99_ns.map(|tail| format!(", {} at 99 %", words::time(tail.value_ns as f64)));
     let slack = match by_default {
         Some(_) => ", with the default timer slack",
@@ -211,12 +225,9 @@ fn wakeup(record: &ResponseRecord, all: bool) -> Option<String> {
     let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
     let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
     let awake = awake.map(|late| format!(", {late} without idle states"));
-    Some(format!(
-        "{what} {late} late (median){}{slack}{}{}",
-        tail.unwrap_or_default(),
-        less.unwrap_or_default(),
-        awake.unwrap_or_default()
-    ))
+    let [tail, less, awake] = [tail, less, awake].map(Option::unwrap_or_default);
+    let behind = format!(" late (median){tail}{slack}{less}{awake}");
+    Some(Clause::from_words(marked![format!("{what} "), late, behind]))
 }
 
 /// What the slack of applications adds.
@@ -277,7 +288,7 @@ fn taker(class: Class) -> &'static str {
 }
 
 /// What a busy thread loses, and to whom.
-fn lost(record: &ResponseRecord, found: &gaps::Found) -> String {
+fn lost(record: &ResponseRecord, found: &gaps::Found) -> MarkedText {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
     let to = |of: &gaps::ClassFound| {
         let lost = count(Some(of.lost_percent?));
@@ -290,7 +301,10 @@ fn lost(record: &ResponseRecord, found: &gaps::Found) -> String {
     let (all, thread) =
         (count(found.lost_percent), format!("a busy thread ({})", scheduler(policy)));
     match all {
-        Some(Ok(_)) => format!("{thread} loses {} % of its time{classes}", told_value(all)),
-        _ => format!("what {thread} loses of its time: {}{classes}", told_words(all)),
+        Some(Ok(_)) => {
+            let lost = MarkedText::figure(format!("{} %", told_value(all)));
+            marked![format!("{thread} loses "), lost, format!(" of its time{classes}")]
+        }
+        _ => format!("what {thread} loses of its time: {}{classes}", told_words(all)).into(),
     }
 }

@@ -1,8 +1,10 @@
 //! What a run of rings answers, in a sentence or two.
 
 use model::estimate::Estimate;
+use model::marked;
+use model::marked::MarkedText;
 use model::not_alone;
-use model::quote::{Answer, Quoted, cost};
+use model::quote::{Answer, Quoted, cost, marked_cost};
 use model::record::RingRecord;
 use model::ring::{Case, Kind, Policy};
 use model::run::unfinished;
@@ -14,11 +16,29 @@ use super::jump;
 use crate::base::values::each_once;
 use crate::present::terminal::counted;
 
+/// What a run answers: a first sentence without its full stop, to which more may be added, and what
+/// follows behind that.
+struct RingAnswer {
+    first: MarkedText,
+    rest: String,
+}
+
+impl RingAnswer {
+    fn new(first: impl Into<MarkedText>) -> Self {
+        Self { first: first.into(), rest: String::new() }
+    }
+
+    /// Joins both.
+    fn in_words(self) -> MarkedText {
+        marked![self.first, ".", self.rest]
+    }
+}
+
 /// The first line of a report.
-pub(crate) fn headline(record: &RingRecord) -> String {
+pub(crate) fn headline(record: &RingRecord) -> MarkedText {
     match both_policies(record) {
         Some([normal, under_fifo]) => headline_of_both(&normal, &under_fifo),
-        None => headline_of_one(record),
+        None => headline_of_one(record).in_words(),
     }
 }
 
@@ -48,32 +68,30 @@ fn under_policy(record: &RingRecord, policy: Policy) -> RingRecord {
 
 /// The figure of record is of the normal policy, and that under fifo is told beside. Where others
 /// kept the normal rings from the CPU, that under fifo comes first.
-fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> String {
+fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> MarkedText {
     let is_known = |record: &RingRecord| smallest_switch(record).is_some_and(|of| of.is_ok());
     match (is_known(normal), smallest_switch(under_fifo)) {
         (true, Some(Ok(cost))) if is_one_setting(under_fifo) => {
-            let words = headline_of_one(normal);
-            let (first, rest) = first_sentence(&words);
-            format!("{first}; {} under fifo.{rest}", words::time(cost.value()))
+            let mut answer = headline_of_one(normal);
+            answer.first.push(format!("; {} under fifo", words::time(cost.value())));
+            answer.in_words()
         }
         (true, Some(Ok(_))) => {
-            let (normal, words) = (headline_of_one(normal), headline_of_one(under_fifo));
-            format!("{normal} Under fifo: {}", lowercase_first(&words))
+            let under_fifo = headline_of_one(under_fifo).in_words().uncapitalized();
+            marked![headline_of_one(normal).in_words(), " Under fifo: ", under_fifo]
         }
-        (true, _) | (false, None) => headline_of_one(normal),
+        (true, _) | (false, None) => headline_of_one(normal).in_words(),
         (false, Some(_)) => {
-            let words = headline_of_one(under_fifo);
-            let (first, rest) = first_sentence(&words);
+            let mut answer = headline_of_one(under_fifo);
+            if !is_one_setting(under_fifo) {
+                answer.first = marked!["Under fifo: ", answer.first.uncapitalized()];
+            }
             let why = match smallest_switch(normal) {
                 Some(Err(why)) => why,
                 _ => "not measured".to_string(),
             };
-            let first = if is_one_setting(under_fifo) {
-                first.to_string()
-            } else {
-                format!("Under fifo: {}", lowercase_first(first))
-            };
-            format!("{first}; with the normal policy {why}.{rest}")
+            answer.first.push(format!("; with the normal policy {why}"));
+            answer.in_words()
         }
     }
 }
@@ -94,27 +112,15 @@ fn is_one_setting(record: &RingRecord) -> bool {
     each_once(settings).len() == 1
 }
 
-fn lowercase_first(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
-}
-
-/// Splits after the first sentence, without its full stop.
-fn first_sentence(words: &str) -> (&str, &str) {
-    match words.find(". ") {
-        Some(end) => (&words[..end], &words[end + 1..]),
-        None => (words.strip_suffix('.').unwrap_or(words), ""),
-    }
-}
-
-fn headline_of_one(record: &RingRecord) -> String {
+fn headline_of_one(record: &RingRecord) -> RingAnswer {
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);
     let links = each_once(rings().map(|of| &of.case.link));
     let places = each_once(rings().map(|of| &of.case.placement));
     let states = each_once(rings().map(|of| of.case.state));
     if links.len() > 1 {
         let is_whole = unfinished(record.end.as_ref()).is_none();
-        return cheapest(&record.cases, is_whole).unwrap_or_else(|| not_measured(record));
+        let cheapest = cheapest(&record.cases, is_whole).map(RingAnswer::new);
+        return cheapest.unwrap_or_else(|| not_measured(record));
     }
     if places.len() > 1 {
         return by_setting(record, |case| match case.placement.relation() {
@@ -128,12 +134,14 @@ fn headline_of_one(record: &RingRecord) -> String {
             format!("with registers {state}")
         });
     }
-    by_size(record) + &jump::sentence(record)
+    let mut answer = by_size(record);
+    answer.rest += &jump::sentence(record);
+    answer
 }
 
 /// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with
 /// 64: it grows with the logarithm of their number.`
-fn by_size(record: &RingRecord) -> String {
+fn by_size(record: &RingRecord) -> RingAnswer {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
     let Some((smallest, own)) = rings.first() else { return not_measured(record) };
@@ -143,7 +151,8 @@ fn by_size(record: &RingRecord) -> String {
     let with = members(&smallest.case);
     let Some((first, least)) = known.first() else {
         let policy = comparison::under_policy(smallest.case.policy);
-        return format!("What a switch costs with {with}{setting}{policy}: {}.", cost(own));
+        let what = format!("What a switch costs with {with}{setting}{policy}: ");
+        return RingAnswer::new(marked![what, marked_cost(own)]);
     };
     let cycles = match first.cycles_in_words() {
         Some(cycles) => format!(", {cycles},"),
@@ -152,12 +161,12 @@ fn by_size(record: &RingRecord) -> String {
     };
     let policy = comparison::under_policy(first.case.policy);
     let beside = least.is_beside_others().then(|| not_alone::beside_words(record));
-    let words = format!(
-        "A switch costs {}{policy}{cycles} with {}{}",
-        least.time_and_bound(),
-        members(&first.case),
-        beside.unwrap_or_default()
-    );
+    let beside = beside.unwrap_or_default();
+    let mut words = marked![
+        "A switch costs ",
+        least.marked_time_and_bound(),
+        format!("{policy}{cycles} with {}{beside}", members(&first.case))
+    ];
     let open = own.answer_cost().err();
     let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
     let most = known.last().filter(|_| known.len() > 1);
@@ -170,7 +179,8 @@ fn by_size(record: &RingRecord) -> String {
     let law = record.found.scaling.first().filter(|_| known.len() > 1);
     let law = law.and_then(|series| series.law.growth_in_words());
     let law = law.map_or(String::new(), |law| format!(": {law}"));
-    format!("{words}{most}{setting}{law}{open}.")
+    words.push(format!("{most}{setting}{law}{open}"));
+    RingAnswer::new(words)
 }
 
 /// A ring of several with what its switch costs.
@@ -196,31 +206,37 @@ fn setting(case: &Case) -> String {
 }
 
 /// What a switch costs in each of several settings, of the smallest ring.
-fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> String {
+fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> RingAnswer {
     let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
     let (mut known, mut open) = (Vec::new(), Vec::new());
     for (of, cost) in record.cases.iter().filter_map(switch) {
         match cost.answer_cost() {
             _ if Some(of.case.members) != smallest => {}
-            Ok(cost) => known.push(format!("{} {}", cost.time(), name(&of.case))),
+            Ok(cost) => known.push(marked![cost.marked_time(), " ", name(&of.case)]),
             Err(why) => open.push(format!("{}: {}", name(&of.case), why.of_time())),
         }
     }
-    match (&known[..], open.join("; ")) {
-        ([], open) if open.is_empty() => not_measured(record),
-        ([], open) => format!("What a switch costs {open}."),
-        (known, open) if open.is_empty() => format!("A switch costs {}.", known.join(", ")),
-        (known, open) => format!("A switch costs {}; {open}.", known.join(", ")),
+    let open = open.join("; ");
+    match (known.is_empty(), open.is_empty()) {
+        (true, true) => not_measured(record),
+        (true, false) => RingAnswer::new(format!("What a switch costs {open}")),
+        (false, is_known) => {
+            let mut words = marked!["A switch costs ", MarkedText::join(known, ", ")];
+            if !is_known {
+                words.push(format!("; {open}"));
+            }
+            RingAnswer::new(words)
+        }
     }
 }
 
 /// The link with the cheapest hop, which is all that waking another costs: send, wake, switch,
 /// receive. And which others it is not told apart from. Of a run that is not whole no link is
-/// called the cheapest.
+/// called the cheapest. A sentence without its full stop.
 pub(crate) fn cheapest<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary> + Clone,
     is_whole: bool,
-) -> Option<String> {
+) -> Option<MarkedText> {
     let sizes = cases.clone().into_iter().map(|of| of.case.members);
     let smallest = sizes.filter(|many| *many > 1).min()?;
     let rings = cases.into_iter().filter(|of| of.case.members == smallest);
@@ -235,16 +251,21 @@ pub(crate) fn cheapest<'a>(
         let (of, hop) = all.first()?;
         let link = &of.case.link;
         return Some(match hop.answer_cost() {
-            Ok(answer) => format!("A hop by {link} takes {}; links are not ranked.", answer.time()),
-            Err(why) => format!("What a hop by {link} costs: {}.", why.of_time()),
+            Ok(answer) => marked![
+                format!("A hop by {link} takes "),
+                answer.marked_time(),
+                "; links are not ranked."
+            ],
+            Err(why) => format!("What a hop by {link} costs: {}.", why.of_time()).into(),
         });
     };
     let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
     let part =
         switch.map_or(String::new(), |cost| format!(", {} of it the switch", cost.brief_time()));
-    let (link, time, left) = (&best.case.link, hop.time(), all.len() - hops.len());
+    let (link, time, left) = (&best.case.link, hop.marked_time(), all.len() - hops.len());
     if !is_whole || (others.is_empty() && left > 0) {
-        return Some(format!("A hop by {link} takes {time}{part}; links are not ranked."));
+        let part = format!("{part}; links are not ranked");
+        return Some(marked![format!("A hop by {link} takes "), time, part]);
     }
     let left = match left {
         0 => String::new(),
@@ -252,7 +273,7 @@ pub(crate) fn cheapest<'a>(
         many => format!("; {many} links are not ranked"),
     };
     let told = apart(hop, others);
-    Some(format!("Cheapest is {link}: {time} a hop{part}{told}{left}."))
+    Some(marked![format!("Cheapest is {link}: "), time, format!(" a hop{part}{told}{left}")])
 }
 
 /// Whether the next link is dearer, or which are not told apart from the cheapest.
@@ -271,21 +292,25 @@ fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
 }
 
 /// Why there is no answer.
-fn not_measured(record: &RingRecord) -> String {
+fn not_measured(record: &RingRecord) -> RingAnswer {
     if record.cases.iter().all(|of| of.case.members == 1) {
         let hop = record.cases.first().and_then(|of| of.ns_per_hop);
         return match hop.map(|hop| hop.answer_cost()) {
-            None => "Nothing was measured.".to_string(),
-            Some(Ok(hop)) => {
-                format!("A ring of one takes {} a hop; it has no switch.", hop.time())
-            }
-            Some(Err(why)) => {
-                format!("Time of a hop of a ring of one: {}. It has no switch.", why.of_time())
-            }
+            None => RingAnswer::new("Nothing was measured"),
+            Some(Ok(hop)) => RingAnswer::new(marked![
+                "A ring of one takes ",
+                hop.marked_time(),
+                " a hop; it has no switch"
+            ]),
+            Some(Err(why)) => RingAnswer {
+                first: format!("Time of a hop of a ring of one: {}", why.of_time()).into(),
+                rest: " It has no switch.".to_string(),
+            },
         };
     }
-    match record.cases.iter().any(|of| of.does_not_switch) {
-        true => "These rings do not switch: the cost of a hop is not that of a switch.".to_string(),
-        false => "What a switch costs was not measured.".to_string(),
+    if record.cases.iter().any(|of| of.does_not_switch) {
+        RingAnswer::new("These rings do not switch: the cost of a hop is not that of a switch")
+    } else {
+        RingAnswer::new("What a switch costs was not measured")
     }
 }

@@ -71,7 +71,7 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let places: String =
         runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
     let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
-    let heading = sentence(unfinished, &terminal::heading(&first.header));
+    let heading = sentence(unfinished, terminal::heading(&first.header));
     let many = runs.len();
     let confidence = 100.0 * confidence;
     let scatters = all.cases.iter().map(|case| 100.0 * all.launch_scatter_of(case.number));

@@ -2,6 +2,8 @@
 
 use model::estimate::{Estimate, Speed};
 use model::findings::sensitivity::{Found, Point};
+use model::marked;
+use model::marked::MarkedText;
 use model::quote::{NotQuotable, Quoted, cost};
 use model::trial::command::{Subject, by};
 use model::words;
@@ -15,7 +17,7 @@ const LONGEST_NAME: usize = 24;
 
 /// `A preemption costs gzip 2.1 us (1.9 to 2.3) by a neighbour without memory, 14 us (12 to 16)
 /// by one of 1 MiB. At 1,000 a second, 0.2 to 1.4 % of its CPU time.`
-pub(crate) fn headline(found: &Found) -> String {
+pub(crate) fn headline(found: &Found) -> MarkedText {
     let name = name(found);
     let quoted = |of: &Point| {
         let cost = of.ns_per_preemption?.quote_cost().ok()?;
@@ -26,11 +28,13 @@ pub(crate) fn headline(found: &Found) -> String {
     let Some((first_rate, first, least)) = known.first() else { return not_known(found, &name) };
     let at = |rate: &Option<String>| rate.as_deref().unwrap_or_default().to_string();
     let by_first = by("a neighbour", first.0, first.1) + &at(first_rate);
-    let mut told = format!("A preemption costs {name} {} by {by_first}", least.time());
+    let before = format!("A preemption costs {name} ");
+    let mut told = marked![before, least.marked_time(), format!(" by {by_first}")];
     let most = known.iter().max_by(|(.., one), (.., other)| one.value().total_cmp(&other.value()));
     let most = most.filter(|(.., of)| of.differs_from(least));
     if let Some((rate, (bytes, stays_ns), most)) = most {
-        told += &format!(", {} by {}{}", most.time(), by("one", *bytes, *stays_ns), at(rate));
+        let by = format!(" by {}{}", by("one", *bytes, *stays_ns), at(rate));
+        told.push(marked![", ", most.marked_time(), by]);
     }
     // At another rate only what goes with the count is known; no second has 1,000 long stays.
     let share = |(rate, (_, stays_ns), of): &(Option<String>, (u64, u64), Quoted)| {
@@ -44,7 +48,7 @@ pub(crate) fn headline(found: &Found) -> String {
         (None, Some(Some(high))) => format!("the second costs {high}"),
         (None, None | Some(None)) => return told + ".",
     };
-    format!("{told}. At 1,000 preemptions a second {costs} % of its CPU time.")
+    marked![told, format!(". At 1,000 preemptions a second {costs} % of its CPU time.")]
 }
 
 /// ` at 304 to 608 a second`, of a neighbour by which the loss does not go with the count: the
@@ -65,7 +69,7 @@ pub(crate) fn name(found: &Found) -> String {
     shortened(program.rsplit('/').next().unwrap_or(program), LONGEST_NAME)
 }
 
-fn not_known(found: &Found, name: &str) -> String {
+fn not_known(found: &Found, name: &str) -> MarkedText {
     let mut answers = found
         .points
         .iter()
@@ -73,7 +77,8 @@ fn not_known(found: &Found, name: &str) -> String {
     let rough = answers.next().map(|(point, cost)| {
         let by = by("a neighbour", point.bytes, point.stays_ns);
         let rate = by_rate(point).unwrap_or_default();
-        format!("A preemption costs {name} {} by {by}{rate}.", cost.time())
+        let before = format!("A preemption costs {name} ");
+        marked![before, cost.marked_time(), format!(" by {by}{rate}.")]
     });
     let known = found.points.iter().find_map(|of| of.ns_per_preemption);
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {
@@ -86,27 +91,30 @@ fn not_known(found: &Found, name: &str) -> String {
             }
         };
         let told = rough.or_else(|| upper_end(&known?, name));
-        let told = told.unwrap_or_else(|| format!("What a preemption costs {name} is unknown."));
-        return format!("{told} Other tasks ran on its CPU. {advice}.");
+        let unknown = || format!("What a preemption costs {name} is unknown.").into();
+        let told = told.unwrap_or_else(unknown);
+        return marked![told, format!(" Other tasks ran on its CPU. {advice}.")];
     }
     match known {
         _ if rough.is_some() => rough.unwrap_or_default(),
-        Some(known) => format!("What a preemption costs {name}: {}.", cost(&known)),
+        Some(known) => format!("What a preemption costs {name}: {}.", cost(&known)).into(),
         None => {
             format!("Too few preemptions of {name} to tell what one costs: try a longer --budget.")
+                .into()
         }
     }
 }
 
 /// What a preemption costs at most by an interval that does not exclude zero; none without one, and
 /// where it lies below zero as a whole.
-fn upper_end(cost: &Estimate, name: &str) -> Option<String> {
+fn upper_end(cost: &Estimate, name: &str) -> Option<MarkedText> {
     let (low, high) = cost.low.zip(cost.high)?;
     if high <= 0.0 {
         return None;
     }
     let interval = NotQuotable::NotResolved { low, high }.of_time();
-    Some(format!("A preemption costs {name} at most {} ({interval}).", words::time(high)))
+    let most = MarkedText::figure(words::time(high));
+    Some(marked![format!("A preemption costs {name} at most "), most, format!(" ({interval}).")])
 }
 
 #[cfg(test)]
@@ -149,6 +157,7 @@ mod tests {
             timer_ns: None,
             points,
         })
+        .into()
     }
 
     #[test]

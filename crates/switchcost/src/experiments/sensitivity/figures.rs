@@ -45,5 +45,5 @@ pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     });
     let x = Axis::new("the neighbour uses", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("cost of a preemption"));
-    lines("sensitivity", "What a preemption costs", answer::headline(found), axes, series)
+    lines("sensitivity", "What a preemption costs", answer::headline(found).into(), axes, series)
 }

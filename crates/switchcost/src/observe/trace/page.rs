@@ -18,7 +18,7 @@ pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
     FindingsPage {
         title: format!("trace of {name}"),
         heading: "Who is switched, and what it costs",
-        answer: trace.in_words.clone(),
+        answer: trace.in_words.to_string(),
         setting: format!("Traced for {} s; {}.", figure(trace.seconds), trace.own.in_words()),
         tiles: tiles(trace),
         figures,
@@ -29,7 +29,7 @@ pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
             facts_title: "Program and costs",
             facts: facts(trace),
             text_title: "All that the trace says",
-            text: within(WIDTH, || table::text(trace, true)),
+            text: within(WIDTH, || table::text(trace, true).into()),
             unlisted: "No percentile is known",
         },
         footer: "Every switch is counted in the kernel, none is sampled. Times are counted by \

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use model::marked;
+use model::marked::MarkedText;
 use model::program::{CostProfile, Price, Range};
 use model::reading::Reading;
 use model::words::{grouped, plain, two_digits};
@@ -175,7 +177,7 @@ pub(crate) struct Trace {
     /// For how long, in seconds.
     pub(crate) seconds: f64,
     /// The answer in words.
-    pub(crate) in_words: String,
+    pub(crate) in_words: MarkedText,
     /// All of its threads together.
     pub(crate) total: Row,
     /// The figure that is told of what its switches cost: that of `cost`. Absent where nothing is
@@ -255,7 +257,7 @@ impl Trace {
         let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
         let mut trace = Self {
             schema: SCHEMA,
-            in_words: String::new(),
+            in_words: MarkedText::default(),
             total,
             figure,
             direct_share,
@@ -293,13 +295,13 @@ impl Trace {
 
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
     /// CPU time, ...`.
-    fn headline(&self, by: Option<&str>, sleepers: Option<Sleepers>) -> String {
+    fn headline(&self, by: Option<&str>, sleepers: Option<Sleepers>) -> MarkedText {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
         let asleep = sleepers.map_or(String::new(), |sleepers| asleep_in_words(target, sleepers));
         if per_s == 0.0 {
             let (what, seconds) = (target.in_words(), plain(self.seconds));
-            return format!("{what} was not switched once in {seconds} s{asleep}.");
+            return format!("{what} was not switched once in {seconds} s{asleep}.").into();
         }
         let whose = if target.is_machine() { "the" } else { "its" };
         let by = by.map_or(String::new(), |by| format!(", {by}"));
@@ -310,18 +312,20 @@ impl Trace {
                     Some(OpenEnd::NoRefill) => " (what refilling caches adds is unknown)",
                     Some(OpenEnd::TooWide) => " (the upper end is unknown)",
                 };
-                format!("they cost {} of {whose} CPU time{by}{open}", figure.share_in_words())
+                let behind = format!(" of {whose} CPU time{by}{open}");
+                marked!["they cost ", MarkedText::figure(figure.share_in_words()), behind]
             }
-            None => "their cost is unknown".to_string(),
+            None => "their cost is unknown".into(),
         };
-        format!(
-            "{}: {} switches a second, {:.0} % voluntary{asleep}; {cost}{}.{}",
-            target.in_words(),
-            grouped(per_s),
-            100.0 * total.voluntary_per_s / per_s,
+        let voluntary = 100.0 * total.voluntary_per_s / per_s;
+        marked![
+            format!("{}: {} switches a second, ", target.in_words(), grouped(per_s)),
+            format!("{voluntary:.0} % voluntary{asleep}; "),
+            cost,
             self.preempted_in_words(),
+            ".",
             self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
-        )
+        ]
     }
 
     /// `; preempted 69 times a second, mostly by its own threads (85 %), then curl (7 %)`; empty

@@ -1,5 +1,6 @@
 //! `switchcost trace` on the terminal.
 
+use model::marked::MarkedText;
 use model::program::{Range, percents};
 use model::words::{grouped, time, two_digits};
 
@@ -15,7 +16,7 @@ const MOST_ROWS: usize = 12;
 
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
 /// matter.
-pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
+pub(super) fn text(trace: &Trace, is_verbose: bool) -> MarkedText {
     let heading = format!(
         "{} s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us",
         figure(trace.seconds)
@@ -23,17 +24,17 @@ pub(super) fn text(trace: &Trace, is_verbose: bool) -> String {
     let conclusion = conclusion(trace).map_or(String::new(), |words| format!(" {words}"));
     let mut parts = vec![trace.in_words.clone() + &conclusion];
     if !trace.rows.is_empty() {
-        parts.push(heading + "\n\n" + &rows(trace, is_verbose));
+        parts.push((heading + "\n\n" + &rows(trace, is_verbose)).into());
     }
     let mut lines = lines(trace);
     if is_verbose {
-        parts.extend([pairs(&trace.pairs), lengths(&trace.lengths)]);
+        parts.extend([pairs(&trace.pairs).into(), lengths(&trace.lengths).into()]);
         lines.extend(details(trace));
     } else {
         lines.truncate(MOST_LINES);
     }
     lines.push(own(trace));
-    parts.push(lines.join("\n"));
+    parts.push(lines.join("\n").into());
     page(&parts)
 }
 

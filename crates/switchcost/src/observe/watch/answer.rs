@@ -1,6 +1,8 @@
 //! What is said of a program: the answer first, what refilling caches takes, and the command that
 //! would tell more.
 
+use model::marked;
+use model::marked::MarkedText;
 use model::program::{ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost};
 use model::reading::Reading;
 
@@ -15,7 +17,7 @@ pub(super) fn headline(
     (cost, not_read): (&ProgramCost, Option<&NotRead>),
     (program, source): (&Program, Source),
     (by, narrower): (Option<&str>, &str),
-) -> String {
+) -> MarkedText {
     if let Some(figure) = figure {
         let (share, switches) = (figure.share_in_words(), figure.switches_in_words(program));
         let by = by.map_or(String::new(), |profile| format!(", {profile}"));
@@ -26,19 +28,18 @@ pub(super) fn headline(
             Some(OpenEnd::NotResolved) => String::new(),
         };
         let counted = source.verb();
-        return format!(
-            "Switching takes {share} of its CPU time: {switches}, {counted}{by}{open}."
-        );
+        let behind = format!(" of its CPU time: {switches}, {counted}{by}{open}.");
+        return marked!["Switching takes ", MarkedText::figure(share), behind];
     }
     if program.switches_per_s() == Some(0.0) {
-        return "It was not switched once while it was watched.".to_string();
+        return "It was not switched once while it was watched.".into();
     }
     let why = match (cost, not_read) {
         (ProgramCost::Inconclusive { missing, .. }, _) => missing.join("; "),
         (_, Some(not_read)) => format!("working set: {}", not_read.why),
         (_, None) => format!("the range is too wide to be useful; {narrower}"),
     };
-    format!("What switching costs this program is unknown: {why}.")
+    format!("What switching costs this program is unknown: {why}.").into()
 }
 
 /// What the program's children did that were left out of the figures: nothing where there are none.

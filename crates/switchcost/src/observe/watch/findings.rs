@@ -1,5 +1,6 @@
 //! What `cost --pid` and `cost -- CMD` say of a program.
 
+use model::marked::MarkedText;
 use model::program::{
     CostProfile, Direct, Program, ProgramCost, Range, RingsBeyond, Sampled, WorkingSet,
     direct_by_kind, program_cost,
@@ -48,7 +49,7 @@ pub(crate) struct Report {
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
     /// The answer in words.
-    pub(crate) in_words: String,
+    pub(crate) in_words: MarkedText,
 }
 
 /// What was seen of a program's working set, and why if it was not read.

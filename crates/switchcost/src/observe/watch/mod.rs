@@ -280,7 +280,7 @@ fn command(
     let mut ended = command.end()?;
     let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {
-        say_text(&table::text(&report, output.view.verbose));
+        say_text(table::text(&report, output.view.verbose));
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.files.json.as_ref()) {

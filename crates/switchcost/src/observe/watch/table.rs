@@ -1,5 +1,7 @@
 //! `switchcost cost --pid` and `-- CMD` on the terminal.
 
+use model::marked;
+use model::marked::MarkedText;
 use model::program::{LIMITED, ProgramCost, Range, count, measure_with, old, percents};
 use model::reading::Reading;
 use model::words::byte_range;
@@ -16,16 +18,17 @@ use crate::present::terminal::{TO_FIND_OUT, counted, figure};
 const MOST_LINES: usize = 3;
 
 /// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
-pub(crate) fn text(report: &Report, is_verbose: bool) -> String {
+pub(crate) fn text(report: &Report, is_verbose: bool) -> MarkedText {
     let seen = &report.seen;
     let heading =
         format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
     let conclusion = conclusion(report).map_or(String::new(), |words| format!(" {words}"));
-    let mut text = format!("{}{conclusion}\n\n{}\n\n{rows}", report.in_words, heading);
+    let below = format!("{conclusion}\n\n{heading}\n\n{rows}");
+    let mut text = marked![&report.in_words, below];
     let lines = lines(report, is_verbose);
     if !lines.is_empty() {
-        text += &format!("\n{}\n", lines.join("\n"));
+        text.push(format!("\n{}\n", lines.join("\n")));
     }
     text
 }

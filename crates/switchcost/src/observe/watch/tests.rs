@@ -48,7 +48,7 @@ fn headline(
 ) -> String {
     let figure = CostFigure::from_estimate(cost, not_read, direct);
     let program = (program, Source::Tracepoints);
-    answer::headline(figure.as_ref(), (cost, not_read), program, by)
+    answer::headline(figure.as_ref(), (cost, not_read), program, by).into()
 }
 
 #[test]

@@ -1,7 +1,12 @@
-//! Colour on a terminal: the headline's figure, and words that are verdicts. It is put on last,
-//! when all that a terminal would obey has been taken out of the text.
+//! Colour on a terminal: the answer's figure, which its text marks, and words that are verdicts. It
+//! is put on last, when all that a terminal would obey has been taken out of the text and its lines
+//! are broken.
+
+use std::ops::Range;
 
 use anstream::ColorChoice;
+use charts::printable;
+use model::marked::{MarkedText, SpanRole};
 
 /// SGR sequences (ECMA-48, 8.3.117): bold cyan, green, red, yellow; the end of each.
 const ANSWER: &str = "\x1b[1;36m";
@@ -9,9 +14,6 @@ const GOOD: &str = "\x1b[32m";
 const BAD: &str = "\x1b[31m";
 const DOUBT: &str = "\x1b[33m";
 const END: &str = "\x1b[0m";
-
-/// What a figure's unit may be.
-const UNITS: [&str; 5] = ["ns", "us", "ms", "s", "%"];
 
 /// From here on colour is as `--color` says; auto is for terminals, and asks NO_COLOR and
 /// CLICOLOR_FORCE.
@@ -24,39 +26,30 @@ pub(crate) fn choose(choice: clap::ColorChoice) {
     choice.write_global();
 }
 
-/// The text with colours: of its first paragraph the first figure, of all of it the verdicts.
-pub(crate) fn painted(text: &str) -> String {
-    let end = text.find("\n\n").unwrap_or(text.len());
-    let (headline, rest) = text.split_at(end);
-    match figure(headline) {
-        None => verdicts(headline) + &verdicts(rest),
-        Some((start, end)) => {
-            let (before, figure, after) =
-                (&headline[..start], &headline[start..end], &headline[end..]);
-            format!(
-                "{}{ANSWER}{figure}{END}{}{}",
-                verdicts(before),
-                verdicts(after),
-                verdicts(rest)
-            )
-        }
-    }
+/// Returns `shown` in colours: the first figure that `text` marks, and the verdicts. `shown` is what
+/// became of the text: it differs in blanks and ends of lines alone, and what a terminal would obey
+/// is gone.
+pub(crate) fn painted(text: &MarkedText, shown: &str) -> String {
+    let figure = text.spans().iter().find(|span| span.role == SpanRole::Figure);
+    let place = figure.and_then(|span| find_shown(text, &span.range, shown));
+    let Some(Range { start, end }) = place else { return verdicts(shown) };
+    let (before, figure, after) = (&shown[..start], &shown[start..end], &shown[end..]);
+    format!("{}{ANSWER}{figure}{END}{}", verdicts(before), verdicts(after))
 }
 
-/// Where the first figure with a unit stands: `1.54 us`, `1.94x`.
-fn figure(text: &str) -> Option<(usize, usize)> {
-    let words: Vec<(usize, &str)> = words(text).collect();
-    let number =
-        |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.parse::<f64>().is_ok();
-    words.iter().enumerate().find_map(|(place, (start, word))| {
-        let core = core(word);
-        if core.strip_suffix('x').is_some_and(number) {
-            return Some((*start, start + core.len()));
-        }
-        let (next, unit) = words.get(place + 1)?;
-        let is_figure = number(word) && UNITS.contains(&self::core(unit));
-        is_figure.then(|| (*start, next + self::core(unit).len()))
-    })
+/// Returns where a part of a text stands in what is shown of it, by the letters before it.
+fn find_shown(text: &str, part: &Range<usize>, shown: &str) -> Option<Range<usize>> {
+    let first = count_letters(&text[..part.start]);
+    let last = (first + count_letters(&text[part.clone()])).checked_sub(1)?;
+    let mut letters = shown.char_indices().filter(|(_, letter)| !letter.is_whitespace());
+    let (start, _) = letters.clone().nth(first)?;
+    let (end, letter) = letters.nth(last)?;
+    (start <= end).then_some(start..end + letter.len_utf8())
+}
+
+/// Counts what is neither a blank nor something that a terminal would obey.
+fn count_letters(text: &str) -> usize {
+    printable(text).chars().filter(|letter| !letter.is_whitespace()).count()
 }
 
 /// The text with its verdicts in colour.
@@ -98,31 +91,41 @@ fn core(word: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use model::marked;
+
     use super::*;
 
-    /// With colours as letters in brackets.
-    fn seen(text: &str) -> String {
+    /// Returns the text with colours as letters in brackets.
+    fn seen(text: impl Into<MarkedText>, shown: &str) -> String {
+        let mut seen = painted(&text.into(), shown);
         let marks = [(ANSWER, "[A:"), (GOOD, "[G:"), (BAD, "[B:"), (DOUBT, "[D:"), (END, "]")];
-        marks.into_iter().fold(painted(text), |text, (code, mark)| text.replace(code, mark))
+        for (code, mark) in marks {
+            seen = seen.replace(code, mark);
+        }
+        seen
     }
 
     #[test]
-    fn the_first_figure_of_the_headline_is_coloured() {
-        for (plain, coloured) in [
-            (
-                "A switch costs 1.54 us (1.52 to 1.57) with 2 processes.\n\n  2  1.54 us\n",
-                "A switch costs [A:1.54 us] (1.52 to 1.57) with 2 processes.\n\n  2  1.54 us\n",
-            ),
-            (
-                "sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02\n",
-                "sleep 0.01 is [A:1.94x] (1.86 to 2.13) [G:faster] than sleep 0.02\n",
-            ),
-            ("make: 12.3 s, 20 runs\n", "make: [A:12.3 s], 20 runs\n"),
-            ("nothing was measured\n\n3 ms\n", "nothing was measured\n\n3 ms\n"),
-            ("", ""),
-        ] {
-            assert_eq!(seen(plain), coloured);
+    fn the_first_marked_figure_is_coloured() {
+        let cost = || marked![MarkedText::figure("1.54 us"), " (1.52 to 1.57)"];
+        let text = marked!["A switch of 2 us costs ", cost(), " with 2, ", cost(), ".\n"];
+        let coloured = "A switch of 2 us costs [A:1.54 us] (1.52 to 1.57) with 2, 1.54 us (1.52 to \
+             1.57).\n";
+        assert_eq!(seen(&text, &text), coloured);
+        let text = marked!["x is ", MarkedText::figure("1.94x"), " (1.86 to 2.13) faster than y\n"];
+        assert_eq!(seen(&text, &text), "x is [A:1.94x] (1.86 to 2.13) [G:faster] than y\n");
+        for plain in ["nothing was measured\n\n3 ms\n", ""] {
+            assert_eq!(seen(plain, plain), plain);
         }
+    }
+
+    #[test]
+    fn a_figure_is_found_where_lines_were_broken_and_controls_are_gone() {
+        let text = marked!["of\x1b 'a\u{202e} \u{e4}' it ", MarkedText::figure("1.54 us"), " each"];
+        let shown = "of\n  'a \u{e4}'\n  it 1.54 us each";
+        assert_eq!(seen(&text, shown), "of\n  'a \u{e4}'\n  it [A:1.54 us] each");
+        // Where less is shown than there is, nothing is painted at a wrong place.
+        assert_eq!(seen(&text, "of 'a"), "of 'a");
     }
 
     #[test]
@@ -131,7 +134,8 @@ mod tests {
              slowerly\nPASS\n";
         let coloured = "a\n\nmachine: [D:noisy] (a neighbour)\n[B:FAIL]: 2 cases are [B:slower], \
              1 is [G:faster]; slowerly\n[G:PASS]\n";
-        assert_eq!(seen(plain), coloured);
-        assert_eq!(seen("it grows faster between 8 and 16"), "it grows faster between 8 and 16");
+        assert_eq!(seen(plain, plain), coloured);
+        let grows = "it grows faster between 8 and 16";
+        assert_eq!(seen(grows, grows), grows);
     }
 }

@@ -21,6 +21,7 @@ use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use charts::{Look, is_obeyed, printable};
 use clap::{Args, ValueEnum};
+use model::marked::MarkedText;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -294,10 +295,11 @@ fn stdout() -> io::Result<StdoutLock<'static>> {
 
 /// A text for people as a stream shows it: without what a terminal would obey and without blanks at
 /// the ends of lines, its prose broken to fit, in colour where that is wanted.
-pub(crate) fn for_people(text: &str, stream: &impl RawStream) -> String {
-    let lines = lines::fitted(&printable(text));
-    let text: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
-    if has_colour(stream) { colour::painted(&text) } else { text }
+pub(crate) fn for_people(text: impl Into<MarkedText>, stream: &impl RawStream) -> String {
+    let text = text.into();
+    let lines = lines::fitted(&printable(&text));
+    let shown: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
+    if has_colour(stream) { colour::painted(&text, &shown) } else { shown }
 }
 
 fn without_last_blanks(line: &str) -> String {
@@ -309,12 +311,12 @@ fn without_last_blanks(line: &str) -> String {
 }
 
 /// Prints a text for people to standard output.
-pub(crate) fn print_text(text: &str) -> io::Result<()> {
+pub(crate) fn print_text(text: impl Into<MarkedText>) -> io::Result<()> {
     print(for_people(text, &io::stdout()).as_bytes())
 }
 
 /// Prints a text for people to standard error. Nobody there to read it is no reason to fail.
-pub(crate) fn say_text(text: &str) {
+pub(crate) fn say_text(text: impl Into<MarkedText>) {
     let _ = io::stderr().write_all(for_people(text, &io::stderr()).as_bytes());
 }
 

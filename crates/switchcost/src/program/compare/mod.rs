@@ -177,7 +177,7 @@ fn report(
     let Some(to) = &args.report else { return Ok(()) };
     report::compared(drawn()?, subjects, terms, to).context("the report is not written")?;
     match to {
-        Destination::File(path) => table::say(&format!("report: {}\n", path.display()), args),
+        Destination::File(path) => table::say(format!("report: {}\n", path.display()), args),
         Destination::Stdout => Ok(()),
     }
 }

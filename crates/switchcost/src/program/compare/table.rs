@@ -8,6 +8,8 @@ use model::comparison::{
     Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
 };
 use model::machine::Difference;
+use model::marked;
+use model::marked::MarkedText;
 use model::subject::{Origin, Quantity, Side};
 use model::words;
 use serde::Serialize;
@@ -39,7 +41,7 @@ const MOST_WARNINGS: usize = 2;
 /// JSON.
 pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     let text = match args.markdown {
-        true => markdown(found, args),
+        true => markdown(found, args).into(),
         false => {
             let is_wide = args.ring.output.view.wide;
             lines::with_tables(is_wide, || text(found, paths, args))
@@ -57,14 +59,14 @@ pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
     put(&text, found, args)
 }
 
-fn put(text: &str, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
+fn put(text: &MarkedText, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
     say(text, args)?;
     put_json(found, args.ring.output.files.json.as_ref())
 }
 
 /// Says something to who reads, unless nothing is wanted: on standard error where JSON or the
 /// report has standard output.
-pub(crate) fn say(text: &str, args: &CompareArgs) -> Result<()> {
+pub(crate) fn say(text: impl Into<MarkedText>, args: &CompareArgs) -> Result<()> {
     let files = &args.ring.output.files;
     let is_taken = [&files.json, &args.report].contains(&&Some(Destination::Stdout));
     match is_taken {
@@ -75,7 +77,7 @@ pub(crate) fn say(text: &str, args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
-fn several(found: &Several) -> String {
+fn several(found: &Several) -> MarkedText {
     let columns = Columns::<(usize, &Member)>::new()
         .left("run", |(_, run)| run.name.clone())
         .left("farthest case", |(_, run)| {
@@ -85,18 +87,15 @@ fn several(found: &Several) -> String {
         .right("interval", |(_, run)| interval(run.farthest.as_ref().and_then(|far| far.interval)))
         .right("differs from", |(_, run)| run.differs_from.len())
         .right("", |(number, _)| if found.odd.contains(number) { "odd" } else { "" });
-    format!(
-        "{}\n\n{}\n\n{}\n",
-        found.in_words,
-        columns.table(found.runs.iter().enumerate()),
-        "/ others: its cost divided by the median of the others; differs from: number of \
-                runs that it differs from in some case"
-    )
+    let table = columns.table(found.runs.iter().enumerate());
+    let legend = "/ others: its cost divided by the median of the others; differs from: number of \
+                  runs that it differs from in some case";
+    marked![&found.in_words, format!("\n\n{table}\n\n{legend}\n")]
 }
 
 /// The answer, the table, what was equal and what not, and the verdict where a gate was asked for;
 /// ending with a newline.
-fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
+fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> MarkedText {
     let is_verbose = args.ring.output.view.verbose;
     let mut parts = vec![headline(found)];
     let rows = rows(found, args);
@@ -105,7 +104,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
         let names = column_names(found);
         let table = columns(found, &names).table(rows);
         // The answer stays.
-        parts.push(table.first_to_go(&[names[1], names[0]]).to_string());
+        parts.push(table.first_to_go(&[names[1], names[0]]).to_string().into());
     }
     let mut lines = Vec::new();
     if rows_are_left_out {
@@ -136,7 +135,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> String {
             narrow_verdict(found)
         });
     }
-    parts.push(lines.join("\n"));
+    parts.push(lines.join("\n").into());
     terminal::page(&parts)
 }
 
@@ -258,10 +257,12 @@ fn narrow_verdict(found: &Comparison) -> Vec<String> {
 }
 
 /// The answer to what was asked, and that the clocks differ.
-fn headline(found: &Comparison) -> String {
-    let answer = &found.in_words;
-    let clocks = found.clocks.as_ref().filter(|_| !found.changes.is_empty());
-    clocks.map_or(answer.clone(), |clocks| format!("{answer}; {}", clocks.in_words))
+fn headline(found: &Comparison) -> MarkedText {
+    let mut answer = found.in_words.clone();
+    if let Some(clocks) = found.clocks.as_ref().filter(|_| !found.changes.is_empty()) {
+        answer.push(format!("; {}", clocks.in_words));
+    }
+    answer
 }
 
 /// The same for a comment on a pull request.

@@ -16,7 +16,7 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
     let lead = match (&report.lead, &report.difference, &runs[..]) {
         (Some(lead), ..) => lead.clone(),
         (_, Some(difference), _) => difference.in_words.clone(),
-        (.., [only]) => sentence(only.unfinished, &only.headline),
+        (.., [only]) => sentence(only.unfinished, &only.headline).into(),
         (.., many) => side_by_side(many, names),
     };
     let setting: String = match &runs[..] {

@@ -79,6 +79,6 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
     let clock = found.clock_ghz.map_or(String::new(), |ghz| format!(", at {ghz:.2} GHz"));
     let title = format!("Cost over time{clock}");
     let axes = (x, nanoseconds("cost"));
-    let figure = lines(COST, &title, found.in_words.clone(), axes, series)?;
+    let figure = lines(COST, &title, found.in_words.to_string(), axes, series)?;
     Some(Figure { marks, ..figure })
 }

@@ -21,7 +21,7 @@ pub(crate) fn page(trend: &Trend) -> FindingsPage {
     FindingsPage {
         title: format!("trend of {title}"),
         heading: "What a switch costs over time",
-        answer: trend.in_words.clone() + &gate.unwrap_or_default(),
+        answer: (trend.in_words.clone() + &gate.unwrap_or_default()).into(),
         setting: setting(trend),
         tiles: tiles(trend),
         figures: described(figures(trend), trend.terms.by),

@@ -4,6 +4,8 @@ use std::io;
 
 use anyhow::{Context, Result};
 use charts::terminal as plotted;
+use model::marked;
+use model::marked::MarkedText;
 use model::trend::{By, Change, LeftOut, Level, Point, Trend};
 use model::words::{self, plain, whole};
 
@@ -19,18 +21,18 @@ use crate::present::terminal::{self, counted};
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {
     let text = match args.markdown {
-        true => return lines::unbroken(|| put(&markdown(found), found, args)),
+        true => return lines::unbroken(|| put(&markdown(found).into(), found, args)),
         false => args.tables.text(|| text(found, args.verbose)),
     };
     put(&text, found, args)
 }
 
-fn put(text: &str, found: &Trend, args: &TrendArgs) -> Result<()> {
+fn put(text: &MarkedText, found: &Trend, args: &TrendArgs) -> Result<()> {
     let place = args.report.write(|| page(found))?;
     let place = if args.markdown { String::new() } else { place };
     match &args.json {
         _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(&format!("{text}{place}")),
+        Some(Destination::Stdout) => say_text(marked![text, place]),
         _ if args.report.is_stdout() => say_text(text),
         _ => {
             let place = for_people(&place, &io::stdout());
@@ -49,12 +51,12 @@ fn drawn(found: &Trend, args: &TrendArgs) -> String {
 
 /// Returns the text with a row for each point.
 pub(super) fn whole_text(found: &Trend) -> String {
-    text(found, true)
+    text(found, true).into()
 }
 
 /// The answer, the levels or the points, what else is to be known and the verdict, ending with a
 /// newline.
-fn text(found: &Trend, is_verbose: bool) -> String {
+fn text(found: &Trend, is_verbose: bool) -> MarkedText {
     let are_points = is_verbose || found.terms.by != By::Run;
     let first = match found.terms.by {
         By::Kernel => "kernel",
@@ -75,7 +77,7 @@ fn text(found: &Trend, is_verbose: bool) -> String {
     }
     lines.extend(found.gate.as_ref().map(|gate| gate.in_words.clone()));
     let table = columns(first).table(rows).to_string();
-    terminal::page(&[found.in_words.clone(), table, lines.join("\n")])
+    terminal::page(&[found.in_words.clone(), table.into(), lines.join("\n").into()])
 }
 
 fn markdown(found: &Trend) -> String {

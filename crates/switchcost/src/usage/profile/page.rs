@@ -31,7 +31,7 @@ pub(crate) fn page(profile: &Profile) -> FindingsPage {
     FindingsPage {
         title: format!("calls of {name}"),
         heading: "What calls cost a program",
-        answer: headline(profile),
+        answer: headline(profile).into(),
         setting: setting(profile),
         tiles: tiles(profile),
         figures: [calls(profile), sizes(profile), counts(profile)].into_iter().flatten().collect(),
@@ -42,7 +42,7 @@ pub(crate) fn page(profile: &Profile) -> FindingsPage {
             facts_title: "Machine, command and runs",
             facts: facts(profile),
             text_title: "All that the profile says",
-            text: within(WIDTH, || table::text(profile, true)),
+            text: within(WIDTH, || table::text(profile, true).into()),
             unlisted: "Single calls are not listed: switchcost profile --csv FILE",
         },
         footer: "Each call is timed by the CPU time of its thread; what timing adds is subtracted. \

@@ -1,6 +1,8 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
 use model::estimate::Estimate;
+use model::marked;
+use model::marked::MarkedText;
 use model::used::is_bound;
 use model::words::{byte_range, grouped, time, two_digits};
 
@@ -16,8 +18,8 @@ const OF_FUNCTION: f64 = 0.05;
 const OF_ALL: f64 = 0.01;
 
 /// The whole report, ending with a newline.
-pub(super) fn text(profile: &Profile, is_verbose: bool) -> String {
-    let mut parts = vec![headline(profile), rows(profile, is_verbose)];
+pub(super) fn text(profile: &Profile, is_verbose: bool) -> MarkedText {
+    let mut parts = vec![headline(profile), rows(profile, is_verbose).into()];
     let mut lines = lines(profile);
     if is_verbose {
         let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
@@ -26,7 +28,7 @@ pub(super) fn text(profile: &Profile, is_verbose: bool) -> String {
     } else {
         lines.truncate(MOST_LINES);
     }
-    parts.push(lines.join("\n"));
+    parts.push(lines.join("\n").into());
     page(&parts)
 }
 
@@ -47,7 +49,7 @@ fn wall_percent(row: &Row) -> Option<f64> {
     (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
 }
 
-pub(super) fn headline(profile: &Profile) -> String {
+pub(super) fn headline(profile: &Profile) -> MarkedText {
     let plan = &profile.plan;
     let name = shortened(&shell_words::join(&plan.command), 40);
     let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
@@ -56,7 +58,7 @@ pub(super) fn headline(profile: &Profile) -> String {
     let least = |row: &Row| row.calls * row.least_ns;
     let dearest = own().max_by(|one, other| most(one).total_cmp(&most(other)));
     let Some(row) = profile.all(0).or(dearest) else {
-        return format!("No call of {name} was counted.");
+        return format!("No call of {name} was counted.").into();
     };
     let what = match &row.what.function {
         None if plan.malloc => "An allocation or free".to_string(),
@@ -67,8 +69,8 @@ pub(super) fn headline(profile: &Profile) -> String {
             format!("Of {}, {function} {takes}: a call", counted(own().count(), "function"))
         }
     };
-    let mut text = format!("{what} takes {}", time_of(row));
-    text += &match row.share_of_cpu {
+    let mut text = marked![what, " takes ", time_of(row)];
+    text.push(match row.share_of_cpu {
         Some(share) if !row.is_bound => {
             format!("; all take {} % of the CPU time of {name}.", two_digits(100.0 * share.value))
         }
@@ -78,32 +80,34 @@ pub(super) fn headline(profile: &Profile) -> String {
             format!("; all take at most {percent} % of the CPU time of {name}.")
         }
         _ => format!(" in {name}."),
-    };
+    });
     for (number, library) in plan.allocators.iter().enumerate() {
         let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == row.what;
         let found = profile.ratios.iter().find(of_all).map(times_words);
-        text.extend(found.map(|words| format!(" With {library} it takes {words}.")));
+        if let Some(words) = found {
+            text.push(format!(" With {library} it takes {words}."));
+        }
     }
     let is_told = |percent: &f64| row.switched > 0 && *percent >= 1.0 && knows_wall(profile);
     if let Some(percent) = wall_percent(row).filter(is_told) {
         let wall = row.wall_ns_per_call;
-        text += &format!(
+        text.push(format!(
             " A wall clock would say {} ({} % more): {} lost the CPU.",
             time(wall.value),
             two_digits(percent),
             counted(row.switched as usize, "call")
-        );
+        ));
     }
     text
 }
 
 /// `54.0 ns (50.1 to 57.0)`, `at most 5.0 ns`.
-fn time_of(row: &Row) -> String {
+fn time_of(row: &Row) -> MarkedText {
     match row.at_most_ns() {
         below if below <= 0.0 => {
-            format!("no time that can be measured (not resolved: {})", time(below))
+            format!("no time that can be measured (not resolved: {})", time(below)).into()
         }
-        most if row.is_bound => format!("at most {}", time(most)),
+        most if row.is_bound => marked!["at most ", MarkedText::figure(time(most))],
         _ => a_call(&row.ns_per_call),
     }
 }
@@ -121,10 +125,13 @@ fn time_cells(row: &Row) -> (String, String) {
 }
 
 /// What a call takes. Of one run there is no interval, and its calls are many.
-fn a_call(ns: &Estimate) -> String {
+fn a_call(ns: &Estimate) -> MarkedText {
     match ns.quote_cost() {
-        Ok(ns) => ns.time(),
-        Err(why) => format!("about {} ({})", time(ns.value), why.of_time()),
+        Ok(ns) => ns.marked_time(),
+        Err(why) => {
+            let figure = MarkedText::figure(time(ns.value));
+            marked!["about ", figure, format!(" ({})", why.of_time())]
+        }
     }
 }
 

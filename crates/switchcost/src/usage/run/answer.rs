@@ -2,8 +2,10 @@
 
 use launcher::Ending;
 use model::estimate::Estimate;
+use model::marked;
+use model::marked::MarkedText;
 use model::program::percents;
-use model::quote::cost;
+use model::quote::marked_cost;
 use model::words::{times, two_digits, whole};
 
 use super::findings::Summary;
@@ -11,9 +13,9 @@ use super::record::Record;
 use crate::present::terminal::{TimeUnit, counted, figure};
 
 /// The first line of the report.
-pub(super) fn headline(record: &Record) -> String {
+pub(super) fn headline(record: &Record) -> MarkedText {
     match &record.commands[..] {
-        [] => "Nothing was measured.".to_string(),
+        [] => "Nothing was measured.".into(),
         [one] if one.runs == 1 => one_run(record, one),
         [one] => runs(record, one),
         all => comparison(record, all),
@@ -22,45 +24,52 @@ pub(super) fn headline(record: &Record) -> String {
 
 /// `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of
 /// the CPU time`
-fn one_run(record: &Record, summary: &Summary) -> String {
+fn one_run(record: &Record, summary: &Summary) -> MarkedText {
     let median = |name: &str| summary.median(name);
     let unit = TimeUnit::of(median("real_ns").unwrap_or_default());
-    let time = |name: &str, what: &str| Some(format!("{} {what}", unit.words(median(name)?)));
-    let parts =
-        [time("real_ns", "real"), time("cpu_ns", "CPU"), switches(summary).map(counted_switches)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let time = |name: &str, what: &str| {
+        Some(marked![MarkedText::figure(unit.words(median(name)?)), format!(" {what}")])
+    };
+    let switches = switches(summary).map(|count| counted_switches(count).into());
+    let parts = [time("real_ns", "real"), time("cpu_ns", "CPU"), switches];
+    let parts = MarkedText::join(parts.into_iter().flatten(), ", ");
     let ending = match summary.endings[..] {
         [(Ending::Exited { code: 0 }, _)] | [] => String::new(),
         [(ending, _), ..] => format!(" ({ending})"),
     };
     let share = switching(summary).map_or(String::new(), |words| format!("; {words}"));
-    format!("{}{ending}: {}{share}", record.plan.label(summary.number), parts.join(", "))
+    marked![format!("{}{ending}: ", record.plan.label(summary.number)), parts, share]
 }
 
 /// `make: 12.3 s (12.1 to 12.6), 20 runs`
-fn runs(record: &Record, summary: &Summary) -> String {
+fn runs(record: &Record, summary: &Summary) -> MarkedText {
     let label = record.plan.label(summary.number);
     let count = counted(summary.runs as usize, "run");
-    let Some(real) = summary.figure("real_ns") else { return format!("{label}: {count}") };
+    let Some(real) = summary.figure("real_ns") else {
+        return format!("{label}: {count}").into();
+    };
     match real.estimate.interval() {
-        Some(_) => format!("{label}: {}, {count}", cost(&real.estimate)),
+        Some(_) => {
+            marked![format!("{label}: "), marked_cost(&real.estimate), format!(", {count}")]
+        }
         None => {
             let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
-            format!("{label}: about {time}, {count} (5 or more give an interval)")
+            let count = format!(", {count} (5 or more give an interval)");
+            marked![format!("{label}: about "), MarkedText::figure(time), count]
         }
     }
 }
 
 /// `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`, and what else is told of more than
 /// two.
-fn comparison(record: &Record, all: &[Summary]) -> String {
+fn comparison(record: &Record, all: &[Summary]) -> MarkedText {
     let label = |summary: &Summary| record.plan.label(summary.number);
     let over = |one: &Summary, other: &Summary| ratio(record, one.number, other.number);
     if let [base, other] = all {
         // The ratio within rounds decides, not the medians of both; what is not resolved is that of
         // the table.
         return match over(base, other) {
-            None => format!("{} and {}: no round has both", label(base), label(other)),
+            None => format!("{} and {}: no round has both", label(base), label(other)).into(),
             Some(found) if found.interval().is_none() => seen(record, [base, other], &found),
             Some(found) if !found.resolved => {
                 unresolved(&format!("between {} and {}", label(base), label(other)), &found)
@@ -72,7 +81,7 @@ fn comparison(record: &Record, all: &[Summary]) -> String {
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or(f64::INFINITY);
     let mut sorted: Vec<&Summary> = all.iter().collect();
     sorted.sort_by(|one, other| real(one).total_cmp(&real(other)));
-    let Some((first, others)) = sorted.split_first() else { return String::new() };
+    let Some((first, others)) = sorted.split_first() else { return MarkedText::default() };
     let is_slower = |of: &Estimate| of.resolved && of.value > 1.0;
     let slower: Vec<(&Summary, Estimate)> = others
         .iter()
@@ -86,7 +95,9 @@ fn comparison(record: &Record, all: &[Summary]) -> String {
             let slowest = others.last().and_then(|last| Some((last, over(first, last)?)));
             match slowest.filter(|(_, by)| by.interval().is_none()) {
                 Some((last, by)) => seen(record, [first, last], &by),
-                None => format!("No difference is resolved between the {} commands", all.len()),
+                None => {
+                    format!("No difference is resolved between the {} commands", all.len()).into()
+                }
             }
         }
         ([(next, by), rest @ ..], []) => {
@@ -106,28 +117,30 @@ fn comparison(record: &Record, all: &[Summary]) -> String {
             let order = if ranking { ", in this order" } else { "" };
             faster(&label(first), by, &label(next)) + &rest + order
         }
-        ([(next, by), ..], alike) => format!(
-            "{} is the fastest, not resolved from {}; {} takes {} as long",
-            label(first),
-            alike.join(", "),
-            label(next),
-            factor(by)
-        ),
+        ([(next, by), ..], alike) => {
+            let (first, alike) = (label(first), alike.join(", "));
+            let next = label(next);
+            marked![
+                format!("{first} is the fastest, not resolved from {alike}; {next} takes "),
+                factor(by),
+                " as long"
+            ]
+        }
     }
 }
 
 /// `A is 1.94x (1.86 to 2.13) faster than B`
-fn faster(one: &str, by: &Estimate, other: &str) -> String {
-    format!("{one} is {} faster than {other}", factor(by))
+fn faster(one: &str, by: &Estimate, other: &str) -> MarkedText {
+    marked![format!("{one} is "), factor(by), format!(" faster than {other}")]
 }
 
-fn unresolved(between: &str, by: &Estimate) -> String {
-    format!("No difference is resolved {between}: {}", factor(by))
+fn unresolved(between: &str, by: &Estimate) -> MarkedText {
+    marked![format!("No difference is resolved {between}: "), factor(by)]
 }
 
 /// What was seen in too few runs for an interval; `by` is the time of the second over the first:
 /// `gzip -1 is ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`
-fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> String {
+fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> MarkedText {
     let [mut fast, mut slow] = [one, other].map(|summary| record.plan.label(summary.number));
     let mut ratio = by.value;
     if ratio < 1.0 {
@@ -135,16 +148,17 @@ fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> String {
         ratio = 1.0 / ratio;
     }
     let runs = counted(by.rounds as usize, "run");
-    format!(
-        "{fast} is ~{}x faster than {slow} ({runs} each, no interval: at least 5 are needed)",
-        two_digits(ratio)
-    )
+    marked![
+        format!("{fast} is "),
+        MarkedText::figure(format!("~{}x", two_digits(ratio))),
+        format!(" faster than {slow} ({runs} each, no interval: at least 5 are needed)")
+    ]
 }
 
 /// `1.94x (1.86 to 2.13)`
-pub(super) fn factor(by: &Estimate) -> String {
+pub(super) fn factor(by: &Estimate) -> MarkedText {
     let range = by.interval().map(|i| format!(" ({} to {})", figure(i.low), figure(i.high)));
-    format!("{}{}", times(by.value), range.unwrap_or_default())
+    marked![MarkedText::figure(times(by.value)), range.unwrap_or_default()]
 }
 
 /// First over second of what is second over first.

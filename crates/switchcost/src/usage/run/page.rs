@@ -31,7 +31,7 @@ pub(crate) fn page(record: &Record) -> FindingsPage {
     FindingsPage {
         title: subject.clone(),
         heading,
-        answer: headline(record) + &gate.unwrap_or_default(),
+        answer: (headline(record) + &gate.unwrap_or_default()).into(),
         setting: setting(record),
         tiles: tiles(record),
         figures: figures(record),
@@ -42,7 +42,7 @@ pub(crate) fn page(record: &Record) -> FindingsPage {
             facts_title: "Machine, commands and runs",
             facts: facts(record),
             text_title: "All that the runs say",
-            text: within(WIDTH, || table::text(record, true)),
+            text: within(WIDTH, || table::text(record, true).into()),
             unlisted: "Single runs are not listed: switchcost run --csv FILE",
         },
         footer: "Each command runs once in every round, in shuffled order. Times are those of the \

@@ -3,6 +3,7 @@
 
 use launcher::Ending;
 use model::machine::CpuAccounting;
+use model::marked::MarkedText;
 use model::program::{ProgramCost, Range};
 use model::used::{Figure, Part, Split};
 use model::words::{bytes, time, times, whole};
@@ -25,25 +26,26 @@ const COUNTED_BY: &str = "switches: counted by the kernel for the command and al
     each switch slower";
 
 /// The whole report, ending with a newline.
-pub(super) fn text(record: &Record, is_verbose: bool) -> String {
+pub(super) fn text(record: &Record, is_verbose: bool) -> MarkedText {
     let table = match &record.commands[..] {
         [one] if one.runs == 1 => list(one, true),
         [one] => format!("{}\n", table(one, true)),
         all => format!("{}\n", comparison(record, all)),
     };
-    let mut parts = vec![headline(record), table];
+    let mut parts = vec![headline(record), table.into()];
     let mut lines: Vec<String> = lines(record);
     if is_verbose {
-        parts.extend(record.commands.iter().map(details));
-        parts.push(record.ratios.iter().map(ratio_words).collect());
-        parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());
-        parts.push(COUNTED_BY.to_string());
-        parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")));
+        parts.extend(record.commands.iter().map(|summary| details(summary).into()));
+        let ratios: String = record.ratios.iter().map(ratio_words).collect();
+        let notices: String =
+            record.notices.iter().map(|notice| format!("note: {notice}\n")).collect();
+        parts.extend([ratios.into(), notices.into(), COUNTED_BY.into()]);
+        parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")).into());
     } else {
         lines.truncate(MOST_LINES);
-        parts.push(lines.join("\n"));
+        parts.push(lines.join("\n").into());
     }
-    parts.extend(record.gate.iter().map(|gate| gate.in_words.clone()));
+    parts.extend(record.gate.iter().map(|gate| gate.in_words.as_str().into()));
     page(&parts)
 }
 

@@ -391,7 +391,21 @@ fn a_comparison_in_markdown() {
 
 /// The first line of what is printed.
 fn headline(record: &Record) -> String {
-    super::answer::headline(record)
+    super::answer::headline(record).into()
+}
+
+#[test]
+fn headlines_mark_their_figures() {
+    let commands: [&[&str]; 2] = [&["a", "2 s"], &["b"]];
+    let marked = |count: usize, rounds: u32, ms: &[u64]| {
+        let plan = named(&commands[..count], rounds);
+        let text = super::answer::headline(&record(plan, series(ms, rounds)));
+        let figures = text.spans().iter().map(|span| text[span.range.clone()].to_string());
+        figures.collect::<Vec<String>>()
+    };
+    assert_eq!(marked(1, 1, &[10]), ["10.0 ms", "1.00 ms"]);
+    assert_eq!(marked(1, 8, &[10]), ["10.01 ms"]);
+    assert_eq!(marked(2, 8, &[10, 20]), ["2.00x"]);
 }
 
 fn named(commands: &[&[&str]], runs: u32) -> Plan {

@@ -206,6 +206,8 @@ for _ in range(int(daemons)):
     os.close(writing)
     counts.append(int(os.read(reading, 20)))
     os.close(reading)
+# The last ones end, too.
+time.sleep(0.5)
 with open(done, "w") as file:
     file.write(" ".join(map(str, counts)))
 with open(go) as end:

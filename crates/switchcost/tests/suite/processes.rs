@@ -259,7 +259,9 @@ fn daemons_belong_to_the_program_that_forked_them() {
     let wanted = (told + 2 * COUNT as u64) as f64;
     // Where much else ran on the machine, what has ended is added up by name, the parent too.
     let is_parent_apart = rows.iter().any(|row| row["id"] == parent);
-    let is_whole = children == wanted || (!is_parent_apart && children > wanted);
+    // On a busy machine a few of the last switches come after the end of the recording.
+    let least = wanted - (COUNT / 10) as f64;
+    let is_whole = children >= least && (children <= wanted || !is_parent_apart);
     assert!(is_whole, "{children} {wanted} {}", trace["rows"]);
 }
 

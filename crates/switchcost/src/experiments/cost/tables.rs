@@ -3,7 +3,7 @@
 //! rows and members columns.
 
 use model::cost::{Cost, CostPoint, Curve};
-use model::estimate::Estimate;
+use model::estimate::{Estimate, Speed};
 use model::quote::{Answer, NotQuotable};
 use model::record::RingRecord;
 use model::ring::Work;
@@ -136,10 +136,11 @@ fn whole(cost: Option<Estimate>) -> String {
 /// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
 fn part(of: &CostPoint) -> String {
     let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
-    // Of a core as it was no difference below zero is shown: sharing may have changed between.
+    // Below zero it is shown only where full speed was seen in many rounds: a shared core may have
+    // changed between the two, and what one round says of a difference is little.
     let told = match part.quote() {
-        Ok(_) => part.answer(),
-        Err(_) => part.answer_cost(),
+        Ok(_) if part.speed == Speed::Full => part.answer(),
+        _ => part.answer_cost(),
     };
     told_cell(whole.answer_cost().and(told))
 }
@@ -201,5 +202,27 @@ fn mark(why: NotQuotable) -> (&'static str, &'static str) {
         NotQuotable::NotAtFullSpeed => ("slow", "full speed not seen"),
         NotQuotable::TooFewRounds(_) => ("few", "too few rounds"),
         NotQuotable::NotResolved { .. } => ("open", "not resolved"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_below_zero_is_shown_of_many_rounds_at_full_speed_alone() {
+        let total_ns = Estimate::at_full_speed(910.0, 20.0, 20, 0.0, 0.95);
+        let below_zero = Estimate::at_full_speed(-142.0, 30.0, 20, 0.0, 0.95).expect("finite");
+        let point = |speed: Speed| CostPoint {
+            case: 0,
+            array_bytes: 1 << 18,
+            total_ns,
+            indirect_ns: Some(Estimate { speed, ..below_zero }),
+            switches_per_hop: None,
+        };
+        assert!(part(&point(Speed::Full)).starts_with("-142 ("));
+        for speed in [Speed::FewRounds, Speed::Contended] {
+            assert!(part(&point(speed)).starts_with("not resolved: -2"), "{speed:?}");
+        }
     }
 }

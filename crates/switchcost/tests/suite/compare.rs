@@ -328,7 +328,7 @@ fn assert_are_compared(home: &Home, [one, other]: [&str; 2], rounds: u32, of: &s
         let of_both = (&change["base_rounds"], &change["new_rounds"]);
         assert_eq!(of_both, (&rounds.into(), &rounds.into()), "{what}");
     }
-    let table = compared(home, &[one, other]);
+    let table = compared(home, &[one, other, "--verbose"]);
     let title = changes[0]["title"].as_str().expect("a title");
     assert!(table.out.contains(title), "{what}: {}", table.out);
     let itself = json(&compared(home, &[one, one, "--json", "-"]));

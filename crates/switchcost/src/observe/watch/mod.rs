@@ -165,12 +165,10 @@ fn watch(
     let interrupt = Interrupt::watch()?;
     let first = find_first(&processes.pids).map_err(cannot)?;
     let busiest = processes.busiest(|moment| _ = interrupt.wait(moment));
-    let program = Watched::find(Path::new("/"), busiest.unwrap_or(first)).map_err(cannot)?;
+    let candidates = busiest.into_iter().chain([first]).chain(processes.pids.iter().copied());
     let bar = Progress::whole(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
-    let mut watcher = Watcher::new(program, Some(duration));
-    // It may end while the tracer is opened.
-    watcher.see().map_err(cannot)?;
+    let mut watcher = watch_first(candidates, duration).map_err(cannot)?;
     let mut session = Session::begin(processes.scope(), None, None);
     if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
         session = Err(anyhow!("the tracer has not seen it run"));
@@ -238,6 +236,27 @@ fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
         }
     }
     first
+}
+
+/// Begins to watch the first of these processes that still runs: the busiest of a program may end
+/// in the meantime. An error where one cannot be watched, or all have ended.
+fn watch_first(
+    pids: impl IntoIterator<Item = i32>,
+    duration: Duration,
+) -> Result<Watcher, WatchError> {
+    let mut ended = WatchError::Gone;
+    for pid in pids {
+        let begun = Watched::find(Path::new("/"), pid).and_then(|program| {
+            let mut watcher = Watcher::new(program, Some(duration));
+            watcher.see()?;
+            Ok(watcher)
+        });
+        match begun {
+            Err(error) if error.is_end() => ended = error,
+            watcher_or_refusal => return watcher_or_refusal,
+        }
+    }
+    Err(ended)
 }
 
 /// Whether a process of the program lives beside the one whose memory is watched.

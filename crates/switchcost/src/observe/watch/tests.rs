@@ -160,3 +160,16 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let refill = refill.known().unwrap();
     assert!(near((refill.low, refill.high), (0.002, 0.036)), "{refill:?}");
 }
+
+/// The busiest process of a program may end before it is watched.
+#[test]
+fn the_next_process_is_watched_where_one_has_ended() {
+    let mut ended = std::process::Command::new("true").spawn().expect("true");
+    ended.wait().expect("its end");
+    let own = std::process::id() as i32;
+    let gone = ended.id() as i32;
+    let second = std::time::Duration::from_secs(1);
+    let watcher = super::watch_first([gone, own], second).expect("this process runs");
+    assert_eq!(watcher.pid(), std::process::id());
+    assert!(super::watch_first([gone], second).is_err_and(|error| error.is_end()));
+}

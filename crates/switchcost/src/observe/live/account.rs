@@ -360,8 +360,11 @@ impl Account {
 
     fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
         let lives = |name: &ThreadName| self.last.get(name).is_some_and(|thread| !thread.ended);
+        // A process that was asked for keeps its row, whatever else has ended.
+        let is_root =
+            |name: &ThreadName| name.tid == life.tgid && self.scope.roots().contains(&life.tgid);
         match who {
-            Who::Thread(of) if lives(of) || life.observes => who.clone(),
+            Who::Thread(of) if lives(of) || life.observes || is_root(of) => who.clone(),
             Who::Idle => Who::Idle,
             Who::Thread(_) | Who::Ended { .. } => Who::Ended {
                 tgid: if level == 0 { life.tgid } else { 0 },

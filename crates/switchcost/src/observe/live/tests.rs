@@ -200,6 +200,27 @@ fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
     assert_eq!(account.most_ended, 1_000);
 }
 
+/// Its row stays its own when it has ended, however many others have.
+#[test]
+fn a_process_that_was_asked_for_is_not_added_up_with_others() {
+    let root = thread(name(7, 0), 7, "server", 10);
+    let mut account = Account::new(Scope::Families(vec![7]));
+    account.see(0, vec![root.clone()], &[]);
+    let mut threads = vec![Thread { ended: true, ..thread(name(7, 0), 7, "server", 16) }];
+    for tid in 100..10_100 {
+        let child = Thread { parent: 7, ended: true, ..thread(name(tid, 1), tid, "server", 2) };
+        threads.push(child);
+    }
+    account.see(2 * SECOND, threads, &[]);
+    // What has ended is added up by the look after it.
+    account.see(3 * SECOND, Vec::new(), &[]);
+    let labels = Labels::default();
+    let all = rows(&account, (By::Process, &labels), 1.0, Price::default());
+    let found = all.iter().find(|row| row.id == Some(7)).expect("a row of its own");
+    assert_eq!(found.switches_per_s(), 6.0);
+    assert!(all.len() < 10, "{} rows", all.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

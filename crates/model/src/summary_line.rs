@@ -6,7 +6,7 @@ use crate::estimate::Estimate;
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::noise::{NoiseLevel, NoiseVerdict};
-use crate::quote::cost as in_full;
+use crate::quote::{NotQuotable, cost as in_full};
 use crate::record::RingRecord;
 use crate::ring::{Kind, Policy, Walk};
 use crate::scaling::Knee;
@@ -24,10 +24,14 @@ pub fn in_words(
     let mut parts = vec![switch_words(&rings)];
     if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
-        if let Ok(answer) = with.answer_cost() {
-            let array = bytes(array);
-            let set = format!(" with {array} of working set{beside}");
-            parts.push(marked![answer.marked_time(), set]);
+        let set = format!("with {} of working set{beside}", bytes(array));
+        match with.answer_cost() {
+            Ok(answer) => parts.push(marked![answer.marked_time(), " ", set]),
+            // Its interval says something; that there were too few rounds does not.
+            Err(NotQuotable::NotResolved { .. }) => {
+                parts.push(format!("{set}: {}", in_full(&with)).into());
+            }
+            Err(_) => {}
         }
     }
     parts.extend(ring.and_then(knees).map(MarkedText::from));

@@ -135,6 +135,11 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     points[1].total_ns = Some(Estimate { rounds: 1, ..estimate(-184.0, None) });
     let few = in_words(Some(&ring), Some(&record), &[]);
     assert!(!few.contains("1 round only") && !few.contains("-184"), "{few}");
+    let points = &mut record.found.cost.as_mut().expect("curves").curves[1].points;
+    points[1].total_ns = Some(estimate(1200.0, Some((-300.0, 2810.0))));
+    let open = in_words(Some(&ring), Some(&record), &[]);
+    let words = "; with 300 KiB of working set (policy other, 1.90 us without): not resolved: ";
+    assert!(open.contains(words), "{open}");
 }
 
 #[test]

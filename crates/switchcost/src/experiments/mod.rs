@@ -105,7 +105,13 @@ impl Record {
                 }
                 _ => Some(match own.answer_cost() {
                     Ok(cost) => switch_in_words(&cost.brief_time(), &smallest.case),
-                    Err(why) => why.of_time(),
+                    // Where the switch is not resolved from the solo ring, a hop still is known.
+                    Err(why) => match smallest.ns_per_hop.map(|hop| hop.answer_cost()) {
+                        Some(Ok(hop)) => {
+                            format!("{} a hop ({})", hop.brief_time(), smallest.case.members)
+                        }
+                        Some(Err(_)) | None => why.of_time(),
+                    },
                 }),
             }
         };

@@ -282,7 +282,7 @@ fn a_command_is_watched_for_its_time_at_most() {
     let home = Home::new();
     let over = home.run(&["cost", "--budget", "0.2", "--", "sleep", "600"]);
     assert_eq!(over.code, Some(0), "{}", over.err);
-    assert!(over.err.contains("SIGTERM after 200ms"), "{}", over.err);
+    assert!(over.err.contains("stopped by SIGTERM after 200ms"), "{}", over.err);
     let before = home.run(&["cost", "--budget", "600", "--", "sh", "-c", "exit 7"]);
     assert_eq!((before.code, before.err.contains("SIGTERM")), (Some(7), false), "{}", before.err);
     // Who ignores it, and who stays behind, are told.
@@ -305,7 +305,7 @@ fn a_command_is_watched_for_its_time_at_most() {
     }
     let over = home.run(&["trace", "--seconds", "0.2", "--", "sleep", "600"]);
     assert_eq!(over.code, Some(0), "{}", over.err);
-    assert!(over.err.contains("SIGTERM after 200ms"), "{}", over.err);
+    assert!(over.err.contains("stopped by SIGTERM after 200ms"), "{}", over.err);
     let own = std::process::id().to_string();
     for watched in [
         &["cost", "--pid", &own, "--budget", "0.1"][..],

@@ -253,13 +253,11 @@ impl Ended {
     /// That it did not come to an end of its own, and who did not end with it.
     pub(crate) fn over_in_words(&self) -> Vec<String> {
         let traced = self.used.asked_to_be_traced.then(|| TRACED.to_string()).into_iter();
-        /// What ends by the signal ends sooner.
-        const SOON: Duration = Duration::from_millis(100);
         let Some(time) = self.over else { return traced.collect() };
         let late = Duration::from_nanos(self.used.real_ns).saturating_sub(time);
         let time = humantime::format_duration(time);
         let how = match self.used.ending.shell_code() {
-            BY_TERM if late < SOON => format!("stopped by SIGTERM after {time}, as --budget says"),
+            BY_TERM => format!("stopped by SIGTERM after {time}, as --budget says"),
             BY_KILL if late >= PATIENCE => format!(
                 "got SIGTERM after {time}, as --budget says, did not end within {} s, and was \
                  killed",

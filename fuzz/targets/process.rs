@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use model::machine::Machine;
+use rundata::machine::Machine;
 use probe::competing::Watcher;
 use probe::executable;
 use probe::program::{Count, Watched, huge_page_bytes};

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use model::experiment::{Experiment, Takes};
-use model::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
-use model::run::Run;
-use model::subject::Subject;
+use rundata::experiment::{Experiment, Takes};
+use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
+use rundata::run::Run;
+use analysis::subject::Subject;
 
 fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
     fuzz::changed_lines(data, size, most, seed)

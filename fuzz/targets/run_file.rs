@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use model::run::Run;
+use rundata::run::Run;
 
 fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
     fuzz::changed_lines(data, size, most, seed)

@@ -27,8 +27,8 @@ from switchcost.fleet.submission import FleetError, Submission, Unreadable
 from switchcost.tables import of_csv
 
 ROOT = Path(__file__).parents[2]
-RING = ROOT / "crates/model/tests/fixtures/run-v1.jsonl"
-TRIALS = ROOT / "crates/model/tests/fixtures/trials-v1.jsonl"
+RING = ROOT / "crates/rundata/tests/fixtures/run-v1.jsonl"
+TRIALS = ROOT / "crates/rundata/tests/fixtures/trials-v1.jsonl"
 RUN = "20261121T222105Z-ring-26550"
 
 try:

@@ -23,7 +23,7 @@ from test_engines_parts import script
 from switchcost import _program
 from switchcost.fleet.dataset import Dataset
 
-RING = Path(__file__).parents[2] / "crates/model/tests/fixtures/run-v1.jsonl"
+RING = Path(__file__).parents[2] / "crates/rundata/tests/fixtures/run-v1.jsonl"
 if not RING.exists():
     skip("hardware:docs", "the repository is not beside the tests", whole_module=True)
 

@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::reading::Reading;
 use probe::command::{CpuClock, cpu_clock_ns};
+use rundata::reading::Reading;
 
 use crate::used::{Delay, IoBytes, Sampled, Threads};
 

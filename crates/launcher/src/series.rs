@@ -297,7 +297,7 @@ pub(crate) fn limit(errno: Errno) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use model::reading::Reading;
+    use rundata::reading::Reading;
 
     use super::*;
     use crate::{AtExec, Delay, Ending, IoBytes, Orphans, Threads, Usage, Used};

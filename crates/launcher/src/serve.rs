@@ -12,12 +12,12 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use model::reading::Reading;
 use probe::command::{
     FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
     let_go_of_traced, monotonic_raw_ns, note_forwarded, send_signal, set_variable, stop_signal,
     unblock_stop_signals, wait_for,
 };
+use rundata::reading::Reading;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, retry_on_intr};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use model::reading::Reading;
 use probe::command::ChildEnd;
+use rundata::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::asm;
 
+use model::reference::TOLERANCE;
 use model::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
-use model::speed::TOLERANCE;
 
 use super::clock::{Whose, monotonic_raw_ns, own_thread_cpu_ns, usage};
 

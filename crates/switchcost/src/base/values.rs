@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use model::bounds::{MOST_COUNTS, MOST_MEMBERS};
-use model::grid;
-use model::ring::Policy;
+use rundata::bounds::{MOST_COUNTS, MOST_MEMBERS};
+use rundata::grid;
+use rundata::ring::Policy;
 
 /// Where machine-readable output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use model::case::Case;
-use model::experiment::Experiment;
-use model::plan::{Batching, FEWEST_ROUNDS, Plan, Stopping};
+use rundata::case::Case;
+use rundata::experiment::Experiment;
+use rundata::plan::{Batching, FEWEST_ROUNDS, Plan, Stopping};
 
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
 use crate::present::terminal::TOO_SHORT;

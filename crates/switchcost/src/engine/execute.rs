@@ -7,17 +7,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use model::case::{Case, Sample};
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::plan::{Plan, Stopping};
-use model::reading::Reading;
-use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
-use model::trial::command::{Command, Subject};
-use model::trial::{self, Trial};
 use probe::assignment::Assignment;
 use probe::competing::Watcher;
 use probe::placement;
+use rundata::case::{Case, Sample};
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::{Plan, Stopping};
+use rundata::reading::Reading;
+use rundata::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use rundata::trial::command::{Command, Subject};
+use rundata::trial::{self, Trial};
 
 use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::{kept, kept_invocation, shown};
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn a_plan_without_a_case_is_refused_with_the_reasons() {
-        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
         let mut plan = Run::parse(text).expect("a run file").header.plan;
         assert!(check_cases(&(plan.clone(), Vec::new())).is_ok());
         plan.cases.clear();
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn more_time_is_kept_unless_it_may_be_extended() {
-        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
         let mut run = Run::parse(text).unwrap();
         for own in [false, true] {
             run.header.plan.stopping.fixed_budget = own;

@@ -12,11 +12,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use model::case::{Case, Sample};
 use probe::assignment::{Assignment, Unmeasured};
 use probe::policy::Standing;
 use probe::standstill::PATIENCE;
 use probe::{in_own_session, placement, spawn_watched};
+use rundata::case::{Case, Sample};
 use rustix::param::linux_execfn;
 use rustix::process::Pid;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! The policy of what is measured, where other tasks use its CPU: under SCHED_FIFO they wait.
 
 use anyhow::{Context, Result};
-use model::ring::Policy;
 use probe::policy;
+use rundata::ring::Policy;
 
 use super::setting::{CurrentLoad, Here};
 use crate::base::failure::usage;
@@ -102,8 +102,8 @@ fn check_policy(asked: Policy, cpu: u32, here: &Here) -> Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use model::machine::Machine;
     use probe::placement::CpuShares;
+    use rundata::machine::Machine;
     use rustix::io::Errno;
 
     use super::*;

@@ -4,13 +4,13 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use analysis::estimate::Estimate;
+use analysis::quote::{NotQuotable, brief_cost};
 use charts::printable;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::estimate::Estimate;
-use model::plan::Plan;
-use model::quote::{NotQuotable, brief_cost};
-use model::run::Run;
-use model::words::{time, two_digits};
+use rundata::plan::Plan;
+use rundata::run::Run;
+use rundata::words::{time, two_digits};
 
 use crate::base::failure;
 use crate::base::lines::fitted;
@@ -251,11 +251,11 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use std::io::Read;
 
+    use analysis::estimate::Speed;
     use flate2::read::GzDecoder;
-    use model::case::Sample;
-    use model::estimate::Speed;
-    use model::plan::Stopping;
-    use model::run::Run;
+    use rundata::case::Sample;
+    use rundata::plan::Stopping;
+    use rundata::run::Run;
 
     use super::*;
     use crate::engine::schedule::Course;

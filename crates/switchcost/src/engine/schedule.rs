@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use model::case::Sample;
-use model::estimate::Estimate;
-use model::looks::{self, is_look};
-use model::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
-use model::run::{Failure, StopReason};
+use analysis::estimate::Estimate;
+use analysis::looks::{self, is_look};
 use probe::assignment::{Assignment, Unmeasured};
+use rundata::case::Sample;
+use rundata::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
+use rundata::run::{Failure, StopReason};
 
 use crate::base::values::nanoseconds;
 use crate::engine::launch::{Launch, LaunchError};
@@ -413,10 +413,10 @@ impl Schedule<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::experiment::Experiment;
-    use model::placement::Placement;
-    use model::plan::Stopping;
-    use model::ring::Case;
+    use rundata::experiment::Experiment;
+    use rundata::placement::Placement;
+    use rundata::plan::Stopping;
+    use rundata::ring::Case;
 
     use crate::present::figures::tests::sample;
 
@@ -482,7 +482,7 @@ mod tests {
         let stopping =
             Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
-        Plan { seed: 3, stopping, ..Plan::of::<model::case::Case>(Experiment::Ring, cases) }
+        Plan { seed: 3, stopping, ..Plan::of::<rundata::case::Case>(Experiment::Ring, cases) }
             .with_solos()
     }
 
@@ -714,7 +714,7 @@ mod tests {
     fn whole_plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
         let rings = plan(budget_ns, rounds);
         let set = |bytes| {
-            let work = model::ring::Work::new(bytes, 64, model::ring::Op::Read).ok();
+            let work = rundata::ring::Work::new(bytes, 64, rundata::ring::Op::Read).ok();
             Case { work, ..Case::of_processes(2, Placement::Same { cpu: 1 }) }
         };
         let mut sets = Plan::of(Experiment::Cost, [4096, 8192].map(set));

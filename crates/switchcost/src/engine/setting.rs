@@ -6,13 +6,13 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use model::machine::Machine;
-use model::placement::Placement;
-use model::plan::Plan;
-use model::ring::{Case, Policy};
-use model::words;
 use probe::placement::{self, CpuShares};
 use probe::policy;
+use rundata::machine::Machine;
+use rundata::placement::Placement;
+use rundata::plan::Plan;
+use rundata::ring::{Case, Policy};
+use rundata::words;
 use rustix::io::Errno;
 
 use crate::base::failure::usage;
@@ -133,7 +133,7 @@ impl Here {
             return Ok(vec![self.placement(asked, same)?]);
         }
         let same = same.context("no CPU is allowed")?;
-        Ok(model::placement::sweep(&self.machine, &self.allowed, same))
+        Ok(rundata::placement::sweep(&self.machine, &self.allowed, same))
     }
 
     /// Why a CPU cannot be used: it is not present, it is offline, or it is not allowed.

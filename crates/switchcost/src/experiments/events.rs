@@ -1,11 +1,11 @@
 //! `--events`: what is counted beside time, as typed.
 
+use analysis::estimate::{Estimate, Speed};
+use analysis::summary::{CaseSummary, Counted};
 use anyhow::Result;
-use model::estimate::{Estimate, Speed};
-use model::placement::Placement;
-use model::ring::Event;
-use model::summary::{CaseSummary, Counted};
 use probe::ring;
+use rundata::placement::Placement;
+use rundata::ring::Event;
 use rustix::io::Errno;
 
 use super::links::ALL;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use model::experiment::meant;
-use model::ring::Case;
 use probe::ring::{self, LINKS, Registered};
+use rundata::experiment::meant;
+use rundata::ring::Case;
 use serde::Serialize;
 
 use crate::base::failure::usage;

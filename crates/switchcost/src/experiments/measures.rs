@@ -1,16 +1,16 @@
 //! What trials say by their declared measures, whichever they are: an experiment that finds nothing
 //! else out needs no more.
 
+use analysis::estimate::Estimate;
+use analysis::findings::Summary;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::quote::{Quoted, cost};
+use analysis::record::TrialRecord;
 use charts::Figure;
-use model::estimate::Estimate;
-use model::findings::Summary;
-use model::marked;
-use model::marked::MarkedText;
-use model::quote::{Quoted, cost};
-use model::record::TrialRecord;
-use model::run::unfinished;
-use model::trial::Unit;
-use model::words;
+use rundata::run::unfinished;
+use rundata::trial::Unit;
+use rundata::words;
 
 use crate::base::values::each_once;
 use crate::present::figures::bars;

@@ -18,17 +18,18 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use analysis::findings::Findings;
+use analysis::marked::MarkedText;
+use analysis::subject::Subject;
+use analysis::summary::CaseSummary;
+use analysis::{record, summary_line};
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
-use model::experiment::{Experiment, Takes};
-use model::findings::Findings;
-use model::marked::MarkedText;
-use model::ring::{Case, Policy};
-use model::run::{Header, Run};
-use model::subject::Subject;
-use model::summary::CaseSummary;
-use model::{record, summary_line, words};
+use rundata::experiment::{Experiment, Takes};
+use rundata::ring::{Case, Policy};
+use rundata::run::{Header, Run};
+use rundata::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -194,7 +195,7 @@ impl Record {
     /// together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
         if let Self::Measure(of) = self {
-            let runs = run.parts();
+            let runs = analysis::parts::part_runs(run);
             let parts = of.parts.iter().zip(&runs);
             return parts.flat_map(|(part, run)| part.figures(run, index)).collect();
         }

@@ -3,10 +3,10 @@
 //! of its data, no sum that is not that of its parts, and nothing that is built on a run that did
 //! not end.
 
+use analysis::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};
+use analysis::estimate::Estimate;
 use charts::{Body, Series, Unit};
-use model::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};
-use model::estimate::Estimate;
-use model::run::{End, StopReason};
+use rundata::run::{End, StopReason};
 use serde_json::Value;
 
 use super::tests::{GAPS, RUNS, Random};
@@ -251,7 +251,7 @@ fn try_one(seed: u64) -> bool {
     check_exports(&run);
     match &record {
         Record::Measure(of) => {
-            for (part, run) in of.parts.iter().zip(run.parts()) {
+            for (part, run) in of.parts.iter().zip(analysis::parts::part_runs(&run)) {
                 check_findings(part, &run);
             }
         }

@@ -4,7 +4,7 @@
 use std::panic::catch_unwind;
 
 use charts::svg;
-use model::run::Run;
+use rundata::run::Run;
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,7 +13,7 @@ use crate::present::output::{exports, history, summary};
 /// A small run of each experiment, as they were written.
 pub(super) const RUNS: [&str; 11] = [
     include_str!("../../tests/fixtures/interference.jsonl"),
-    include_str!("../../../model/tests/fixtures/run-v1.jsonl"),
+    include_str!("../../../rundata/tests/fixtures/run-v1.jsonl"),
     include_str!("../../tests/fixtures/ring.jsonl"),
     include_str!("../../tests/fixtures/cost.jsonl"),
     include_str!("../../tests/fixtures/response.jsonl"),

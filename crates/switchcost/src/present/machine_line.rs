@@ -1,12 +1,12 @@
 //! What the machine was like, in one line of a report with the one thing to do about it.
 
-use model::competing::CompetingTasks;
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::noise::{HaltedSamples, NoiseLevel, NoiseVerdict, SharedCore};
-use model::plan::Plan;
-use model::ring::Policy;
-use model::words;
+use analysis::noise::{HaltedSamples, NoiseLevel, NoiseVerdict, SharedCore};
+use rundata::competing::CompetingTasks;
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::Plan;
+use rundata::ring::Policy;
+use rundata::words;
 
 /// Characters of the line, at most.
 pub(crate) const MOST_CHARACTERS: usize = 80;
@@ -113,17 +113,17 @@ fn shortened(line: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::competing::{On, Task};
-    use model::ring::Halt;
-    use model::run::Run;
+    use rundata::competing::{On, Task};
+    use rundata::ring::Halt;
+    use rundata::run::Run;
 
     use super::*;
 
     /// A run on CPU 1 whose rings have this policy, beside a task that had a third of the CPU.
     fn run(policy: Policy) -> Run {
-        let text = include_str!("../../../model/tests/fixtures/run-v1.jsonl");
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
         let mut run = Run::parse(text).expect("the fixture");
-        for case in run.header.plan.cases.iter_mut().filter_map(model::case::Case::ring_mut) {
+        for case in run.header.plan.cases.iter_mut().filter_map(rundata::case::Case::ring_mut) {
             case.policy = policy;
         }
         let task = Task {

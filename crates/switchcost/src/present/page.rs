@@ -6,7 +6,7 @@ use std::io::Read;
 use anyhow::{Context, Result};
 use charts::{Figure, Page, escape, micro};
 use clap::Args;
-use model::run::Build;
+use rundata::run::Build;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;

@@ -3,20 +3,20 @@
 
 use std::path::Path;
 
+use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::noise::{NoiseLevel, NoiseVerdict};
+use analysis::quote::{Answer, NotQuotable, ROUGH};
+use analysis::record::CpuSpeed;
 use charts::{Figure, Look};
 use clap::Args;
-use model::competing::CompetingTasks;
-use model::estimate::Estimate;
-use model::machine::Machine;
-use model::marked;
-use model::marked::MarkedText;
-use model::noise::{NoiseLevel, NoiseVerdict};
-use model::plan::Stopping;
-use model::quote::{Answer, NotQuotable, ROUGH};
-use model::record::CpuSpeed;
-use model::run::{Header, Run, StopReason};
-pub(crate) use model::words::list as cpu_list;
-use model::words::{self, plain};
+use rundata::competing::CompetingTasks;
+use rundata::machine::Machine;
+use rundata::plan::Stopping;
+use rundata::run::{Header, Run, StopReason};
+pub(crate) use rundata::words::list as cpu_list;
+use rundata::words::{self, plain};
 
 use super::machine_line::machine_line;
 use super::table::Table;
@@ -473,7 +473,7 @@ pub(crate) fn drawn(figure: Option<Figure>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::estimate::Speed;
+    use analysis::estimate::Speed;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Figures that stand for a run, one a tile: the best that is known of each.
 
-use model::estimate::Estimate;
-use model::words;
+use analysis::estimate::Estimate;
+use rundata::words;
 
 /// What was counted.
 const COUNTED: &str = "counted";
@@ -168,7 +168,7 @@ impl Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::estimate::Speed;
+    use analysis::estimate::Speed;
 
     #[test]
     fn only_what_holds_has_a_tile() {

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use analysis::subject::{PREFIX, Published, PublishedCase, Quantity, published};
 use anyhow::{Context, Result};
 use charts::svg;
 use clap::Args;
-use model::ring::Policy;
-use model::subject::{PREFIX, Published, PublishedCase, Quantity, published};
-use model::words;
+use rundata::ring::Policy;
+use rundata::words;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;

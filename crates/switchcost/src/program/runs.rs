@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use analysis::program::short;
+use analysis::quote::ROUGH;
+use analysis::subject::PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use model::program::short;
-use model::quote::ROUGH;
-use model::run::StopReason;
-use model::subject::PREFIX;
+use rundata::run::StopReason;
 
 use super::history::{self, HistoryArgs};
 use super::measured;

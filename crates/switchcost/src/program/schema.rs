@@ -18,16 +18,18 @@ use crate::usage::{profile, run};
 type Named = (&'static str, &'static str, fn() -> Schema);
 
 const ALL: [Named; 11] = [
-    ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
+    ("run-line", "a line of a run file", || schema_for!(rundata::run::Line)),
     (
         "record",
         "a run of ring, cost, response or clock with --json, and runs export --format json, of measure too",
         || schema_for!(Record),
     ),
-    ("comparison", "compare --json", || schema_for!(model::comparison::Comparison)),
-    ("several", "compare --json of three or more runs", || schema_for!(model::comparison::Several)),
-    ("trend", "trend --json", || schema_for!(model::trend::Trend)),
-    ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
+    ("comparison", "compare --json", || schema_for!(analysis::comparison::Comparison)),
+    ("several", "compare --json of three or more runs", || {
+        schema_for!(analysis::comparison::Several)
+    }),
+    ("trend", "trend --json", || schema_for!(analysis::trend::Trend)),
+    ("history", "history --json", || schema_for!(Vec<analysis::subject::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
     ("profile", "profile --json", || schema_for!(profile::Profile)),
     ("top-update", "a line of top --batch=json", || schema_for!(top::Update)),

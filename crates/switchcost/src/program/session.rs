@@ -4,15 +4,15 @@
 
 use std::time::SystemTime;
 
+use analysis::comparison::{Comparison, Terms};
 use anyhow::{Context, Result, anyhow};
-use model::case::Case;
-use model::comparison::{Comparison, Terms};
-use model::experiment::Experiment;
-use model::plan::Plan;
-use model::ring::Policy;
-use model::run::{Arm, Header, Run, Session};
 use probe::policy::{self, Standing};
 use probe::{THREAD_BYTES, room_for_thread};
+use rundata::case::Case;
+use rundata::experiment::Experiment;
+use rundata::plan::Plan;
+use rundata::ring::Policy;
+use rundata::run::{Arm, Header, Run, Session};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use crate::common::schema::Schema;
 use crate::common::{Home, allowed_cpus, lines_of};
-use model::noise::NOISY_DISTURBED;
+use analysis::noise::NOISY_DISTURBED;
 use rustix::process::{Pid, getsid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
@@ -118,7 +118,7 @@ fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
             };
             let (elapsed_ns, cpu_ns) = (times("elapsed_ns"), times("cpu_ns"));
             assert_eq!(elapsed_ns.len(), cpu_ns.len(), "{sample}");
-            let is_shared = |(all, own): &(&u64, &u64)| !model::ring::is_alone(**all, **own);
+            let is_shared = |(all, own): &(&u64, &u64)| !rundata::ring::is_alone(**all, **own);
             shared += elapsed_ns.iter().zip(&cpu_ns).filter(is_shared).count();
             slices += elapsed_ns.len();
         }

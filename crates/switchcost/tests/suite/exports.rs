@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
 fn run() -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    path.join("../model/tests/fixtures/run-v1.jsonl").display().to_string()
+    path.join("../rundata/tests/fixtures/run-v1.jsonl").display().to_string()
 }
 
 fn exported(run: &str, format: &str) -> String {

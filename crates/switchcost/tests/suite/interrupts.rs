@@ -8,9 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::common::{Home, Said, allowed_cpus};
-use model::ring::Policy;
 use probe::idle::LatencyBound;
 use probe::{placement, policy};
+use rundata::ring::Policy;
 use serde_json::Value;
 use testing::{Need, lacks, skip, wait_for};
 

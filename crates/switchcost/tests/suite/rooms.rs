@@ -8,22 +8,24 @@ use std::path::{Path, PathBuf};
 
 /// Each crate and those of ours that it may use (docs/architecture.md).
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("analysis", &["rundata", "stats"]),
     ("charts", &[]),
     ("classic", &["probe", "threadclock"]),
-    ("launcher", &["model", "probe"]),
-    ("model", &["stats"]),
+    ("launcher", &["probe", "rundata"]),
     ("preload", &["threadclock"]),
-    ("probe", &["model", "threadclock"]),
+    ("probe", &["rundata", "threadclock"]),
+    ("rundata", &["stats"]),
     ("stats", &[]),
     (
         "switchcost",
         &[
+            "analysis",
             "charts",
             "classic",
             "launcher",
-            "model",
             "preload",
             "probe",
+            "rundata",
             "stats",
             "switchtrace",
             "threadclock",

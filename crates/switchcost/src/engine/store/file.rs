@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use model::experiment::Experiment;
-use model::run::{Header, Line, Run};
+use rundata::experiment::Experiment;
+use rundata::run::{Header, Line, Run};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 

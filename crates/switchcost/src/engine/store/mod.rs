@@ -9,11 +9,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use analysis::subject::PREFIX;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
-use model::case::Sample;
-use model::run::{Header, Reader, Run, RunError, StopReason, header_of};
-use model::subject::PREFIX;
+use rundata::case::Sample;
+use rundata::run::{Header, Reader, Run, RunError, StopReason, header_of};
 use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 

@@ -3,14 +3,14 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use analysis::speed::{SpeedFile, cpu_key, levels};
+use analysis::subject::{Subject, cases_of, known_of_case};
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::plan::{Batching, Known, Plan, Reference};
-use model::run::Run;
-use model::speed::{SpeedFile, cpu_key, levels};
-use model::subject::{Subject, cases_of, known_of_case};
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::{Batching, Known, Plan, Reference};
+use rundata::run::Run;
 use stats::median;
 
 use super::{Entry, Folder, header};
@@ -42,7 +42,7 @@ pub(crate) struct Left {
 impl Left {
     pub(crate) fn by(run: &Run) -> Self {
         let plan = &run.header.plan;
-        let reference = Reference::after(plan, &run.samples);
+        let reference = analysis::speed::reference_after(plan, &run.samples);
         Self { key: key(&run.header.machine, &plan.cpus()), reference }
     }
 

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use analysis::estimate::Estimate;
+use analysis::findings::malloc::{CallCost, Found, Overall, Point, Slow};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::published::hines2000;
+use analysis::quote::cost;
+use analysis::record::TrialRecord;
 use anyhow::{Context, Result};
 use charts::{Axis, Figure, Scale, Unit};
 use clap::Args;
-use model::estimate::Estimate;
-use model::experiment::Experiment;
-use model::findings::malloc::{CallCost, Found, Overall, Point, Slow};
-use model::marked;
-use model::marked::MarkedText;
-use model::published::hines2000;
-use model::quote::cost;
-use model::record::TrialRecord;
-use model::ring::Policy;
-use model::trial::Trial;
-use model::trial::malloc::{BRK_CALLS, CAUSES, MINOR_FAULTS, MMAP_CALLS};
-use model::words;
+use rundata::experiment::Experiment;
+use rundata::ring::Policy;
+use rundata::trial::Trial;
+use rundata::trial::malloc::{BRK_CALLS, CAUSES, MINOR_FAULTS, MMAP_CALLS};
+use rundata::words;
 
 use super::{Common, MOST_TRIALS, line, ns, ns_of, planned};
 use crate::base::failure::usage;

@@ -8,17 +8,17 @@ mod sampling;
 #[cfg(test)]
 mod tests;
 
+use analysis::estimate::Estimate;
+use analysis::findings::Findings;
+use analysis::record::TrialRecord;
 use anyhow::{Context, Result};
 use charts::{Figure, Role, Series};
 use clap::{Args, Command, Subcommand};
-use model::estimate::Estimate;
-use model::experiment::Experiment;
-use model::findings::Findings;
-use model::plan::Batching;
-use model::record::TrialRecord;
-use model::ring::Policy;
-use model::trial::{Case, Repeats, Trial};
 use probe::trial::calls::{self, Registered};
+use rundata::experiment::Experiment;
+use rundata::plan::Batching;
+use rundata::ring::Policy;
+use rundata::trial::{Case, Repeats, Trial};
 
 use crate::engine::effort::Effort;
 use crate::engine::setting::{Here, Planned};

@@ -1,18 +1,18 @@
 //! `clock overhead`: what it costs to ask for the time.
 
+use analysis::findings::overhead::{CallCost, Found};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::published::hines2000;
+use analysis::record::TrialRecord;
 use anyhow::Result;
 use charts::Figure;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use model::experiment::Experiment;
-use model::findings::overhead::{CallCost, Found};
-use model::marked;
-use model::marked::MarkedText;
-use model::published::hines2000;
-use model::record::TrialRecord;
-use model::ring::Policy;
-use model::trial::Trial;
 use probe::trial::calls::CALLS;
+use rundata::experiment::Experiment;
+use rundata::ring::Policy;
+use rundata::trial::Trial;
 
 use super::{Common, MOST_TRIALS, available, ns_of, planned};
 use crate::base::failure::usage;
@@ -158,8 +158,8 @@ pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::estimate::Estimate;
-    use model::trial::Quantity;
+    use analysis::estimate::Estimate;
+    use rundata::trial::Quantity;
 
     fn call(name: &str, ticks: f64, sd: f64) -> CallCost {
         let in_a_row = Estimate {

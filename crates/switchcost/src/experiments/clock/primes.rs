@@ -2,21 +2,21 @@
 
 use std::iter::once;
 
+use analysis::estimate::Estimate;
+use analysis::findings::primes::{Against, Found, Point, Timed};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::published::hines2000;
+use analysis::quote::NotQuotable;
+use analysis::record::TrialRecord;
 use anyhow::Result;
 use charts::{Axis, Figure, Scale, Unit};
 use clap::Args;
-use model::estimate::Estimate;
-use model::experiment::Experiment;
-use model::findings::primes::{Against, Found, Point, Timed};
-use model::marked;
-use model::marked::MarkedText;
-use model::published::hines2000;
-use model::quote::NotQuotable;
-use model::record::TrialRecord;
-use model::ring::Policy;
-use model::run::unfinished;
-use model::trial::Trial;
-use model::trial::primes::{
+use rundata::experiment::Experiment;
+use rundata::ring::Policy;
+use rundata::run::unfinished;
+use rundata::trial::Trial;
+use rundata::trial::primes::{
     GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, OTHERS, THREADCLOCK_NS,
 };
 

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use analysis::findings::sampling::{Point, Process};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::quote::NotQuotable;
+use analysis::record::TrialRecord;
 use anyhow::Result;
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use clap::Args;
-use model::experiment::Experiment;
-use model::findings::sampling::{Point, Process};
-use model::marked;
-use model::marked::MarkedText;
-use model::quote::NotQuotable;
-use model::record::TrialRecord;
-use model::ring::Policy;
-use model::trial::Trial;
-use model::trial::sampling::{ACCOUNTS, PROCESSES, Phase};
 use probe::policy;
+use rundata::experiment::Experiment;
+use rundata::ring::Policy;
+use rundata::trial::Trial;
+use rundata::trial::sampling::{ACCOUNTS, PROCESSES, Phase};
 
 use super::{Common, planned};
 use crate::base::failure::usage;

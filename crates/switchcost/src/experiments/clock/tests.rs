@@ -1,13 +1,13 @@
 //! Answers and charts of clocks.
 
+use analysis::findings::Findings;
 use charts::{Figure, Role, Scale};
-use model::experiment::Experiment;
-use model::findings::Findings;
-use model::plan::{Batching, Plan, Stopping};
-use model::run::{Header, Run};
-use model::trial;
-use model::trial::sampling::Phase;
-use model::trial::{Case, Repeats, Sample, Trial};
+use rundata::experiment::Experiment;
+use rundata::plan::{Batching, Plan, Stopping};
+use rundata::run::{Header, Run};
+use rundata::trial;
+use rundata::trial::sampling::Phase;
+use rundata::trial::{Case, Repeats, Sample, Trial};
 
 use crate::base::lines::with_tables;
 use crate::experiments::Record;
@@ -15,7 +15,7 @@ use crate::present::figures::tests::*;
 use crate::present::terminal::View;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
-    let case = |trial| Case { trial, cpu: 1, policy: model::ring::Policy::Other }.into();
+    let case = |trial| Case { trial, cpu: 1, policy: rundata::ring::Policy::Other }.into();
     Plan {
         experiment,
         cases: trials.into_iter().map(case).collect(),
@@ -79,7 +79,7 @@ fn made(
                 counts: counts(&case.trial).into_iter().collect(),
                 steal_ns: None,
             };
-            run.samples.push(model::case::Sample::Trial(sample));
+            run.samples.push(rundata::case::Sample::Trial(sample));
         }
     }
     run
@@ -142,7 +142,7 @@ fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
 #[test]
 fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
     let mut record =
-        model::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
+        analysis::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
     let text = super::text(&record, View::default());
     let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
@@ -162,7 +162,7 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
     let run = of_calls(&[("times", 608), ("monotonic", 50)]);
-    let mut record = model::record::TrialRecord::of(&run);
+    let mut record = analysis::record::TrialRecord::of(&run);
     let Some(Findings::Overhead(found)) = record.found.findings.clone() else { panic!("calls") };
     for (of, call) in record.cases.iter_mut().zip(&found.calls) {
         let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
@@ -207,7 +207,7 @@ fn a_wide_table_of_primes_has_cycles() {
     let tallies = |_: &Trial| {
         vec![(trial::primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
     };
-    let mut record = model::record::TrialRecord::of(&made(
+    let mut record = analysis::record::TrialRecord::of(&made(
         plan(Experiment::ClockPrimes, trials),
         tallies,
         |_| Vec::new(),

@@ -1,16 +1,16 @@
 //! What a run of costs by working set answers, in a sentence or two: what a switch costs at the
 //! smallest and at the largest of what was swept, and the largest jump between.
 
-use model::cost::{Candidate, Cost, Curve, Sweep};
-use model::estimate::Estimate;
-use model::jump::{Jump, Peak};
-use model::marked;
-use model::marked::MarkedText;
-use model::record::RingRecord;
-use model::regions::{Axis, Region};
-use model::ring::{Case, Kind, Walk, Work};
-use model::run::unfinished;
-use model::words;
+use analysis::cost::{Candidate, Cost, Curve, Sweep};
+use analysis::estimate::Estimate;
+use analysis::jump::{Jump, Peak};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::record::RingRecord;
+use analysis::regions::{Axis, Region};
+use rundata::ring::{Case, Kind, Walk, Work};
+use rundata::run::unfinished;
+use rundata::words;
 
 use crate::base::values::each_once;
 
@@ -244,7 +244,7 @@ fn by_access(cost: &Cost) -> Option<String> {
         .collect();
     known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
     let [(least, low), .., (most, high)] = &known[..] else { return None };
-    let factor = model::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
+    let factor = analysis::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
     let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
     let (low, high) = (words::time(low.value), words::time(high.value));
     alike.then(|| format!("{least} is cheapest at {low}, {most} most expensive at {high}, {apart}"))

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use analysis::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep, SweepPoint};
+use analysis::estimate::Estimate;
+use analysis::jump::Factor;
+use analysis::quote::cost as estimate;
+use analysis::record::RingRecord;
+use analysis::regions::{self, Regions};
+use analysis::summary_line::with_work;
 use charts::{Axis, Body, Figure, Map, Mark, Region, Role, Scale, Series, Unit};
-use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep, SweepPoint};
-use model::estimate::Estimate;
-use model::jump::Factor;
-use model::quote::cost as estimate;
-use model::record::RingRecord;
-use model::regions::{self, Regions};
-use model::ring::{Walk, Work};
-use model::summary_line::with_work;
-use model::words;
+use rundata::ring::{Walk, Work};
+use rundata::words;
 
 use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
 use crate::present::tiles::Tile;

@@ -10,7 +10,7 @@ mod tests;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use model::ring::{Kind, Op, Policy, Walk};
+use rundata::ring::{Kind, Op, Policy, Walk};
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::setting::PlacementArg;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use model::experiment::Experiment;
-use model::machine::{Cache, Machine};
-use model::placement::Placement;
-use model::plan;
-use model::ring::{Batching, Case, Kind, LINE_BYTES, Op, Policy, Walk, Work};
 use probe::{placement, policy, ring};
+use rundata::experiment::Experiment;
+use rundata::machine::{Cache, Machine};
+use rundata::placement::Placement;
+use rundata::plan;
+use rundata::ring::{Batching, Case, Kind, LINE_BYTES, Op, Policy, Walk, Work};
 
 use super::CostArgs;
 use crate::base::failure::usage;
@@ -312,8 +312,8 @@ fn pages() -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::machine::{CacheKind, LogicalCpu};
-    use model::reading::Reading;
+    use rundata::machine::{CacheKind, LogicalCpu};
+    use rundata::reading::Reading;
 
     fn machine(private_kib: u64) -> Machine {
         let cache = |level: u32, kib: u64, cpus: &str| Cache {

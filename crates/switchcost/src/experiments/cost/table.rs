@@ -1,12 +1,12 @@
 //! The report of `switchcost cost`: the answer, tables, a heat map, regions.
 
-use model::cost::{Cost, Curve, Sweep};
-use model::published::li2007;
-use model::record::RingRecord;
-use model::regions::{Answer, Axis, Beside};
-use model::ring::{Case, Walk};
-use model::summary::CaseSummary;
-use model::words;
+use analysis::cost::{Cost, Curve, Sweep};
+use analysis::published::li2007;
+use analysis::record::RingRecord;
+use analysis::regions::{Answer, Axis, Beside};
+use analysis::summary::CaseSummary;
+use rundata::ring::{Case, Walk};
+use rundata::words;
 
 use super::answer::headline;
 use super::figures::map;

@@ -2,13 +2,13 @@
 //! these were, kinds of access where nothing else was; of arrays and members together arrays are
 //! rows and members columns.
 
-use model::cost::{Cost, CostPoint, Curve};
-use model::estimate::{Estimate, Speed};
-use model::quote::{Answer, NotQuotable};
-use model::record::RingRecord;
-use model::ring::Work;
-use model::summary::{COUNT_TOLERANCE, CaseSummary};
-use model::words;
+use analysis::cost::{Cost, CostPoint, Curve};
+use analysis::estimate::{Estimate, Speed};
+use analysis::quote::{Answer, NotQuotable};
+use analysis::record::RingRecord;
+use analysis::summary::{COUNT_TOLERANCE, CaseSummary};
+use rundata::ring::Work;
+use rundata::words;
 
 use crate::base::values::each_once;
 use crate::present::table::Table;

@@ -1,9 +1,9 @@
 //! Charts of costs by working set.
 
+use analysis::record::RingRecord;
 use charts::{Figure, Role, Scale, Unit};
-use model::experiment::Experiment;
-use model::record::RingRecord;
-use model::ring::{Case, Op, Walk, Work};
+use rundata::experiment::Experiment;
+use rundata::ring::{Case, Op, Walk, Work};
 
 use crate::base::lines::with_tables;
 use crate::experiments::Record;

@@ -1,12 +1,12 @@
 //! What a run of explanations answers in a sentence, and what else matters of it.
 
-use model::estimate::Estimate;
-use model::explain::{Found, Part, whole_of};
-use model::marked;
-use model::marked::MarkedText;
-use model::quote::cost;
-use model::record::ExplainRecord;
-use model::ring::{Kind, Policy};
+use analysis::estimate::Estimate;
+use analysis::explain::{Found, Part, whole_of};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::quote::cost;
+use analysis::record::ExplainRecord;
+use rundata::ring::{Kind, Policy};
 
 use super::plan::NOT_MEASURED;
 use crate::experiments::ring::comparison::under_policy;
@@ -46,7 +46,7 @@ pub(super) fn found(record: &ExplainRecord) -> Option<&Found> {
 
 /// Whether the run ended: nothing is added up of one that did not.
 pub(super) fn is_whole(record: &ExplainRecord) -> bool {
-    model::run::unfinished(record.end.as_ref()).is_none()
+    rundata::run::unfinished(record.end.as_ref()).is_none()
 }
 
 /// The parts, the largest first, and the rest.

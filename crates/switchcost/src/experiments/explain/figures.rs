@@ -1,9 +1,9 @@
 //! A switch as a waterfall: each part stands where the ones before it end.
 
+use analysis::estimate::Estimate;
+use analysis::explain::Found;
+use analysis::record::ExplainRecord;
 use charts::{Axis, Figure, Known, Point, Role, Series};
-use model::estimate::Estimate;
-use model::explain::Found;
-use model::record::ExplainRecord;
 
 use super::answer::{found, headline, is_whole};
 use crate::present::figures::{bars, lines, nanoseconds};

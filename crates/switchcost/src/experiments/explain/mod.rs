@@ -8,7 +8,7 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use model::ring::{Kind, Policy};
+use rundata::ring::{Kind, Policy};
 
 use crate::base::values::policy;
 use crate::experiments::clock::Common;

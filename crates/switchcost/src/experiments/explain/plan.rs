@@ -1,17 +1,17 @@
 //! `switchcost explain`, from what was typed to a plan: rings that differ in one thing.
 
+use analysis::explain::{EVENTFD, MANY, PIPE, YIELD};
 use anyhow::Result;
-use model::case::Case;
-use model::experiment::Experiment;
-use model::explain::{EVENTFD, MANY, PIPE, YIELD};
-use model::placement::Placement;
-use model::plan::Batching;
-use model::ring as rings;
-use model::ring::{Burden, Case as Ring, Kind, Policy, State};
-use model::trial::loops::GETUID;
-use model::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup};
-use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::{placement, ring};
+use rundata::case::Case;
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::Batching;
+use rundata::ring as rings;
+use rundata::ring::{Burden, Case as Ring, Kind, Policy, State};
+use rundata::trial::loops::GETUID;
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup};
+use rundata::trial::{Case as TrialCase, Repeats, Trial};
 
 use super::ExplainArgs;
 use crate::engine::policies::{Contention, take_policy};

@@ -1,8 +1,8 @@
 //! `switchcost explain` on the terminal: the chain of parts, and what would add to it.
 
-use model::estimate::Estimate;
-use model::explain::Part;
-use model::record::ExplainRecord;
+use analysis::estimate::Estimate;
+use analysis::explain::Part;
+use analysis::record::ExplainRecord;
 
 use super::answer::{findings, found, headline, is_whole, whole_policy};
 use crate::experiments::ring::comparison::under_policy;

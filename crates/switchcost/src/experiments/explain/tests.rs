@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use analysis::record::ExplainRecord;
 use charts::Role;
-use model::experiment::Experiment;
-use model::record::ExplainRecord;
-use model::ring::{Burden, Case, Kind, Policy};
-use model::run::Run;
-use model::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
-use model::trial::overhead::BATCH_TICKS;
-use model::trial::{self, Trial};
+use rundata::experiment::Experiment;
+use rundata::ring::{Burden, Case, Kind, Policy};
+use rundata::run::Run;
+use rundata::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
+use rundata::trial::overhead::BATCH_TICKS;
+use rundata::trial::{self, Trial};
 
 use super::answer::headline;
 use crate::experiments::Record;
@@ -47,7 +47,7 @@ fn made() -> Run {
             (BATCH_TICKS.to_string(), batch(21_000)),
             (EMPTY_BATCH_TICKS.to_string(), batch(1_000)),
         ]);
-        model::case::Sample::Trial(trial::Sample {
+        rundata::case::Sample::Trial(trial::Sample {
             case: number,
             round,
             elapsed_ns: 10_000,
@@ -77,7 +77,7 @@ fn the_first_line_has_the_whole_its_parts_by_size_and_the_rest() {
 #[test]
 fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
     let mut run = made();
-    for ring in run.header.plan.cases.iter_mut().filter_map(model::case::Case::ring_mut) {
+    for ring in run.header.plan.cases.iter_mut().filter_map(rundata::case::Case::ring_mut) {
         ring.policy = Policy::Fifo;
     }
     let record = ExplainRecord::of(&run);

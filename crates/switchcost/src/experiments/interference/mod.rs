@@ -5,7 +5,7 @@ pub(crate) mod plan;
 pub(crate) mod table;
 
 use clap::{Arg, Args, Command};
-use model::trial::interference::Noise;
+use rundata::trial::interference::Noise;
 
 use crate::base::values::{Budget, List, above_zero, budget, byte_sizes, whole};
 use crate::engine::effort::Effort;

@@ -1,18 +1,18 @@
 //! `switchcost classic experiment interference`, from what was typed to a plan.
 
 use anyhow::{Context, Result, bail};
-use model::case::rings;
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::placement::Placement;
-use model::plan::{Batching, Plan, Stopping};
-use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Policy, Sample, Work};
-use model::trial::interference::{
-    Environment, Execution, LONGEST_REALTIME_NS, Noise, Setting, Wire,
-};
-use model::trial::{Case, Repeats, Trial};
 use probe::assignment::Assignment;
 use probe::{placement, policy, trial};
+use rundata::case::rings;
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::placement::Placement;
+use rundata::plan::{Batching, Plan, Stopping};
+use rundata::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Policy, Sample, Work};
+use rundata::trial::interference::{
+    Environment, Execution, LONGEST_REALTIME_NS, Noise, Setting, Wire,
+};
+use rundata::trial::{Case, Repeats, Trial};
 
 use super::{CostEffort, InterferenceArgs};
 use crate::base::failure::usage;
@@ -202,8 +202,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    use model::machine::LogicalCpu;
-    use model::reading::Reading;
+    use rundata::machine::LogicalCpu;
+    use rundata::reading::Reading;
 
     use super::*;
     use crate::base::values::Budget;

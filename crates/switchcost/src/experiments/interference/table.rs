@@ -1,13 +1,13 @@
 //! `classic experiment interference` on the terminal, and as a chart.
 
+use analysis::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict, judge};
+use analysis::published::li2007::Figures;
+use analysis::record::TrialRecord;
 use charts::{Axis, Figure, Point, Role, Series};
-use model::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict, judge};
-use model::published::li2007::Figures;
-use model::record::TrialRecord;
-use model::run::unfinished;
-use model::trial::interference::{Environment, Execution, Noise};
-use model::trial::{Case, Trial};
-use model::words;
+use rundata::run::unfinished;
+use rundata::trial::interference::{Environment, Execution, Noise};
+use rundata::trial::{Case, Trial};
+use rundata::words;
 use stats::Interval;
 
 use crate::base::values::each_once;
@@ -180,7 +180,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use model::trial::interference::Setting;
+    use rundata::trial::interference::Setting;
 
     /// Plain runs of 512 KiB in quiet and disturbed, of these execution times.
     fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> Verdict {

@@ -4,11 +4,11 @@
 pub(crate) mod plan;
 pub(crate) mod table;
 
-use model::competing::CompetingTasks;
-use model::experiment::Experiment;
-use model::noise::NoiseVerdict;
-use model::record::CpuSpeed;
-use model::run::{End, Header, Run};
+use analysis::noise::NoiseVerdict;
+use analysis::record::CpuSpeed;
+use rundata::competing::CompetingTasks;
+use rundata::experiment::Experiment;
+use rundata::run::{End, Header, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub(crate) struct MeasureRecord {
 impl MeasureRecord {
     /// Computes the record of a run whose plan has parts.
     pub(crate) fn from_run(run: &Run) -> Self {
-        let parts: Vec<Record> = run.parts().iter().map(Record::of).collect();
+        let parts: Vec<Record> = analysis::parts::part_runs(run).iter().map(Record::of).collect();
         let named = parts.iter().map(|part| (part_name(part), part.common().noise.clone()));
         let noise = NoiseVerdict::together(named, &[]);
         let widths: Option<Vec<f64>> = parts.iter().map(|part| part.common().precision).collect();

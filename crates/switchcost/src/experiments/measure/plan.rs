@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
-use model::plan::{Plan, Stopping};
+use rundata::plan::{Plan, Stopping};
 
 use crate::base::values::{Budget, each_once, nanoseconds};
 use crate::engine::setting::{Here, Planned};

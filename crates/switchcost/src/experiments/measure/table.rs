@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use model::estimate::Estimate;
-use model::findings::wakeup;
-use model::marked::MarkedText;
-use model::quote::cost;
-use model::ring::Policy;
-use model::run::Run;
-use model::summary_line;
-use model::trial::loops;
-use model::{record, words};
+use analysis::estimate::Estimate;
+use analysis::findings::wakeup;
+use analysis::marked::MarkedText;
+use analysis::quote::cost;
+use analysis::record;
+use analysis::summary_line;
+use rundata::ring::Policy;
+use rundata::run::Run;
+use rundata::trial::loops;
+use rundata::words;
 
 use super::{MeasureRecord, part_name};
 use crate::base::values::each_once;
@@ -53,7 +54,7 @@ impl TableRow {
 
 /// What matters.
 pub(crate) fn sentence(record: &MeasureRecord) -> MarkedText {
-    let unfinished = model::run::unfinished(record.end.as_ref());
+    let unfinished = rundata::run::unfinished(record.end.as_ref());
     let parts = record.parts.iter();
     let parts: Vec<_> = parts.map(|part| (part_name(part), part, unfinished)).collect();
     experiments::sentence(&parts)
@@ -62,7 +63,7 @@ pub(crate) fn sentence(record: &MeasureRecord) -> MarkedText {
 /// The rows of a run that is going on: those that have a figure by now.
 pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
     let mut all = Vec::new();
-    for part in run.parts() {
+    for part in analysis::parts::part_runs(run) {
         for row in rows(&Record::of(&part)) {
             all.extend(row.so_far().map(|words| (row.what, words)));
         }

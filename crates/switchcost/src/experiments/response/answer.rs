@@ -1,23 +1,23 @@
 //! What a run of responses answers, in a sentence or two, and what else matters of it.
 
-use model::estimate::Estimate;
-use model::findings::gaps;
-use model::findings::wakeup::Found;
-use model::marked;
-use model::marked::MarkedText;
-use model::quote::{Quoted, difference, marked_cost};
-use model::record::ResponseRecord;
-use model::response::LoopCost;
-use model::ring::Policy;
-use model::run::unfinished;
-use model::summary::CaseSummary;
-use model::trial::Trial;
-use model::trial::gaps::Class;
-use model::trial::loops::GETUID;
-use model::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
-use model::words;
+use analysis::estimate::Estimate;
+use analysis::findings::gaps;
+use analysis::findings::wakeup::Found;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::quote::{Quoted, difference, marked_cost};
+use analysis::record::ResponseRecord;
+use analysis::response::LoopCost;
+use analysis::summary::CaseSummary;
 use probe::idle::LATENCY_DEVICE;
 use probe::trial::calls::SYSTEM_CALLS;
+use rundata::ring::Policy;
+use rundata::run::unfinished;
+use rundata::trial::Trial;
+use rundata::trial::gaps::Class;
+use rundata::trial::loops::GETUID;
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
+use rundata::words;
 
 use crate::experiments::ring::answer::cheapest;
 use crate::present::terminal::{count, cpu_list, told_value, told_words};

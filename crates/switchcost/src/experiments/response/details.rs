@@ -4,17 +4,17 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use model::estimate::Estimate;
-use model::findings::gaps::{self, ClassFound};
-use model::findings::wakeup::{Found, Tail};
-use model::published::venix1984::{self, Processor};
-use model::quote::Answer;
-use model::record::ResponseRecord;
-use model::response::{Budget, LinkCost, LoopCost, Signals};
-use model::ring::{Case, Policy};
-use model::trial::gaps::Class;
-use model::trial::loops::SIGACTION;
+use analysis::estimate::Estimate;
+use analysis::findings::gaps::{self, ClassFound};
+use analysis::findings::wakeup::{Found, Tail};
+use analysis::published::venix1984::{self, Processor};
+use analysis::quote::Answer;
+use analysis::record::ResponseRecord;
+use analysis::response::{Budget, LinkCost, LoopCost, Signals};
 use probe::trial::calls::SYSTEM_CALLS;
+use rundata::ring::{Case, Policy};
+use rundata::trial::gaps::Class;
+use rundata::trial::loops::SIGACTION;
 
 use super::answer::sleeper_words;
 use super::figures::histogram;

@@ -1,13 +1,13 @@
 //! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
+use analysis::findings::{gaps::ClassFound, wakeup};
+use analysis::quote::cost;
+use analysis::record::ResponseRecord;
+use analysis::response::{Against, LinkCost};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::findings::{gaps::ClassFound, wakeup};
-use model::quote::cost;
-use model::record::ResponseRecord;
-use model::response::{Against, LinkCost};
-use model::trial::Tally;
-use model::trial::loops::{GETUID, SIGNAL_SELF};
-use model::words;
+use rundata::trial::Tally;
+use rundata::trial::loops::{GETUID, SIGNAL_SELF};
+use rundata::words;
 use stats::{Bin, Histogram};
 
 use super::answer::sleeper_words;

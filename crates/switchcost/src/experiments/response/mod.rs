@@ -8,9 +8,9 @@ pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
+use analysis::estimate::Estimate;
 use clap::{Args, ValueEnum};
-use model::estimate::Estimate;
-use model::ring::Policy;
+use rundata::ring::Policy;
 
 use crate::experiments::clock::Common;
 

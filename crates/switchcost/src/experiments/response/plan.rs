@@ -2,18 +2,18 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use model::case::Case;
-use model::experiment::Experiment;
-use model::placement::Placement;
-use model::plan::Batching;
-use model::ring as rings;
-use model::ring::{Case as RingCase, Policy};
-use model::trial::loops::GETUID;
-use model::trial::wakeup::{DEFAULT_SLACK_NS, Load, Wakeup};
-use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::idle::{LATENCY_DEVICE, LatencyBound};
 use probe::trial::calls::{SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
+use rundata::case::Case;
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::Batching;
+use rundata::ring as rings;
+use rundata::ring::{Case as RingCase, Policy};
+use rundata::trial::loops::GETUID;
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Load, Wakeup};
+use rundata::trial::{Case as TrialCase, Repeats, Trial};
 
 use super::{Part, ResponseArgs};
 use crate::base::failure::usage;

@@ -1,16 +1,16 @@
 //! `switchcost response` on the terminal.
 
-use model::estimate::Estimate;
-use model::findings::Summary;
-use model::findings::gaps::ClassFound;
-use model::findings::wakeup::Found;
-use model::record::ResponseRecord;
-use model::response::{LinkCost, LoopCost, Signals};
-use model::run::unfinished;
-use model::summary::CaseSummary;
-use model::trial::Trial;
-use model::trial::gaps::Class;
-use model::trial::loops::{SIGACTION, SIGNAL_SELF};
+use analysis::estimate::Estimate;
+use analysis::findings::Summary;
+use analysis::findings::gaps::ClassFound;
+use analysis::findings::wakeup::Found;
+use analysis::record::ResponseRecord;
+use analysis::response::{LinkCost, LoopCost, Signals};
+use analysis::summary::CaseSummary;
+use rundata::run::unfinished;
+use rundata::trial::Trial;
+use rundata::trial::gaps::Class;
+use rundata::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
 use super::details::details;

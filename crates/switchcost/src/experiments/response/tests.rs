@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use analysis::response::LoopCost;
 use charts::{Figure, Role, Scale};
-use model::case::{Case, Either};
-use model::experiment::Experiment;
-use model::plan::{Batching, Plan, Stopping};
-use model::response::LoopCost;
-use model::ring::Batching as Laps;
-use model::ring::Policy;
-use model::run::{Header, Run};
-use model::trial::wakeup::{LATE_NS, Load, Wakeup};
-use model::trial::{self, Repeats, Trial};
+use rundata::case::{Case, Either};
+use rundata::experiment::Experiment;
+use rundata::plan::{Batching, Plan, Stopping};
+use rundata::ring::Batching as Laps;
+use rundata::ring::Policy;
+use rundata::run::{Header, Run};
+use rundata::trial::wakeup::{LATE_NS, Load, Wakeup};
+use rundata::trial::{self, Repeats, Trial};
 
 use crate::experiments::Record;
 use crate::present::figures::tests::*;
@@ -40,7 +40,7 @@ fn drawn() -> Vec<Figure> {
 
 /// The same with such sleepers, each so many nanoseconds later.
 fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
-    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
+    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
     let rings = run(Experiment::Ring, vec![by("pipe"), by("futex")], |case| {
         if case.link == "pipe" { 3000 } else { 2000 }
     });
@@ -94,7 +94,7 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
             counts: BTreeMap::new(),
             steal_ns: None,
         };
-        run.samples.push(model::case::Sample::Trial(sample));
+        run.samples.push(rundata::case::Sample::Trial(sample));
     }
     run
 }
@@ -103,14 +103,14 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
 /// and what waits has no clock.
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
-    let mut record = model::record::ResponseRecord::of(&made([(wakeup(Policy::Other), 0)]));
+    let mut record = analysis::record::ResponseRecord::of(&made([(wakeup(Policy::Other), 0)]));
     for of in record.cases.iter_mut().filter_map(|of| of.ring_mut()) {
         let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
         of.clock_ghz = Some(2.0);
         of.cycles_per_switch = if of.case.link == "pipe" { cycles } else { open };
     }
     let wide = View { wide: true, ..View::default() };
-    let call = |record: &mut model::record::ResponseRecord, call: &str, is_open: bool| {
+    let call = |record: &mut analysis::record::ResponseRecord, call: &str, is_open: bool| {
         let case = record.found.wakeups[0].case;
         let ns = record.found.wakeups[0].median_ns.and_then(|late| late.scaled(5e-4));
         let Either::Trial(trial) = &mut record.cases[case] else { panic!("a sleeper") };
@@ -172,7 +172,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let first = text.lines().next().unwrap();
     assert!(first.ends_with("idle states (SCHED_OTHER); under fifo, CPU 1."), "{first}");
     assert!(text.contains("wake-up, idle, other "), "{text}");
-    let record = model::record::ResponseRecord::of(&under_fifo);
+    let record = analysis::record::ResponseRecord::of(&under_fifo);
     let heading = super::table::text(&record, View::default()).heading;
     assert_eq!(heading, ", on CPU 1 under fifo");
     let text = Record::of(&run).text(&run, None, View::default());

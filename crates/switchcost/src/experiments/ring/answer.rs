@@ -1,15 +1,15 @@
 //! What a run of rings answers, in a sentence or two.
 
-use model::estimate::Estimate;
-use model::marked;
-use model::marked::MarkedText;
-use model::not_alone;
-use model::quote::{Answer, Quoted, cost, marked_cost};
-use model::record::RingRecord;
-use model::ring::{Case, Kind, Policy};
-use model::run::unfinished;
-use model::summary::CaseSummary;
-use model::words;
+use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::not_alone;
+use analysis::quote::{Answer, Quoted, cost, marked_cost};
+use analysis::record::RingRecord;
+use analysis::summary::CaseSummary;
+use rundata::ring::{Case, Kind, Policy};
+use rundata::run::unfinished;
+use rundata::words;
 
 use super::comparison;
 use super::jump;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use model::machine::Relation;
-use model::placement::Placement;
-use model::record::{RingRecord, Series};
-use model::ring::{Case, Policy, State};
-use model::summary::CaseSummary;
+use analysis::record::{RingRecord, Series};
+use analysis::summary::CaseSummary;
+use rundata::machine::Relation;
+use rundata::placement::Placement;
+use rundata::ring::{Case, Policy, State};
 
 use crate::base::values::each_once;
 use crate::present::terminal::{

@@ -1,15 +1,15 @@
 //! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
 
+use analysis::estimate::Estimate;
+use analysis::record::{RingRecord, course};
+use analysis::scaling::{Knee, Verdict};
+use analysis::summary::CaseSummary;
+use analysis::table::Table;
 use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
-use model::estimate::Estimate;
-use model::placement::Placement;
-use model::record::{RingRecord, course};
-use model::ring::{Case, Kind, Policy, Sample};
-use model::run::Run;
-use model::scaling::{Knee, Verdict};
-use model::summary::CaseSummary;
-use model::table::Table;
-use model::words;
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind, Policy, Sample};
+use rundata::run::Run;
+use rundata::words;
 
 use super::answer::members as counted_members;
 use crate::base::values::each_once;

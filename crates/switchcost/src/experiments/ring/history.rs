@@ -1,11 +1,11 @@
 //! What the smallest ring of a run costs beside the published machines that measured the same.
 
-use model::quote::Answer;
-use model::record::RingRecord;
-use model::ring::Case;
-use model::subject::{Published, PublishedCase, Quantity, published};
-use model::summary::CaseSummary;
-use model::words;
+use analysis::quote::Answer;
+use analysis::record::RingRecord;
+use analysis::subject::{Published, PublishedCase, Quantity, published};
+use analysis::summary::CaseSummary;
+use rundata::ring::Case;
+use rundata::words;
 
 use crate::present::terminal;
 
@@ -81,13 +81,13 @@ fn is_same_ring(one: &Case, other: &Case) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::run::Run;
+    use rundata::run::Run;
 
     use super::*;
 
     #[test]
     fn machines_that_measured_the_same_ring_are_listed_fastest_first() {
-        let run = Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl"))
+        let run = Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl"))
             .expect("a run file");
         let mut record = RingRecord::of(&run);
         let text = beside_published(&record).expect("rings of two by pipe were published");

@@ -1,11 +1,11 @@
 //! Where the cost of a switch jumps as the ring grows.
 
-use model::cost::Levels;
-use model::jump::{self, Place};
-use model::record::RingRecord;
-use model::regions::Axis;
-use model::run::unfinished;
-use model::summary::CaseSummary;
+use analysis::cost::Levels;
+use analysis::jump::{self, Place};
+use analysis::record::RingRecord;
+use analysis::regions::Axis;
+use analysis::summary::CaseSummary;
+use rundata::run::unfinished;
 
 /// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Possible causes: L1 48
 /// KiB.`; nothing where no jump is resolved, or the run did not end. Of rings that differ in their

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use analysis::estimate::Speed;
+use analysis::subject::{Subcase, Subject};
 use anyhow::{Context, Result};
-use model::estimate::Speed;
-use model::plan::Plan;
-use model::run::{Launch, Run};
-use model::subject::{Subcase, Subject};
+use rundata::plan::Plan;
+use rundata::run::{Launch, Run};
 use stats::Summary;
 
 use super::RingArgs;

@@ -12,7 +12,7 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use model::ring::{Kind, Op, Policy};
+use rundata::ring::{Kind, Op, Policy};
 
 use crate::base::values::{List, above_zero, bytes, policy, sizes};
 use crate::engine::effort::Effort;

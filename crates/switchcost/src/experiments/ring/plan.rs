@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use model::experiment::Experiment;
-use model::placement::Placement;
-use model::plan;
-use model::ring::{Batching, Case, Policy, State, Work};
 use probe::ring;
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan;
+use rundata::ring::{Batching, Case, Policy, State, Work};
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -161,7 +161,7 @@ fn choose_states(asked: &[String]) -> Result<(Vec<Option<State>>, Vec<String>)> 
 
 #[cfg(test)]
 mod tests {
-    use model::plan::{Batching, Plan};
+    use rundata::plan::{Batching, Plan};
     use rustix::io::Errno;
 
     use super::*;

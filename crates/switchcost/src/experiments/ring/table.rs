@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use model::noise::{NoiseLevel, NoiseVerdict};
-use model::quote::NotQuotable;
-use model::record::RingRecord;
-use model::ring::Case;
-use model::run::unfinished;
-use model::summary::{CaseSummary, Spread, Totals};
-use model::words;
+use analysis::noise::{NoiseLevel, NoiseVerdict};
+use analysis::quote::NotQuotable;
+use analysis::record::RingRecord;
+use analysis::summary::{CaseSummary, Spread, Totals};
+use rundata::ring::Case;
+use rundata::run::unfinished;
+use rundata::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};

@@ -1,12 +1,12 @@
 //! Charts of rings without work.
 
+use analysis::estimate::{Estimate, Speed};
+use analysis::summary::CaseSummary;
 use charts::{Figure, Point, Role, Scale, Unit};
-use model::case::{Case, Sample};
-use model::estimate::{Estimate, Speed};
-use model::experiment::Experiment;
-use model::ring::Policy;
-use model::run::{Run, StopReason};
-use model::summary::CaseSummary;
+use rundata::case::{Case, Sample};
+use rundata::experiment::Experiment;
+use rundata::ring::Policy;
+use rundata::run::{Run, StopReason};
 
 use crate::experiments::Record;
 use crate::present::figures::tests::*;
@@ -68,9 +68,13 @@ fn tiles_are_of_the_smallest_and_the_largest_ring_first() {
 
 #[test]
 fn the_first_line_says_where_the_cost_jumps_and_how_far() {
-    let of = |cost: fn(&model::ring::Case) -> u64| {
+    let of = |cost: fn(&rundata::ring::Case) -> u64| {
         let cases = SIZES.iter().map(|members| case(*members, None)).collect();
-        super::answer::headline(&model::record::RingRecord::of(&run(Experiment::Ring, cases, cost)))
+        super::answer::headline(&analysis::record::RingRecord::of(&run(
+            Experiment::Ring,
+            cases,
+            cost,
+        )))
     };
     let words = of(|case| if case.members <= 10 { 3000 } else { 9000 });
     let jump = " It jumps from 3.01 us to 9.04 us between 10 and 16 members, 3.00x (";
@@ -80,19 +84,19 @@ fn the_first_line_says_where_the_cost_jumps_and_how_far() {
 }
 
 /// Rings of these sizes under the normal policy, and under fifo beside it.
-fn under_both(sizes: &[u32], cost: impl Fn(&model::ring::Case) -> u64) -> Run {
-    let fifo = |of: &u32| model::ring::Case { policy: Policy::Fifo, ..case(*of, None) };
+fn under_both(sizes: &[u32], cost: impl Fn(&rundata::ring::Case) -> u64) -> Run {
+    let fifo = |of: &u32| rundata::ring::Case { policy: Policy::Fifo, ..case(*of, None) };
     let normal = sizes.iter().map(|of| case(*of, None));
     run(Experiment::Ring, normal.chain(sizes.iter().map(fifo)).collect(), cost)
 }
 
-fn by_policy(case: &model::ring::Case) -> u64 {
+fn by_policy(case: &rundata::ring::Case) -> u64 {
     if case.policy == Policy::Fifo { 2000 } else { 3000 }
 }
 
 /// With other tasks on the CPU of the rings under these policies.
-fn shared(run: &Run, policies: &[Policy]) -> model::record::RingRecord {
-    let mut record = model::record::RingRecord::of(run);
+fn shared(run: &Run, policies: &[Policy]) -> analysis::record::RingRecord {
+    let mut record = analysis::record::RingRecord::of(run);
     let is_shared = |of: &&mut CaseSummary| policies.contains(&of.case.policy);
     for of in record.cases.iter_mut().filter(is_shared) {
         let cost = of.ns_per_switch_above_solo;
@@ -124,7 +128,7 @@ fn each_policy_has_rows_and_a_law_of_its_own() {
         Policy::Fifo => 3000,
         _ => 5000,
     });
-    let record = model::record::RingRecord::of(&run);
+    let record = analysis::record::RingRecord::of(&run);
     assert_eq!(record.found.scaling.len(), 2);
     let text = super::table::text(&record, View::default());
     assert!(text.heading.contains("policies other and fifo"), "{}", text.heading);
@@ -174,8 +178,8 @@ fn the_projected_line_is_that_of_two_scaled() {
 
 #[test]
 fn links_at_one_size_are_bars_cheapest_first() {
-    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
-    let cost = |case: &model::ring::Case| match &*case.link {
+    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &rundata::ring::Case| match &*case.link {
         "pipe" => 3000,
         "futex" => 2000,
         _ => 70_000,
@@ -214,8 +218,8 @@ fn a_run_without_samples_has_nothing_to_draw() {
 
 /// Rings of two by three links; of the last the solo is dearer in every other round.
 fn links() -> Run {
-    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
-    let cost = |case: &model::ring::Case| if case.link == "pipe" { 3000 } else { 2000 };
+    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &rundata::ring::Case| if case.link == "pipe" { 3000 } else { 2000 };
     let mut run = run(Experiment::Ring, ["pipe", "futex", "yield"].map(by).to_vec(), cost);
     let plan = run.header.plan.clone();
     let is_yield =
@@ -273,7 +277,7 @@ fn a_table_by_link_fits_eighty_columns_whatever_its_figures_lack() {
     let lacks = [Speed::Full, Speed::NotAlone, Speed::Contended];
     let mut told = String::new();
     for (hop, switch) in lacks.iter().flat_map(|hop| lacks.map(|switch| (*hop, switch))) {
-        let mut record = model::record::RingRecord::of(&run);
+        let mut record = analysis::record::RingRecord::of(&run);
         for of in record.cases.iter_mut().filter(|of| of.case.link == "handler-signal") {
             // As --strict leaves them.
             let lacks = |of: Estimate, speed: Speed| match speed {

@@ -1,12 +1,12 @@
 //! What `sensitivity` answers, in a sentence or two.
 
-use model::estimate::{Estimate, Speed};
-use model::findings::sensitivity::{Found, Point};
-use model::marked;
-use model::marked::MarkedText;
-use model::quote::{NotQuotable, Quoted, cost};
-use model::trial::command::{Subject, by};
-use model::words;
+use analysis::estimate::{Estimate, Speed};
+use analysis::findings::sensitivity::{Found, Point};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::quote::{NotQuotable, Quoted, cost};
+use rundata::trial::command::{Subject, by};
+use rundata::words;
 
 use crate::present::terminal::shortened;
 
@@ -119,7 +119,7 @@ fn upper_end(cost: &Estimate, name: &str) -> Option<MarkedText> {
 
 #[cfg(test)]
 mod tests {
-    use model::findings::sensitivity::AtRate;
+    use analysis::findings::sensitivity::AtRate;
 
     use super::*;
 
@@ -211,7 +211,7 @@ mod tests {
         };
         let command = told(shared());
         assert!(command.contains("Stop them, or choose another (--cpus)"), "{command}");
-        let progress = model::trial::command::Progress::Instructions;
+        let progress = rundata::trial::command::Progress::Instructions;
         let (others, has_children) = (vec![8], true);
         let process = Subject::Process { pid: 7, others, has_children, window_ns: 1, progress };
         let process = told_of(process, shared());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use analysis::findings::sensitivity::{Found, Point};
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
-use model::findings::sensitivity::{Found, Point};
-use model::words;
+use rundata::words;
 
 use super::answer;
 use crate::present::figures::{lines, nanoseconds, points};

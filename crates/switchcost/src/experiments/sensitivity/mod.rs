@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
-use model::ring::Policy;
-use model::trial::command::{MOST_HZ, MOST_STAY_NS};
+use rundata::ring::Policy;
+use rundata::trial::command::{MOST_HZ, MOST_STAY_NS};
 
 use crate::base::values::{List, byte_sizes, duration, policy, whole};
 use crate::engine::effort::Effort;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::{Context, Result, anyhow};
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::plan::Batching;
-use model::ring::Policy;
-use model::trial::command::{Command, MOST_HZ, Neighbour, Progress, Subject, TIMES_ALONE};
-use model::trial::{Case, Repeats, Trial};
 use probe::{executable, placement, policy, trial};
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::Batching;
+use rundata::ring::Policy;
+use rundata::trial::command::{Command, MOST_HZ, Neighbour, Progress, Subject, TIMES_ALONE};
+use rundata::trial::{Case, Repeats, Trial};
 
 use super::SensitivityArgs;
 use crate::base::failure::usage;
@@ -170,7 +170,7 @@ fn cpus(
         if !missing.is_empty() {
             notices.push(format!(
                 "the program may run on CPU {}, too, where nobody preempts it",
-                model::words::list(&missing)
+                rundata::words::list(&missing)
             ));
         }
         return Ok(cpus);
@@ -205,7 +205,7 @@ fn allowed_of(processes: &ProcessSet) -> Result<Vec<u32>> {
 fn subject(
     args: &SensitivityArgs,
     processes: Option<&ProcessSet>,
-) -> Result<(Subject, Option<model::trial::command::Executable>)> {
+) -> Result<(Subject, Option<rundata::trial::command::Executable>)> {
     if let Some(processes) = processes {
         let progress = match (&args.progress, &args.progress_file) {
             (Some(command), _) => Progress::Printed(command.clone()),
@@ -318,7 +318,7 @@ fn default_sizes(machine: &Machine, cpu: u32) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::trial::command::MOST_STAY_NS;
+    use rundata::trial::command::MOST_STAY_NS;
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! What `sensitivity` prints.
 
-use model::findings::Summary;
-use model::findings::sensitivity::{Found, Point};
-use model::record::TrialRecord;
-use model::trial::Trial;
-use model::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
-use model::words;
+use analysis::findings::Summary;
+use analysis::findings::sensitivity::{Found, Point};
+use analysis::record::TrialRecord;
+use rundata::trial::Trial;
+use rundata::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
+use rundata::words;
 
 use super::answer;
 use crate::base::secrets::masked;
@@ -41,7 +41,7 @@ fn alone(record: &TrialRecord, found: &Found) -> Option<String> {
     Some(format!("alone: {} of CPU time a run, {runs} runs", TimeUnit::of(ns).words(ns)))
 }
 
-fn us(of: Option<model::estimate::Estimate>) -> Option<model::estimate::Estimate> {
+fn us(of: Option<analysis::estimate::Estimate>) -> Option<analysis::estimate::Estimate> {
     of?.scaled(1e-3)
 }
 

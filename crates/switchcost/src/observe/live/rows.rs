@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use analysis::program::{Price, Range};
 use charts::printable;
-use model::program::{Price, Range};
-use model::words::{grouped, percent_of, two_digits};
+use rundata::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;

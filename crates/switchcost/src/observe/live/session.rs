@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use model::machine::CpuList;
-use model::reading::Reading;
-use model::words::{grouped, time, two_digits};
+use rundata::machine::CpuList;
+use rundata::reading::Reading;
+use rundata::words::{grouped, time, two_digits};
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! What was added up, of threads that are made up.
 
-use model::program::{Direct, Price, Range};
+use analysis::program::{Direct, Price, Range};
 use proptest::prelude::*;
 use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 

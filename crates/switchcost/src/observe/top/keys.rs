@@ -3,7 +3,7 @@
 use crate::observe::live::By;
 use crate::observe::live::rows::{Row, Sort};
 use crate::observe::watch::OwnCost;
-use model::program::CostProfile;
+use analysis::program::CostProfile;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use std::io::{ErrorKind, IsTerminal, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use analysis::program::{CostProfile, Price};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use model::program::{CostProfile, Price};
-use model::reading::Reading;
+use rundata::reading::Reading;
 use schemars::JsonSchema;
 use serde::Serialize;
 

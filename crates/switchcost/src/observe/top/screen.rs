@@ -1,7 +1,7 @@
 //! What stands on the screen: text of so many columns and lines, without a terminal.
 
 use clap::ValueEnum;
-use model::words::grouped;
+use rundata::words::grouped;
 use textwrap::core::display_width;
 use textwrap::{Options, wrap};
 

@@ -1,7 +1,7 @@
 //! The screen of a captured state, to the letter.
 
-use model::program::Range;
-use model::reading::Reading;
+use analysis::program::Range;
+use rundata::reading::Reading;
 
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};

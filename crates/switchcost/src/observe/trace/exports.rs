@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::report::{all_pairs, named};
 use crate::observe::live::account::{Account, Who};
 use crate::present::output::csv::{self, known};
-use model::program::Price;
+use analysis::program::Price;
 
 /// A row for each pair of threads of which one was traced.
 pub(super) fn pairs_csv(account: &Account) -> Result<Vec<u8>> {

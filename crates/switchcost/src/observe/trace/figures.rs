@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::words::{grouped, time, two_digits};
+use rundata::words::{grouped, time, two_digits};
 use switchtrace::{Cause, Histogram};
 
 use super::report::{cause_words, named};

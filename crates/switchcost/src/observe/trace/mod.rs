@@ -19,13 +19,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use analysis::program::{Price, ProgramCost};
 use anyhow::{Context, Result};
 use clap::builder::ArgPredicate;
 use clap::{ArgGroup, Args};
 use launcher::look_up;
-use model::program::{Price, ProgramCost};
-use model::reading::Reading;
 use probe::program::Watched;
+use rundata::reading::Reading;
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, List, WITHOUT_END, bytes, duration};
@@ -43,9 +43,9 @@ use crate::present;
 use crate::present::output::{
     Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
 };
-use model::words::grouped;
 use recording::Recording;
 use report::{Costs, Target, Timeline};
+use rundata::words::grouped;
 
 /// Time between two readings of the ring buffer.
 const DRAIN: Duration = Duration::from_millis(20);

@@ -1,8 +1,8 @@
 //! A trace as a page of charts.
 
+use analysis::program::Range;
 use charts::Figure;
-use model::program::Range;
-use model::reading::Reading;
+use rundata::reading::Reading;
 
 use super::figures::QUESTIONS;
 use super::report::Trace;

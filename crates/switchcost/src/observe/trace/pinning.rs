@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::program::{Price, Range, percents};
+use analysis::program::{Price, Range, percents};
 use schemars::JsonSchema;
 use serde::Serialize;
 

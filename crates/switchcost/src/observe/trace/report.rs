@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::marked;
-use model::marked::MarkedText;
-use model::program::{CostProfile, Price, Range};
-use model::reading::Reading;
-use model::words::{grouped, plain, two_digits};
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::program::{CostProfile, Price, Range};
+use rundata::reading::Reading;
+use rundata::words::{grouped, plain, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::{Cause, Histogram};

@@ -1,8 +1,8 @@
 //! `switchcost trace` on the terminal.
 
-use model::marked::MarkedText;
-use model::program::{Range, percents};
-use model::words::{grouped, time, two_digits};
+use analysis::marked::MarkedText;
+use analysis::program::{Range, percents};
+use rundata::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, PairRow, PreempterGroup, Trace};
 use crate::base::lines::{command, table_width};

@@ -1,8 +1,8 @@
 //! The report of a captured state, to the letter.
 
+use analysis::program::{CostProfile, Direct, Price, Range};
 use charts::{Figure, Scale, Series, Unit};
-use model::program::{CostProfile, Direct, Price, Range};
-use model::reading::Reading;
+use rundata::reading::Reading;
 use switchtrace::{Thread, ThreadName};
 
 use super::pinning::Pinning;

@@ -1,10 +1,10 @@
 //! What is said of a program: the answer first, what refilling caches takes, and the command that
 //! would tell more.
 
-use model::marked;
-use model::marked::MarkedText;
-use model::program::{ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost};
-use model::reading::Reading;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::program::{ProfilePoint, Program, ProgramCost, Range, count, percents, program_cost};
+use rundata::reading::Reading;
 
 use super::figure::{CostFigure, OpenEnd};
 use super::seen::{LeftOut, NotRead, Remedy, Seen, Source};
@@ -72,7 +72,7 @@ pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
         (true, _) => {
             let most = program.working_set.known().map_or(0, |set| set.high_bytes);
             let end = most.saturating_mul(2).max(1 << 16).checked_next_power_of_two();
-            let end = model::words::bytes(end.unwrap_or(u64::MAX)).replace(' ', "");
+            let end = rundata::words::bytes(end.unwrap_or(u64::MAX)).replace(' ', "");
             format!(
                 "costs of arrays of its size would narrow it (`switchcost cost --array \
                  8K..{end}:x2`)"

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::Result;
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::plan::Plan;
-use model::program::{
+use analysis::program::{
     Candidate, CostProfile, NO_PROFILE, ProfileGrade, Range, WorkingSet, Worth, choose, clock_of,
     cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of, short,
     unfinished,
 };
-use model::record::RingRecord;
-use model::ring::{Case, Kind, Policy, Walk};
-use model::run::{Header, Run};
-use model::speed::clock_ghz;
+use analysis::record::RingRecord;
+use analysis::speed::clock_ghz;
+use anyhow::Result;
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::Plan;
+use rundata::ring::{Case, Kind, Policy, Walk};
+use rundata::run::{Header, Run};
 
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
@@ -47,7 +47,7 @@ fn costs_of(run: Run) -> Run {
         return run;
     }
     let is_cost = |part: &Run| part.header.plan.experiment == Experiment::Cost;
-    run.parts().into_iter().find(is_cost).unwrap_or(run)
+    analysis::parts::part_runs(&run).into_iter().find(is_cost).unwrap_or(run)
 }
 
 /// Like [`costs_of`], of a plan.
@@ -319,8 +319,8 @@ fn differences(machine: &Machine, here: &Machine, name: &str) -> Option<String> 
 
 #[cfg(test)]
 mod tests {
-    use model::machine::CpuModel;
-    use model::reading::Reading;
+    use rundata::machine::CpuModel;
+    use rundata::reading::Reading;
 
     use super::*;
 
@@ -368,23 +368,23 @@ mod tests {
 
     /// A captured run whose rings are measured with a working set, too, in so many rounds.
     fn run_of(rounds: u32) -> Run {
-        use model::ring::{Op, Work};
-        let text = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
+        use rundata::ring::{Op, Work};
+        let text = include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl");
         let mut run = Run::parse(text).unwrap();
         let count = run.header.plan.cases.len();
         for original in [0, 1] {
             let mut case = run.header.plan.ring(original).unwrap().clone();
             case.work = Some(Work::new(4096, 8, Op::Rmw).unwrap());
             run.header.plan.cases.push(case.into());
-            let rings: Vec<_> = model::case::rings(&run.samples).cloned().collect();
+            let rings: Vec<_> = rundata::case::rings(&run.samples).cloned().collect();
             for mut sample in rings.into_iter().filter(|sample| sample.case == original) {
                 sample.case = count + original;
                 sample.elapsed_ns += 1000 * sample.counters.switches();
-                run.samples.push(model::case::Sample::Ring(sample));
+                run.samples.push(rundata::case::Sample::Ring(sample));
             }
         }
         run.samples.retain(|sample| match sample {
-            model::case::Sample::Ring(sample) => sample.round < rounds,
+            rundata::case::Sample::Ring(sample) => sample.round < rounds,
             _ => true,
         });
         run

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use analysis::program::WorkingSet;
 use anyhow::{Error, Result, anyhow};
 use launcher::{Launcher, LauncherError, Run, Series, Used};
-use model::program::WorkingSet;
-use model::reading::Reading;
 use probe::executable;
 use probe::program::Watched;
+use rundata::reading::Reading;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::choice::Chosen;

@@ -1,9 +1,9 @@
 //! Switches of a program while it is watched, by who counted them: what is seen of it begins with
 //! these.
 
+use analysis::program::Program;
 use launcher::Used;
-use model::program::Program;
-use model::reading::Reading;
+use rundata::reading::Reading;
 
 use super::seen::{LeftOut, Seen, Source};
 use crate::base::values::nanoseconds;

@@ -1,8 +1,8 @@
 //! The one figure for what switching costs a program, which `cost` and `trace` tell alike.
 
-use model::comparison::percent;
-use model::program::{Program, ProgramCost, Range, count, percents, switches_in_words};
-use model::words::time;
+use analysis::comparison::percent;
+use analysis::program::{Program, ProgramCost, Range, count, percents, switches_in_words};
+use rundata::words::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

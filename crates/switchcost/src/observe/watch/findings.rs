@@ -1,11 +1,11 @@
 //! What `cost --pid` and `cost -- CMD` say of a program.
 
-use model::marked::MarkedText;
-use model::program::{
+use analysis::marked::MarkedText;
+use analysis::program::{
     CostProfile, Direct, Program, ProgramCost, Range, RingsBeyond, Sampled, WorkingSet,
     direct_by_kind, program_cost,
 };
-use model::reading::Reading;
+use rundata::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -21,10 +21,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use analysis::program::{Direct, ProfilePoint, direct_of};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::builder::ArgPredicate;
 use clap::{Arg, Args};
-use model::program::{Direct, ProfilePoint, direct_of};
 use probe::program::{WatchError, Watched};
 
 use crate::base::failure::{say, usage};

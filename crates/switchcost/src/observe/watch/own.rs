@@ -3,16 +3,16 @@
 
 use std::time::SystemTime;
 
-use model::experiment::Experiment;
-use model::findings::Findings;
-use model::findings::sensitivity::{Found, Point};
-use model::machine::Machine;
-use model::program::{Program, ProgramCost, Range, old};
-use model::record::TrialRecord;
-use model::trial::Trial;
-use model::trial::command::{Executable, Subject};
-use model::words;
+use analysis::findings::Findings;
+use analysis::findings::sensitivity::{Found, Point};
+use analysis::program::{Program, ProgramCost, Range, old};
+use analysis::record::TrialRecord;
 use probe::executable;
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::trial::Trial;
+use rundata::trial::command::{Executable, Subject};
+use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use analysis::program::WorkingSet;
 use anyhow::{Context, bail};
 use launcher::KeptActions;
-use model::experiment::Experiment;
-use model::placement::Placement;
-use model::plan::{Batching, FEWEST_ROUNDS};
-use model::program::WorkingSet;
-use model::ring::{Case, Op, Work};
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::{Batching, FEWEST_ROUNDS};
+use rundata::ring::{Case, Op, Work};
 
 use super::choice::{self, Accepts, Chosen};
 use crate::base::values::Budget;

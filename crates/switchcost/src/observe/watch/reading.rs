@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use model::program::{PageSizes, Program, Window, WorkingSet};
-use model::reading::Reading;
-use model::trial::command::Executable;
+use analysis::program::{PageSizes, Program, Window, WorkingSet};
 use probe::accesses::Sampler;
 use probe::executable;
 use probe::program::{Count, Switches, WatchError, Watched, huge_page_bytes};
+use rundata::reading::Reading;
+use rundata::trial::command::Executable;
 
 use super::choice::Chosen;
 use super::counts::{NOT_IN_PROC, untraced};

@@ -1,8 +1,8 @@
 //! The working set of a program whose accesses were sampled.
 
-use model::program::{Sampled, WorkingSet};
-use model::ring::LINE_BYTES;
+use analysis::program::{Sampled, WorkingSet};
 use probe::accesses::Accesses;
+use rundata::ring::LINE_BYTES;
 use stats::richness;
 
 use super::seen::{NotRead, Remedy};

@@ -1,8 +1,8 @@
 //! What was read of a program, and why not where it was not.
 
-use model::program::Window;
-use model::reading::Reading;
-use model::trial::command::Executable;
+use analysis::program::Window;
+use rundata::reading::Reading;
+use rundata::trial::command::Executable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

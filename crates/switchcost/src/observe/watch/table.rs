@@ -1,10 +1,10 @@
 //! `switchcost cost --pid` and `-- CMD` on the terminal.
 
-use model::marked;
-use model::marked::MarkedText;
-use model::program::{LIMITED, ProgramCost, Range, count, measure_with, old, percents};
-use model::reading::Reading;
-use model::words::byte_range;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::program::{LIMITED, ProgramCost, Range, count, measure_with, old, percents};
+use rundata::reading::Reading;
+use rundata::words::byte_range;
 
 use super::answer::typed;
 use super::figure::Conclusion;

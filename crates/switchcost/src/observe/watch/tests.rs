@@ -1,7 +1,7 @@
 //! What is said of programs, on fixed cost profiles.
 
-use model::program::*;
-use model::reading::Reading;
+use analysis::program::*;
+use rundata::reading::Reading;
 
 use super::answer;
 use super::figure::CostFigure;

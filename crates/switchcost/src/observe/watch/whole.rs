@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use model::program::WorkingSet;
-use model::reading::Reading;
+use analysis::program::WorkingSet;
 use probe::program::{Count, Switches, Watched};
+use rundata::reading::Reading;
 
 use super::findings::SeenSet;
 use super::seen::{MOSTLY_OWN, NotRead, Remedy};

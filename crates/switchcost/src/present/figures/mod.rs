@@ -6,12 +6,12 @@ pub(crate) mod rounds;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use analysis::estimate::Estimate;
+use analysis::findings::wakeup::{CONFIDENCE, Tail};
+use analysis::quote::{Answer, ROUGH};
 use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
-use model::estimate::Estimate;
-use model::findings::wakeup::{CONFIDENCE, Tail};
-use model::quote::{Answer, ROUGH};
-use model::trial::Tally;
-use model::words;
+use rundata::trial::Tally;
+use rundata::words;
 
 /// Cost of a switch against the size of the ring: the figure's id.
 pub(crate) const RING_COST: &str = "ring-cost";
@@ -140,7 +140,7 @@ pub(crate) fn bars(
     for (name, of) in known {
         match of.answer_cost() {
             Ok(answer) => answers.push((name, answer)),
-            Err(_) => others.push(format!("{name} ({})", model::quote::cost(&of))),
+            Err(_) => others.push(format!("{name} ({})", analysis::quote::cost(&of))),
         }
     }
     answers.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));

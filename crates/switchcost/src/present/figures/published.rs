@@ -1,10 +1,10 @@
 //! Figures that others have published, in the axes of ours.
 
+use analysis::published::{hines2000, li2007};
+use analysis::subject::{Published, PublishedCase, Quantity};
 use charts::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use model::published::{hines2000, li2007};
-use model::ring::{Case, Work};
-use model::subject::{Published, PublishedCase, Quantity};
-use model::words;
+use rundata::ring::{Case, Work};
+use rundata::words;
 
 use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
 

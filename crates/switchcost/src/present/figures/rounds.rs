@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::case::{rings, trials};
-use model::ring::Sample;
-use model::run::Run;
-use model::trial;
+use rundata::case::{rings, trials};
+use rundata::ring::Sample;
+use rundata::run::Run;
+use rundata::trial;
 use stats::median;
 
 use super::lines;

@@ -1,16 +1,16 @@
 //! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments
 //! use them too.
 
+use analysis::estimate::{Estimate, Speed};
+use analysis::subject::published;
 use charts::{Figure, Known, Point, Role, Scale, Series, together};
-use model::estimate::{Estimate, Speed};
-use model::experiment::Experiment;
-use model::machine::{Cache, CacheKind};
-use model::placement::Placement;
-use model::plan::Plan;
-use model::reading::Reading;
-use model::ring::{Case, Counters, Op, Sample, Work};
-use model::run::Run;
-use model::subject::published;
+use rundata::experiment::Experiment;
+use rundata::machine::{Cache, CacheKind};
+use rundata::placement::Placement;
+use rundata::plan::Plan;
+use rundata::reading::Reading;
+use rundata::ring::{Case, Counters, Op, Sample, Work};
+use rundata::run::Run;
 
 use super::points;
 use super::published::{by_year, of_published, with_published};
@@ -33,7 +33,7 @@ pub(crate) fn near(value: f64, wanted: f64) -> bool {
 
 /// A run of another time: header, machine and all that is not replaced.
 pub(crate) fn fixture() -> Run {
-    Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl")).unwrap()
+    Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl")).unwrap()
 }
 
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
@@ -50,9 +50,9 @@ pub(crate) fn sample(
     hops: u64,
     elapsed_ns: u64,
     switches: u64,
-) -> model::case::Sample {
+) -> rundata::case::Sample {
     let cpu_ns = elapsed_ns;
-    model::case::Sample::Ring(Sample {
+    rundata::case::Sample::Ring(Sample {
         case,
         round,
         sample: 0,

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
+use analysis::marked::{MarkedText, SpanRole};
 use anstream::ColorChoice;
 use charts::printable;
-use model::marked::{MarkedText, SpanRole};
 
 /// SGR sequences (ECMA-48, 8.3.117): bold cyan, green, red, yellow; the end of each.
 const ANSWER: &str = "\x1b[1;36m";
@@ -91,7 +91,7 @@ fn core(word: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use model::marked;
+    use analysis::marked;
 
     use super::*;
 

@@ -7,13 +7,13 @@ use std::io::Write;
 use ::csv::{Writer, WriterBuilder};
 use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
-use model::case::Sample;
-use model::experiment::Experiment;
-use model::plan::Plan;
-use model::ring::{self, Burden, Disturbance, Event, Slices, State};
-use model::run::Run;
-use model::trial::interference::Environment;
-use model::trial::{self, Quantity, Trial};
+use rundata::case::Sample;
+use rundata::experiment::Experiment;
+use rundata::plan::Plan;
+use rundata::ring::{self, Burden, Disturbance, Event, Slices, State};
+use rundata::run::Run;
+use rundata::trial::interference::Environment;
+use rundata::trial::{self, Quantity, Trial};
 
 use crate::base::values::each_once;
 
@@ -350,11 +350,11 @@ const TRIAL: [(&str, OfTrial); 28] = [
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::placement::Placement;
-    use model::ring::{Counters, Op, Policy, Wait, Walk, Work};
-    use model::trial::interference::{Execution, Noise, Setting, Wire};
-    use model::trial::sampling::Phase;
-    use model::trial::wakeup::{Load, Wakeup};
+    use rundata::placement::Placement;
+    use rundata::ring::{Counters, Op, Policy, Wait, Walk, Work};
+    use rundata::trial::interference::{Execution, Noise, Setting, Wire};
+    use rundata::trial::sampling::Phase;
+    use rundata::trial::wakeup::{Load, Wakeup};
 
     use super::*;
     use crate::present::output::declarations;

@@ -1,8 +1,8 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
+use analysis::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
 use charts::{clean, is_obeyed, printable};
-use model::experiment::Experiment;
-use model::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
+use rundata::experiment::Experiment;
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
 /// line for each case and round. Samples of one round share a worker and are no repetitions of each
@@ -257,8 +257,8 @@ fn labels(all: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::at_clock::AtClock;
-    use model::estimate::Speed;
+    use analysis::at_clock::AtClock;
+    use analysis::estimate::Speed;
 
     use super::*;
     use crate::present::figures::tests::fixture;

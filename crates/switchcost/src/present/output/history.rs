@@ -2,16 +2,16 @@
 
 use std::num::NonZeroU32;
 
+use analysis::published::modern::{Row, What};
+use analysis::quote::Quoted;
+use analysis::subject::{Quantity, Subcase, Subject};
 use anyhow::{Context, Result};
-use model::machine::{CpuModel, Machine};
-use model::placement::Placement;
-use model::published::modern::{Row, What};
-use model::quote::Quoted;
-use model::reading::Reading;
-use model::ring::{Case, Kind, Policy};
-use model::run::Run;
-use model::subject::{Quantity, Subcase, Subject};
-use model::trial::Trial;
+use rundata::machine::{CpuModel, Machine};
+use rundata::placement::Placement;
+use rundata::reading::Reading;
+use rundata::ring::{Case, Kind, Policy};
+use rundata::run::Run;
+use rundata::trial::Trial;
 
 use super::columns::Columns;
 

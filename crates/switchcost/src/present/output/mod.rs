@@ -16,12 +16,12 @@ use std::io::{self, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use analysis::marked::MarkedText;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use charts::{Look, is_obeyed, printable};
 use clap::{Args, ValueEnum};
-use model::marked::MarkedText;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;

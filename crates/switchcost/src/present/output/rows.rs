@@ -1,9 +1,9 @@
 //! All that a dataset of many runs takes of one, in a line of JSON: each estimate is computed once.
 
+use analysis::noise::NoiseVerdict;
+use analysis::subject::Subject;
 use anyhow::{Context, Result};
-use model::noise::NoiseVerdict;
-use model::run::{End, Header, Run};
-use model::subject::Subject;
+use rundata::run::{End, Header, Run};
 use serde::Serialize;
 
 use super::{csv, escaped, summary};

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::estimate::Estimate;
+use analysis::subject::{Measured, Quantity, Subcase, Subject};
 use anyhow::Result;
 use charts::clean;
-use model::estimate::Estimate;
-use model::run::Run;
-use model::subject::{Measured, Quantity, Subcase, Subject};
-use model::words;
+use rundata::run::Run;
+use rundata::words;
 
 use super::columns::Columns;
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_columns_of_cases_are_those_declared() {
-        let run = Run::parse(include_str!("../../../../model/tests/fixtures/run-v1.jsonl"))
+        let run = Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl"))
             .expect("a run file");
         let text = String::from_utf8(summary_csv(&run).expect("CSV")).expect("UTF-8");
         let mut names: Vec<&str> = text.lines().next().expect("a heading").split(',').collect();

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use analysis::scaling::projected;
 use anyhow::{Context, Result};
 use charts::{Axis, Figure, Look, Role, Scale, Series, Unit};
-use model::scaling::projected;
 use probe::{placement, spawn_watched};
 use rustix::process::Pid;
 

@@ -5,11 +5,11 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use analysis::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
+use analysis::subject::{Origin, PREFIX, Published, Subject};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
-use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
-use model::run::Arm;
-use model::subject::{Origin, PREFIX, Published, Subject};
+use rundata::run::Arm;
 
 use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
 use crate::base::values::{Destination, each_once, share};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use model::comparison::{
+use analysis::comparison::{
     Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
 };
-use model::machine::Difference;
-use model::marked;
-use model::marked::MarkedText;
-use model::subject::{Origin, Quantity, Side};
-use model::words;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::subject::{Origin, Quantity, Side};
+use anyhow::{Context, Result};
+use rundata::machine::Difference;
+use rundata::words;
 use serde::Serialize;
 use textwrap::core::display_width;
 

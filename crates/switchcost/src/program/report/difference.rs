@@ -1,9 +1,9 @@
 //! What differs between runs of one experiment: the ratio of each cost with its interval, the worst
 //! case on top.
 
+use analysis::comparison::{Change, Comparison, Terms};
+use analysis::subject::{Quantity, Subject};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::comparison::{Change, Comparison, Terms};
-use model::subject::{Quantity, Subject};
 
 use super::questions::DIFFERENCE;
 use crate::base::values::each_once;

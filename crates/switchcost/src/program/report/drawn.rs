@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use analysis::noise::NoiseVerdict;
+use analysis::subject::{Origin, Published, PublishedCase, Subcase, Subject};
 use anyhow::Result;
 use charts::{Figure, clean};
-use model::experiment::Experiment;
-use model::machine::Machine;
-use model::noise::NoiseVerdict;
-use model::plan::Plan;
-use model::run::Run;
-use model::subject::{Origin, Published, PublishedCase, Subcase, Subject};
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::plan::Plan;
+use rundata::run::Run;
 
 use crate::base::lines::{self, WIDTH};
 use crate::engine::store::read;
@@ -74,7 +74,8 @@ impl Drawn {
     ) -> Vec<Self> {
         let of_run = Some(run.header.plan.experiment);
         let mut drawn = Vec::new();
-        for (part, (run, record)) in run.parts().iter().zip(records).enumerate() {
+        for (part, (run, record)) in analysis::parts::part_runs(run).iter().zip(records).enumerate()
+        {
             drawn.push(Self { of_run, part, ..Self::of_run(run, record, path, index + part) });
         }
         drawn

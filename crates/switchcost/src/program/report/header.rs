@@ -1,8 +1,8 @@
 //! What stands before the charts, the answer in a sentence and in tiles, and behind them: how it was
 //! measured and all that the runs say.
 
+use analysis::noise::{NoiseLevel, NoiseVerdict};
 use charts::{escape, micro};
-use model::noise::{NoiseLevel, NoiseVerdict};
 
 use super::Report;
 use super::drawn::Drawn;

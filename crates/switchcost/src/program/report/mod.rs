@@ -9,11 +9,11 @@ mod records;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use analysis::comparison::{LIMIT, Terms, Wanted};
+use analysis::subject::{PREFIX, Subject, published};
 use anyhow::{Context, Result};
 use charts::{Figure, Page, png, svg, together};
 use clap::Args;
-use model::comparison::{LIMIT, Terms, Wanted};
-use model::subject::{PREFIX, Subject, published};
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;

@@ -1,7 +1,7 @@
 //! The cost over time, and the clock.
 
+use analysis::trend::{By, Trend};
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
-use model::trend::{By, Trend};
 
 use crate::present::figures::{lines, nanoseconds};
 
@@ -51,7 +51,7 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
         By::Run => index as f64 + 1.0,
         By::Kernel | By::Build => index as f64,
     };
-    let point = |(index, of): (usize, &model::trend::Point)| {
+    let point = |(index, of): (usize, &analysis::trend::Point)| {
         Point::with_ends(at(index), of.ns, [of.low, of.high])
     };
     let points: Vec<Point> = found.points.iter().enumerate().map(point).collect();
@@ -69,7 +69,7 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
             let ends = [level.first, level.last].map(|index| Point::bare(at(index), level.ns));
             series.push(Series::new("level", 0, Role::Law, ends.to_vec()));
         }
-        let mark = |change: &model::trend::Change| Mark {
+        let mark = |change: &analysis::trend::Change| Mark {
             x: at(change.at),
             between: None,
             label: change.since.get(..10).unwrap_or(&change.since).to_string(),

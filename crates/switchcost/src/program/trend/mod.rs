@@ -10,10 +10,10 @@ pub(crate) use page::page;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use analysis::comparison::Verdict;
+use analysis::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
 use anyhow::{Result, bail};
 use clap::Args;
-use model::comparison::Verdict;
-use model::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
 
 use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};

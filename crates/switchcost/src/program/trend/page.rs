@@ -1,7 +1,7 @@
 //! A trend as a page of charts.
 
+use analysis::trend::{By, Change, Point, Trend};
 use charts::Figure;
-use model::trend::{By, Change, Point, Trend};
 
 use super::figures::{CLOCK, COST, figures};
 use super::table;

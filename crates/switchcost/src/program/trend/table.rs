@@ -2,12 +2,12 @@
 
 use std::io;
 
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::trend::{By, Change, LeftOut, Level, Point, Trend};
 use anyhow::{Context, Result};
 use charts::terminal as plotted;
-use model::marked;
-use model::marked::MarkedText;
-use model::trend::{By, Change, LeftOut, Level, Point, Trend};
-use model::words::{self, plain, whole};
+use rundata::words::{self, plain, whole};
 
 use super::TrendArgs;
 use super::figures::figure;

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use analysis::estimate::Estimate;
+use analysis::used::{Known, is_bound, of_logarithm, widened};
 use anyhow::Result;
-use model::estimate::Estimate;
-use model::machine::Machine;
-use model::plan::MINIMUM_ROUNDS;
-use model::run::Build;
-use model::used::{Known, is_bound, of_logarithm, widened};
 use preload::layout;
+use rundata::machine::Machine;
+use rundata::plan::MINIMUM_ROUNDS;
+use rundata::run::Build;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use analysis::used::Known;
 use launcher::{Ending, Used};
-use model::used::Known;
 use preload::bins::{edges, sizes};
 use preload::layout::{ALLOCATOR, KNOWN_CALLS, Kind, NOTHING};
 use schemars::JsonSchema;

@@ -1,10 +1,10 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
-use model::estimate::Estimate;
-use model::marked;
-use model::marked::MarkedText;
-use model::used::is_bound;
-use model::words::{byte_range, grouped, time, two_digits};
+use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::used::is_bound;
+use rundata::words::{byte_range, grouped, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row};
 use super::launches::What;

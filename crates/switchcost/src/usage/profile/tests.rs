@@ -1,6 +1,6 @@
+use analysis::used::Known;
 use launcher::Ending;
-use model::machine::Machine;
-use model::used::Known;
+use rundata::machine::Machine;
 
 use super::findings::Profile;
 use super::launches::{Bin, Counted, Launch, Plan, What};

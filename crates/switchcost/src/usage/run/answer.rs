@@ -1,12 +1,12 @@
 //! What runs of commands answer, in a sentence.
 
+use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::marked::MarkedText;
+use analysis::program::percents;
+use analysis::quote::marked_cost;
 use launcher::Ending;
-use model::estimate::Estimate;
-use model::marked;
-use model::marked::MarkedText;
-use model::program::percents;
-use model::quote::marked_cost;
-use model::words::{times, two_digits, whole};
+use rundata::words::{times, two_digits, whole};
 
 use super::findings::Summary;
 use super::record::Record;

@@ -1,7 +1,7 @@
 //! Charts of commands: how long each takes, against the first, and run by run.
 
+use analysis::estimate::Estimate;
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::estimate::Estimate;
 
 use super::findings::Summary;
 use super::record::Record;
@@ -28,7 +28,7 @@ pub(super) fn figures(record: &Record) -> Vec<Figure> {
 fn medians(runs: u32) -> String {
     match runs {
         1 => "Of one run, without intervals.".to_string(),
-        runs if runs < model::plan::MINIMUM_ROUNDS => {
+        runs if runs < rundata::plan::MINIMUM_ROUNDS => {
             format!("Medians of {runs} runs; hollow: too few for an interval.")
         }
         runs => format!("Medians of {}, with 95 % intervals.", counted(runs as usize, "run")),

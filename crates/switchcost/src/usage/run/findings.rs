@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use analysis::estimate::Estimate;
+use analysis::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
+use analysis::used::{Figure, Split, Sums};
 use launcher::{Ending, Run, Used};
-use model::estimate::Estimate;
-use model::machine::CpuAccounting;
-use model::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
-use model::reading::Reading;
-use model::reading::Reading::Known;
-use model::used::{Figure, Split, Sums};
-use model::words::bytes;
+use rundata::machine::CpuAccounting;
+use rundata::reading::Reading;
+use rundata::reading::Reading::Known;
+use rundata::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +161,7 @@ fn outliers(runs: &[&Run]) -> Vec<Outlier> {
         real_ns: runs[at].used.real_ns,
         times_median,
     };
-    model::used::outliers(&real).into_iter().map(outlier).collect()
+    analysis::used::outliers(&real).into_iter().map(outlier).collect()
 }
 
 /// What its switches cost a command, on this machine's measured costs.
@@ -251,5 +251,5 @@ pub(super) fn ratio(
         let own = runs.iter().filter(|run| run.command == number);
         own.map(|run| (run.round, of(run))).collect()
     };
-    model::used::ratio(&by_round(base), &by_round(command), plan.confidence, plan.seed)
+    analysis::used::ratio(&by_round(base), &by_round(command), plan.confidence, plan.seed)
 }

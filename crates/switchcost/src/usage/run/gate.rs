@@ -3,12 +3,12 @@
 //!
 //! Answers and limit are those of `compare` (docs/method.md).
 
+use analysis::comparison::{Answer, More, Reason, Verdict, percent};
+use analysis::estimate::Estimate;
 use clap::ValueEnum;
 use launcher::{Ending, Run};
-use model::comparison::{Answer, More, Reason, Verdict, percent};
-use model::estimate::Estimate;
-use model::plan::MINIMUM_ROUNDS;
-use model::words::{time, whole};
+use rundata::plan::MINIMUM_ROUNDS;
+use rundata::words::{time, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;

@@ -1,6 +1,6 @@
 //! A comparison of commands for a comment on a pull request.
 
-use model::comparison::Answer;
+use analysis::comparison::Answer;
 
 use super::answer::headline;
 use super::gate::{Change, Gate};

@@ -21,12 +21,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use analysis::comparison::LIMIT;
+use analysis::program::{CostProfile, WorkingSet};
 use anyhow::Result;
 use clap::Args;
 use launcher::{Enough, Launcher, Run, Series, Used, look_up};
-use model::comparison::LIMIT;
-use model::program::{CostProfile, WorkingSet};
-use model::reading::Reading;
+use rundata::reading::Reading;
 use stats::{median, median_interval};
 
 use crate::base::failure::{Interrupted, say, usage};

@@ -2,7 +2,7 @@
 //! words by what the commands are called where they are printed.
 
 use launcher::{Ending, Run};
-use model::words::bytes;
+use rundata::words::bytes;
 
 use super::findings::Summary;
 use super::plan::Plan;

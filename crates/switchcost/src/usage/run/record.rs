@@ -1,9 +1,9 @@
 //! All that `switchcost run` says, as it is written in JSON.
 
 use launcher::Run;
-use model::machine::{CpuAccounting, Machine};
-use model::reading::Reading;
-use model::run::Build;
+use rundata::machine::{CpuAccounting, Machine};
+use rundata::reading::Reading;
+use rundata::run::Build;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

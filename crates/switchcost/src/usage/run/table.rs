@@ -1,12 +1,12 @@
 //! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose
 //! every figure.
 
+use analysis::marked::MarkedText;
+use analysis::program::{ProgramCost, Range};
+use analysis::used::{Figure, Part, Split};
 use launcher::Ending;
-use model::machine::CpuAccounting;
-use model::marked::MarkedText;
-use model::program::{ProgramCost, Range};
-use model::used::{Figure, Part, Split};
-use model::words::{bytes, time, times, whole};
+use rundata::machine::CpuAccounting;
+use rundata::words::{bytes, time, times, whole};
 
 use super::answer::{headline, switches, switching, switching_share};
 use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};

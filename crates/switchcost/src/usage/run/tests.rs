@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
+use analysis::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use launcher::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
-use model::machine::{CpuAccounting, Machine};
-use model::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
-use model::reading::Reading;
+use rundata::machine::{CpuAccounting, Machine};
+use rundata::reading::Reading;
 
 use super::findings::Switching;
 use super::plan::{Around, Plan};

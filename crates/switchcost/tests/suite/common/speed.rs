@@ -3,8 +3,8 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use model::run::Run;
-use model::speed::cpu_key;
+use analysis::speed::cpu_key;
+use rundata::run::Run;
 use serde_json::{Value, json};
 
 use super::Home;

@@ -12,7 +12,7 @@ use super::speed::{Known, cpu};
 use super::{Home, Said, lines_of};
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
-pub const RUN: &str = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
+pub const RUN: &str = include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl");
 
 /// What `switchcost measure --quiet` left, of a CPU that nobody had measured.
 pub struct Measured {

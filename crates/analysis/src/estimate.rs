@@ -1,0 +1,396 @@
+//! A figure with its interval, or the word that it is not resolved.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use stats::ratio::Open;
+use stats::{
+    Center, FewFigures, Interval, PriorScatter, bootstrap, median, normal_quantile,
+    student_quantile,
+};
+
+use rundata::experiment::named;
+
+/// At which speed of the CPU a figure was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speed {
+    /// At full speed: of clean slices in many rounds, with nobody else on the core.
+    Full,
+    /// At full speed, seen in few rounds: the interval covers what few rounds leave open.
+    FewRounds,
+    /// As the core was, as too few slices were clean: of all slices.
+    Contended,
+    /// As the core was, while other tasks ran on its CPU in most slices or had turns near them: of
+    /// all slices.
+    NotAlone,
+    /// By the CPU time of the members, as other tasks ran on their CPU in most slices.
+    CpuTime,
+    /// Nobody looked: no reference quanta, or slices too long to be judged by them.
+    #[default]
+    NotJudged,
+}
+
+named!(Speed, "speed", Full => "full", FewRounds => "few_rounds", Contended => "contended",
+    NotAlone => "not_alone", CpuTime => "cpu_time", NotJudged => "not_judged");
+
+impl Speed {
+    /// Whether the figure was taken at the CPU's full speed, in many rounds or in few.
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::FewRounds)
+    }
+
+    /// Whether the figure is one of the core as it was: comparisons, laws and rankings do not use
+    /// it.
+    pub fn is_as_it_was(self) -> bool {
+        matches!(self, Self::Contended | Self::NotAlone | Self::CpuTime)
+    }
+}
+
+/// A figure and how far it is known. Signed: a difference below zero stays below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Told")]
+pub struct Estimate {
+    /// At full speed the median of all clean slices, or a difference of such medians; else the
+    /// median over rounds, each by the median of its slices.
+    pub value: f64,
+    /// Standard error within the run, without the scatter between launches; absent without an
+    /// interval.
+    pub standard_error: Option<f64>,
+    /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
+    pub low: Option<f64>,
+    /// Upper end of the interval; absent as `low`.
+    pub high: Option<f64>,
+    /// Nominal coverage of the interval: 0.95 is 95 %.
+    pub confidence: f64,
+    /// Whether there is an interval and it excludes zero.
+    pub resolved: bool,
+    /// Rounds behind the estimate.
+    pub rounds: u32,
+    /// At which speed of the CPU.
+    pub speed: Speed,
+    /// Upper bound of the figure at full speed, where that was not seen: the fastest quarter of the
+    /// slices, as sharing a core never makes one faster. Absent where nothing is known.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+}
+
+/// A figure and how far it is known, signed; and why it may not be quoted.
+#[derive(Serialize, JsonSchema)]
+struct Told {
+    /// At full speed the median of all clean slices, or a difference of such medians; else the
+    /// median over rounds. For quoting only without `not_quotable`.
+    value: f64,
+    /// Standard error within the run, without the scatter between launches; absent without an
+    /// interval.
+    standard_error: Option<f64>,
+    /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
+    low: Option<f64>,
+    /// Upper end of the interval; absent as `low`.
+    high: Option<f64>,
+    /// Nominal coverage of the interval: 0.95 is 95 %.
+    confidence: f64,
+    /// Whether there is an interval and it excludes zero.
+    resolved: bool,
+    /// Rounds behind the estimate.
+    rounds: u32,
+    /// At which speed of the CPU: `full` and `few_rounds` are at full speed, `contended`,
+    /// `not_alone` and `cpu_time` on a shared core or CPU.
+    speed: Speed,
+    /// Upper bound of the figure at full speed, where that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    /// Why no ranking, law, verdict or comparison uses the figure, in words; absent where they may.
+    /// A cost must be above zero for it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_quotable: Option<String>,
+}
+
+impl JsonSchema for Estimate {
+    fn schema_name() -> Cow<'static, str> {
+        "Estimate".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Told::json_schema(generator)
+    }
+}
+
+impl From<Estimate> for Told {
+    fn from(of: Estimate) -> Self {
+        Self {
+            value: of.value,
+            standard_error: of.standard_error,
+            low: of.low,
+            high: of.high,
+            confidence: of.confidence,
+            resolved: of.resolved,
+            rounds: of.rounds,
+            speed: of.speed,
+            at_most: of.at_most,
+            not_quotable: of.quote().err().map(|why| why.to_string()),
+        }
+    }
+}
+
+/// Standard deviation of rounds on a shared core before any was seen, as a share of the times
+/// (launches on the test machines, docs/validation.md).
+const SHARED_ROUNDS: f64 = 0.07;
+/// Degrees of freedom that it counts as; assumed.
+const SHARED_FREEDOM: f64 = 4.0;
+/// Scatter between launches on a core that is shared about as much, as a share: with 6 % 91 % of
+/// 2,890 intervals held the middle of such launches, and with 8 % 95 % (docs/validation.md).
+const SHARED_LAUNCH_SCATTER: f64 = 0.07;
+
+/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10
+/// ns.
+const CLOCK_ERROR: f64 = 0.001;
+
+impl Estimate {
+    /// A figure without an interval.
+    fn bare(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
+        Self {
+            value,
+            standard_error: None,
+            low: None,
+            high: None,
+            confidence,
+            resolved: false,
+            rounds,
+            speed,
+            at_most: None,
+        }
+    }
+
+    /// The same with an interval.
+    fn known(self, standard_error: f64, low: f64, high: f64) -> Self {
+        Self {
+            standard_error: Some(standard_error),
+            low: Some(low),
+            high: Some(high),
+            resolved: low > 0.0 || high < 0.0,
+            ..self
+        }
+    }
+
+    /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on.
+    /// Absent without figures. It says nothing of other launches.
+    pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
+        Self::middle(figures, Center::Median, minimum_rounds, confidence, seed)
+    }
+
+    /// The same with another middle.
+    pub fn middle(
+        figures: &[f64],
+        center: Center,
+        minimum_rounds: u32,
+        confidence: f64,
+        seed: u64,
+    ) -> Option<Self> {
+        let rounds = figures.len() as u32;
+        let bare = Self::bare(center.of(figures)?, rounds, confidence, Speed::NotJudged);
+        let found = (rounds >= minimum_rounds)
+            .then(|| bootstrap(figures, center, confidence, seed))
+            .flatten();
+        Some(found.map_or(bare, |found| {
+            bare.known(found.standard_error, found.interval.low, found.interval.high)
+        }))
+    }
+
+    /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its
+    /// standard error over m resampled rounds and tau the scatter between launches. Absent below
+    /// two rounds.
+    pub fn at_full_speed(
+        value: f64,
+        standard_error: f64,
+        rounds: u32,
+        launch_scatter: f64,
+        confidence: f64,
+    ) -> Option<Self> {
+        let t = student_quantile(confidence, f64::from(rounds) - 1.0)?;
+        let z = normal_quantile(confidence)?;
+        let half = (t * standard_error).hypot(z * launch_scatter * value);
+        let bare = Self::bare(value, rounds, confidence, Speed::Full);
+        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
+    }
+
+    /// Builds a figure of clean slices from few rounds: value +- sqrt((t(f) s)^2 + (z tau value)^2),
+    /// with s its standard error, f the degrees of freedom of that, and tau the scatter between
+    /// launches. Absent below one degree of freedom.
+    pub fn in_few_rounds(few: FewFigures, launch_scatter: f64, confidence: f64) -> Option<Self> {
+        let t = student_quantile(confidence, few.freedom)?;
+        let z = normal_quantile(confidence)?;
+        let FewFigures { value, standard_error, rounds, .. } = few;
+        // Of as many degrees of freedom as comparisons assume.
+        let standard_error = t / z * standard_error;
+        let half = z * standard_error.hypot(launch_scatter * value);
+        let bare = Self::bare(value, rounds, confidence, Speed::FewRounds);
+        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
+    }
+
+    /// Builds the median of `figures`, one a round, of a core as it was, with the interval that
+    /// launches in the same state fall into. `scale` is the size of the times that a figure is made
+    /// of, if it is a difference: these scatter. Absent without figures.
+    pub fn as_it_was(
+        figures: &[f64],
+        scale: Option<f64>,
+        confidence: f64,
+        speed: Speed,
+    ) -> Option<Self> {
+        let value = median(figures)?;
+        let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
+        let deviation = SHARED_ROUNDS * scale;
+        let prior = PriorScatter { deviation, freedom: SHARED_FREEDOM };
+        let few = FewFigures::robust(figures, prior)?;
+        let found = Self::in_few_rounds(few, SHARED_LAUNCH_SCATTER, confidence)?;
+        Some(Self { speed, ..found })
+    }
+
+    /// Marks a figure beside which other tasks ran on its CPU.
+    pub(crate) fn not_alone(self) -> Self {
+        Self { speed: Speed::NotAlone, ..self }
+    }
+
+    /// Takes away what `--strict` does not tell: a figure that was not seen at full speed in many
+    /// rounds keeps its value alone.
+    pub(crate) fn strict(self) -> Self {
+        let speed = match self.speed {
+            Speed::FewRounds => Speed::Contended,
+            Speed::CpuTime => Speed::NotAlone,
+            other => other,
+        };
+        match speed {
+            Speed::Contended | Speed::NotAlone => {
+                Self::bare(self.value, self.rounds, self.confidence, speed)
+            }
+            _ => self,
+        }
+    }
+
+    /// The same in another unit; none for a factor that is not above zero.
+    pub fn scaled(&self, factor: f64) -> Option<Self> {
+        (factor > 0.0).then(|| Self {
+            value: self.value * factor,
+            standard_error: self.standard_error.map(|error| error * factor),
+            low: self.low.map(|low| low * factor),
+            high: self.high.map(|high| high * factor),
+            at_most: self.at_most.map(|most| most * factor),
+            ..*self
+        })
+    }
+
+    /// The same where something else leaves it open, too: shares of the figure.
+    pub fn with_open(&self, open: Open) -> Self {
+        let there = self.part(1.0, open.error);
+        let ends = there.interval().zip(there.standard_error);
+        let more = open.slack * there.value.abs();
+        ends.map_or(there, |(ends, error)| there.known(error, ends.low - more, ends.high + more))
+    }
+
+    /// So large a share of it, where that is known to a standard error.
+    pub fn part(&self, share: f64, error: f64) -> Self {
+        let value = self.value * share;
+        let standard_error = self.standard_error.map(|of| (of * share).hypot(self.value * error));
+        let half = || {
+            let half = self.interval()?.half_width() * share;
+            Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
+        };
+        let at_most = self.at_most.map(|most| most * share);
+        let bare = Self { value, standard_error, low: None, high: None, at_most, ..*self };
+        let bare = Self { resolved: false, ..bare };
+        match standard_error.zip(half()) {
+            Some((error, half)) => bare.known(error, value - half, value + half),
+            None => bare,
+        }
+    }
+
+    /// What is left of it without another figure, where the errors of the two are independent.
+    pub fn less(&self, other: &Self) -> Self {
+        let value = self.value - other.value;
+        let bare = Self::bare(value, self.rounds, self.confidence, self.speed);
+        let ends = || {
+            let (own, others) = (self.interval()?, other.interval()?);
+            let below = (self.value - own.low).hypot(others.high - other.value);
+            let above = (own.high - self.value).hypot(other.value - others.low);
+            let error = self.standard_error?.hypot(other.standard_error?);
+            Some((error, value - below, value + above))
+        };
+        ends().map_or(bare, |(error, low, high)| bare.known(error, low, high))
+    }
+
+    /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at
+    /// no full speed, whose clock nobody knows.
+    pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {
+        self.speed.is_full().then(|| self.part(clock_ghz, clock_ghz * CLOCK_ERROR))
+    }
+
+    /// The interval, if there is one.
+    pub fn interval(&self) -> Option<Interval> {
+        let (low, high) = (self.low?, self.high?);
+        Some(Interval { low, high, confidence: self.confidence })
+    }
+
+    /// Half-width of the interval relative to the estimate: 0.01 is 1 %. Absent without interval
+    /// and for an estimate of zero.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let half = self.interval()?.half_width();
+        (self.value != 0.0).then(|| half / self.value.abs())
+    }
+}
+
+impl Estimate {
+    /// Relative half-width of the interval, by which a run stops; absent of the core as it was,
+    /// which more rounds may still show at full speed.
+    pub(crate) fn precision(&self) -> Option<f64> {
+        self.relative_half_width().filter(|_| !self.speed.is_as_it_was())
+    }
+}
+
+/// The widest of these relative half-widths; absent as long as one has no interval.
+pub(crate) fn widest(widths: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    widths.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_at_full_speed_has_both_terms() {
+        // t(0.975; 19) = 2.093, z = 1.960 (any table): sqrt((2.093 x 10)^2 + (1.960 x 0.01 x
+        // 1000)^2) = 28.67.
+        let found = Estimate::at_full_speed(1000.0, 10.0, 20, 0.01, 0.95).unwrap();
+        assert!((found.high.unwrap() - 1028.67).abs() < 0.01, "{found:?}");
+        assert!((found.low.unwrap() - 971.33).abs() < 0.01, "{found:?}");
+        assert!(found.resolved && found.speed == Speed::Full);
+        // A difference near zero keeps its sign, and is not resolved.
+        let below = Estimate::at_full_speed(-5.0, 10.0, 20, 0.01, 0.95).unwrap();
+        assert!(below.value < 0.0 && !below.resolved, "{below:?}");
+        assert_eq!(Estimate::at_full_speed(1000.0, 10.0, 1, 0.01, 0.95), None);
+        assert_eq!(Estimate::at_full_speed(f64::NAN, 10.0, 20, 0.01, 0.95), None);
+    }
+
+    /// 1000 ns at 4 GHz, known to 1 %, with a clock that is known to 0.1 %: sqrt(40^2 + 4^2).
+    #[test]
+    fn only_a_time_at_full_speed_has_cycles() {
+        let full = Estimate::at_full_speed(1000.0, 10.0, 20, 0.0, 0.95).unwrap();
+        let cycles = full.cycles(4.0).unwrap();
+        assert_eq!((cycles.value, cycles.speed), (4000.0, Speed::Full));
+        assert!((cycles.standard_error.unwrap() - 40.20).abs() < 0.01, "{cycles:?}");
+        let others = [Speed::Contended, Speed::NotAlone, Speed::CpuTime, Speed::NotJudged];
+        assert!(
+            others.iter().all(|speed| Estimate { speed: *speed, ..full }.cycles(4.0).is_none())
+        );
+    }
+
+    #[test]
+    fn over_rounds_there_is_an_interval_from_so_many_on() {
+        let few = Estimate::over(&[1.0, 2.0, 3.0, 4.0], 5, 0.95, 1).unwrap();
+        assert_eq!((few.value, few.interval(), few.standard_error), (2.5, None, None));
+        let enough = Estimate::over(&[1.0, 2.0, 3.0, 4.0, 5.0], 5, 0.95, 1).unwrap();
+        assert!(enough.interval().is_some() && enough.standard_error.is_some());
+        assert_eq!((enough.speed, Estimate::over(&[], 5, 0.95, 1)), (Speed::NotJudged, None));
+    }
+}

@@ -1,0 +1,361 @@
+//! Known answers: hops that are chosen, and the parts that they must become.
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, Normal};
+use stats::student_quantile;
+
+use super::*;
+use crate::comparison::{Across, Answer, Comparison, LIMIT, Terms, Wanted};
+use crate::estimate::Speed;
+use crate::record::ExplainRecord;
+use crate::speed::cut;
+use crate::subject::Subject;
+use rundata::case::{Case as AnyCase, Sample};
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::placement::Placement;
+use rundata::ring::{self, Burden, Counters, Policy};
+use rundata::run::{Build, End, Header, Run, SCHEMA, StopReason};
+use rundata::trial::loops::EMPTY_BATCH_TICKS;
+use rundata::trial::overhead::BATCH_TICKS;
+use rundata::trial::wakeup::LATE_NS;
+use rundata::trial::{self, Trial};
+
+const ROUNDS: u32 = 25;
+const SLICES: u64 = 20;
+/// A call that does nothing, in nanoseconds.
+const CALL_NS: i64 = 100;
+
+fn ring(members: u32, link: &str, kind: Kind) -> Case {
+    let link = link.to_string();
+    Case { link, kind, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
+}
+
+/// The chain of two processes, each ring with what a hop of it takes in nanoseconds.
+fn chain() -> Vec<(Case, f64)> {
+    use Kind::{Process, Thread};
+    vec![
+        (ring(2, PIPE, Process), 1470.0),
+        (ring(1, PIPE, Process), 600.0),
+        (ring(1, YIELD, Thread), 50.0),
+        (ring(2, YIELD, Thread), 350.0),
+        (ring(1, EVENTFD, Thread), 500.0),
+        (ring(2, EVENTFD, Thread), 1100.0),
+        (ring(2, YIELD, Process), 450.0),
+    ]
+}
+
+/// What they are: two calls of 100, a pipe of 600 less these, a switch of 300 less its call, 100
+/// more between processes, 600 less the switch.
+const PARTS: [(Name, f64); 5] = [
+    (Name::SystemCalls, 200.0),
+    (Name::Link, 400.0),
+    (Name::Scheduler, 200.0),
+    (Name::AddressSpace, 100.0),
+    (Name::Waking, 400.0),
+];
+const REST: f64 = 170.0;
+
+/// A worker's sample, in slices on an unshared core.
+fn sample((case, round): (usize, u32), of: &Case, hop_ns: f64, switches_per_hop: u64) -> Sample {
+    let laps = 100 * SLICES;
+    let hops = laps * u64::from(of.members);
+    let switches = if of.members > 1 { hops * switches_per_hop } else { 0 };
+    let elapsed_ns = (hop_ns * hops as f64) as u64;
+    let plain = ring::Sample {
+        case,
+        round,
+        sample: 0,
+        laps,
+        hops,
+        elapsed_ns,
+        counters: Counters { voluntary: switches, cpu_ns: elapsed_ns, ..Counters::default() },
+        steal_ns: Some(0),
+        setup_ns: 0,
+        slices: None,
+        triples: None,
+        huge_page_bytes: None,
+    };
+    Sample::Ring(cut(plain, SLICES, |_| true))
+}
+
+/// A hundred calls, two ticks to a nanosecond.
+fn calls(case: usize, round: u32) -> Sample {
+    let batch = |ns: i64| [200 * ns].into_iter().collect();
+    Sample::Trial(trial::Sample {
+        case,
+        round,
+        elapsed_ns: 10_000,
+        elapsed_ticks: Some(20_000),
+        gaps: Vec::new(),
+        sliced: Vec::new(),
+        tallies: BTreeMap::from([
+            (BATCH_TICKS.to_string(), batch(CALL_NS + 10)),
+            (EMPTY_BATCH_TICKS.to_string(), batch(10)),
+        ]),
+        counts: BTreeMap::new(),
+        steal_ns: Some(0),
+    })
+}
+
+/// A run of these rings and of calls. `hop_ns` is asked for each hop of each round.
+fn run_of(rings: &[(Case, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) -> Run {
+    let call = Trial::Loop { call: GETUID.to_string() };
+    let call = trial::Case { trial: call, cpu: 1, policy: Policy::Other };
+    let cases = rings.iter().map(|(of, _)| AnyCase::Ring(of.clone()));
+    let plan = Plan::of(Experiment::Explain, cases.chain([AnyCase::Trial(call)]));
+    let nothing = String::new;
+    let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
+    let mut run = Run::new(Header {
+        schema: SCHEMA,
+        run: "made-up".to_string(),
+        started: nothing(),
+        invocation: Vec::new(),
+        name: None,
+        host: None,
+        build,
+        plan,
+        machine: Machine::default(),
+        notices: Vec::new(),
+        is_quick: false,
+        session: None,
+        launch: None,
+    });
+    for round in 0..ROUNDS {
+        for (number, (of, ns)) in rings.iter().enumerate() {
+            run.samples.push(sample((number, round), of, hop_ns(number, *ns), 1));
+        }
+        run.samples.push(calls(rings.len(), round));
+    }
+    run.end = Some(End { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
+    run
+}
+
+fn found(run: &Run) -> Found {
+    ExplainRecord::of(run).found.explained.expect("a ring of two by pipe")
+}
+
+fn exact() -> Run {
+    run_of(&chain(), |_, ns| ns)
+}
+
+fn part(of: &Found, name: Name) -> Estimate {
+    let part = of.parts.iter().chain(&of.added).find(|of| of.part == name);
+    part.unwrap_or_else(|| panic!("no {name}")).ns.unwrap_or_else(|| panic!("no figure of {name}"))
+}
+
+fn near(of: Option<Estimate>, wanted: f64) -> bool {
+    of.is_some_and(|of| (of.value - wanted).abs() < 0.01)
+}
+
+#[test]
+fn the_parts_are_the_differences_and_add_up_with_the_rest_to_the_whole() {
+    let found = found(&exact());
+    assert_eq!(found.parts.len(), PARTS.len());
+    for (of, (name, ns)) in found.parts.iter().zip(PARTS) {
+        assert_eq!(of.part, name);
+        assert!(near(of.ns, ns), "{of:?}");
+    }
+    assert!(near(found.whole_ns, 1470.0) && near(found.above_solo_ns, 870.0));
+    assert!(near(found.sum_ns, 1300.0) && near(found.rest_ns, REST), "{found:?}");
+    // The whole and the rest are of clean slices alone; no call is left in the rest.
+    assert_eq!(found.rest_ns.map(|of| of.speed), Some(Speed::Full));
+    assert!(found.added.is_empty());
+}
+
+/// Rounds that do not scatter: what is left is 1 % of each hop between launches. Of the rest these
+/// are the hops of all rings but those by which the scheduler's switch cancels out.
+#[test]
+fn the_interval_has_the_scatter_of_each_hop() {
+    let found = found(&exact());
+    let t = student_quantile(0.95, f64::from(ROUNDS) - 1.0).unwrap();
+    let half = |of: Option<Estimate>| of.unwrap().interval().unwrap().half_width();
+    let wanted = |hops: &[f64]| t * 0.01 * hops.iter().map(|ns| ns * ns).sum::<f64>().sqrt();
+    let is = |one: f64, other: f64| (one / other - 1.0).abs() < 0.01;
+    assert!(is(half(found.whole_ns), wanted(&[1470.0])), "{found:?}");
+    let space = Some(part(&found, Name::AddressSpace));
+    assert!(is(half(space), wanted(&[450.0, 350.0])), "{space:?}");
+    let rest = wanted(&[1470.0, 600.0, 450.0, 1100.0, 500.0, 350.0]);
+    assert!(is(half(found.rest_ns), rest), "{:?} is not {rest}", found.rest_ns);
+}
+
+#[test]
+fn a_switch_is_a_counted_one() {
+    let mut run = exact();
+    for one in &mut run.samples {
+        let Sample::Ring(of) = one else { continue };
+        // Two switches a hop of the ring by yield of two threads.
+        of.counters.voluntary *= if of.case == 3 { 2 } else { 1 };
+    }
+    // (350 - 50) / 2 less the call.
+    assert!(near(Some(part(&found(&run), Name::Scheduler)), 50.0));
+}
+
+#[test]
+fn threads_do_not_change_the_address_space() {
+    let mut rings = chain();
+    rings.truncate(6);
+    rings[0].0.kind = Kind::Thread;
+    rings[1].0.kind = Kind::Thread;
+    let found = found(&run_of(&rings, |_, ns| ns));
+    assert!(found.parts.iter().all(|of| of.part != Name::AddressSpace));
+    assert!(near(found.sum_ns, 1200.0) && near(found.rest_ns, REST + 100.0));
+}
+
+#[test]
+fn a_part_that_was_not_measured_leaves_sum_and_rest_open() {
+    let mut run = exact();
+    run.samples.retain(|of| of.case() != 6);
+    let found = found(&run);
+    let space = found.parts.iter().find(|of| of.part == Name::AddressSpace).unwrap();
+    assert_eq!((space.ns, found.sum_ns, found.rest_ns), (None, None, None));
+    assert!(near(found.whole_ns, 1470.0) && near(Some(part(&found, Name::Waking)), 400.0));
+}
+
+/// Where a hop was watched and had no clean slices, nothing that it is in may be quoted.
+#[test]
+fn what_is_not_at_full_speed_is_not_quoted() {
+    let mut run = exact();
+    for one in &mut run.samples {
+        let Sample::Ring(of) = one else { continue };
+        if let Some(slices) = of.slices.as_mut().filter(|_| of.case == 6) {
+            slices.throughput_ns.iter_mut().for_each(|ns| *ns = *ns * 14 / 10);
+        }
+    }
+    let found = found(&run);
+    assert!(part(&found, Name::AddressSpace).quote().is_err(), "{found:?}");
+    assert!(found.rest_ns.unwrap().quote().is_err() && found.sum_ns.unwrap().quote().is_err());
+    assert!(found.whole_ns.unwrap().quote().is_ok());
+}
+
+#[test]
+fn what_would_add_to_it_is_the_ring_with_one_thing_more() {
+    let mut rings = chain();
+    let whole = rings[0].0.clone();
+    let with = |burden| Case { burden: Some(burden), ..whole.clone() };
+    let placement = Placement::Pinned { cpus: vec![1, 0], relation: None };
+    let elsewhere = Case { placement, ..whole.clone() };
+    let busy = Case { burden: Some(Burden::Busy), ..elsewhere.clone() };
+    let state = |members, state| Case { members, state: Some(state), ..whole.clone() };
+    rings.extend([
+        (with(Burden::Seccomp), 1500.0),
+        (with(Burden::Cgroup4), 1590.0),
+        (elsewhere, 9470.0),
+        (busy, 5470.0),
+        (state(1, State::None), 600.0),
+        (state(2, State::None), 1470.0),
+        (state(1, State::Avx512), 610.0),
+        (state(2, State::Avx512), 1530.0),
+        (ring(MANY, YIELD, Kind::Thread), 410.0),
+    ]);
+    let found = found(&run_of(&rings, |_, ns| ns));
+    let wanted = [
+        (Name::Runnable, 60.0),
+        (Name::Avx512, 50.0),
+        (Name::Seccomp, 30.0),
+        (Name::Cgroup4, 120.0),
+        (Name::OtherCpu, 8000.0),
+        (Name::OtherCpuBusy, 4000.0),
+    ];
+    let names: Vec<Name> = found.added.iter().map(|of| of.part).collect();
+    assert_eq!(names, wanted.map(|(name, _)| name));
+    for (of, (name, ns)) in found.added.iter().zip(wanted) {
+        assert!((of.ns.unwrap().value / ns - 1.0).abs() < 0.01, "{name}: {of:?}");
+    }
+    // They share the scatter of their ring, so that a small one is seen.
+    assert!(part(&found, Name::Seccomp).quote_cost().is_ok());
+    assert!(near(found.rest_ns, REST), "none of it is in the chain");
+}
+
+/// Medians of 60 us with the least slack, 110 with that of applications, 45 without idle states.
+#[test]
+fn sleepers_tell_what_slack_and_idle_states_add() {
+    let mut run = exact();
+    let plain = Wakeup::plain(3, 500_000, 1);
+    let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
+    let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+    for (of, late_ns) in [(plain, 60_000), (by_default, 110_000), (awake, 45_000)] {
+        let case = run.header.plan.cases.len();
+        let of = trial::Case { trial: Trial::Wakeup(of), cpu: 1, policy: Policy::Other };
+        run.header.plan.cases.push(AnyCase::Trial(of));
+        for round in 0..ROUNDS {
+            let late = [late_ns - 10, late_ns, late_ns + 10_000].into_iter().collect();
+            let Sample::Trial(call) = calls(case, round) else { panic!("a trial") };
+            let tallies = BTreeMap::from([(LATE_NS.to_string(), late)]);
+            run.samples.push(Sample::Trial(trial::Sample { tallies, ..call }));
+        }
+    }
+    let found = found(&run);
+    assert!(near(Some(part(&found, Name::LeavingIdle)), 15_000.0), "{:?}", found.added);
+    assert!(near(Some(part(&found, Name::TimerSlack)), 50_000.0), "{:?}", found.added);
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+}
+
+/// A launch: each ring is off by 1 % for all of it, and rounds scatter by 0.6 % and drift, each as
+/// the one before (a correlation of one half).
+fn launch(seed: u64) -> Run {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let rings = chain();
+    let levels: Vec<f64> = rings.iter().map(|_| (0.01 * normal(&mut rng)).exp()).collect();
+    let mut drifts = vec![0.0; rings.len()];
+    run_of(&rings, |number, ns| {
+        let drift = &mut drifts[number];
+        *drift = 0.5 * *drift + 0.75_f64.sqrt() * normal(&mut rng);
+        ns * levels[number] * (0.006 * *drift).exp()
+    })
+}
+
+/// What is promised of each interval: it holds the truth in 95 of 100 launches.
+#[test]
+fn intervals_of_whole_parts_and_rest_hold_where_noise_is_dependent() {
+    let (launches, off) = testing::repeats((80, 6.0), (1000, 2.0));
+    let truths = [1470.0, 100.0, REST, 870.0];
+    let mut held = [0; 4];
+    for seed in 0..launches {
+        let found = found(&launch(1000 + seed));
+        let space = part(&found, Name::AddressSpace);
+        let all = [found.whole_ns, Some(space), found.rest_ns, found.above_solo_ns];
+        for ((of, truth), held) in all.into_iter().zip(truths).zip(&mut held) {
+            let ends = of.and_then(|of| of.interval()).expect("an interval");
+            *held += u64::from(ends.low <= truth && truth <= ends.high);
+        }
+        let sum = found.sum_ns.unwrap().value + found.rest_ns.unwrap().value;
+        assert!((sum - found.whole_ns.unwrap().value).abs() < 1e-6);
+    }
+    let share = |held: u64| 100.0 * held as f64 / launches as f64;
+    println!("held: {:?} %", held.map(share));
+    // The cost above solo, of one ring, is taken to scatter as a whole.
+    for held in &held[..3] {
+        assert!((share(*held) - 95.0).abs() <= off, "{:.1} %", share(*held));
+    }
+}
+
+/// Of two kernels of which one takes longer to change the address space.
+#[test]
+fn a_comparison_names_the_part_that_changed() {
+    let mut dearer = chain();
+    dearer[0].1 += 100.0;
+    dearer[6].1 += 100.0;
+    let runs = [exact(), run_of(&dearer, |_, ns| ns)];
+    let [base, new] = runs.each_ref().map(Subject::of_run);
+    let across: Option<Across> = None;
+    let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across };
+    let found = Comparison::of(&base, &new, terms);
+    let changed = |answer: &Answer| matches!(answer, Answer::Changed { worse: true, .. });
+    let titles: Vec<&str> =
+        found.changes.iter().filter(|of| changed(&of.answer)).map(|of| of.title.as_str()).collect();
+    assert_eq!(titles, ["whole", "address space"], "{:?}", found.in_words);
+    // Only parts are compared, the whole and the rest among them.
+    assert_eq!(found.changes.len(), PARTS.len() + 2);
+    assert!(
+        found.in_words.starts_with("Address space: 100 ns to 200 ns, changed: "),
+        "{}",
+        found.in_words
+    );
+}

@@ -1,0 +1,133 @@
+//! What a run of trials says beyond its measures: a file an experiment.
+
+pub mod gaps;
+mod headline;
+pub mod interference;
+pub mod malloc;
+pub mod overhead;
+pub mod primes;
+pub mod sampling;
+pub mod sensitivity;
+pub mod wakeup;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::summary::failure_of;
+use crate::table::Table;
+use rundata::case::{self, trials};
+use rundata::competing::CompetingTasks;
+use rundata::experiment::Experiment;
+use rundata::run::Run;
+use rundata::trial::{Case, Quantity, Tally};
+use stats::{Elasticity, median};
+
+pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths};
+
+/// One case and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// The case.
+    pub case: Case,
+    /// Rounds in which it was measured.
+    pub rounds: u32,
+    /// Every tally of all rounds together, of all slices.
+    pub quantities: BTreeMap<String, Quantity>,
+    /// What its measures say, over rounds; each name ends in its unit (docs/record-format.md).
+    #[serde(default)]
+    pub measures: BTreeMap<String, Estimate>,
+    /// Every count, summed over all rounds.
+    pub counts: BTreeMap<String, i64>,
+    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a
+    /// loop, of primes by threadclock. Absent where that was not seen at full speed, of what waits,
+    /// and where a multiplication's cycles are not known (on x86-64 they are).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ghz: Option<f64>,
+    /// That figure in cycles of that clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<Estimate>,
+    /// By which power it goes with the period of the core's clock: 1 where the core bounds it, 0
+    /// where memory or a device does. Absent where the run did not see several clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
+    /// Why the case was not measured (any further).
+    pub failure: Option<String>,
+}
+
+/// What the experiment is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Findings {
+    /// `clock overhead`.
+    Overhead(overhead::Found),
+    /// `classic experiment primes`.
+    Primes(primes::Found),
+    /// `classic experiment malloc`.
+    Malloc(malloc::Found),
+    /// `classic experiment sampling`.
+    Sampling(Vec<sampling::Point>),
+    /// `classic experiment interference`.
+    Interference(Box<interference::Found>),
+    /// `sensitivity`.
+    Sensitivity(Box<sensitivity::Found>),
+}
+
+impl Findings {
+    /// None of an experiment whose measures say it all.
+    pub(crate) fn of(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
+        Some(match table.plan.experiment {
+            Experiment::ClockPrimes => Self::Primes(primes::find(table)),
+            Experiment::ClockMalloc => Self::Malloc(malloc::find(table)),
+            Experiment::ClockSampling => Self::Sampling(sampling::find(table)),
+            Experiment::Interference => Self::Interference(Box::new(interference::find(table))),
+            Experiment::Sensitivity => {
+                Self::Sensitivity(Box::new(sensitivity::find(table, company)?))
+            }
+            Experiment::ClockOverhead => Self::Overhead(overhead::find(table)),
+            _ => return None,
+        })
+    }
+}
+
+/// Summaries of all trials of a run, in the order of its plan.
+pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<Summary> {
+    let summary = |(number, case): (usize, &Case)| {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        for sample in table.of_trial(number) {
+            for (name, tally) in sample.all_tallies() {
+                tallies.entry(name).or_default().merge(&tally);
+            }
+            for (name, count) in &sample.counts {
+                let sum = counts.entry(name.clone()).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+        }
+        let figures = headline_ns(table, number);
+        let clock = clock_of(table.plan, number, &figures);
+        let clock_ghz = clock.and_then(|of| of.ghz(&run.header.build.target));
+        let quantity = |(name, tally): (String, Tally)| Some((name, Quantity::of(&tally)?));
+        Summary {
+            case: case.clone(),
+            rounds: table.of_trial(number).len() as u32,
+            quantities: tallies.into_iter().filter_map(quantity).collect(),
+            measures: headline::measures(table, number),
+            counts,
+            clock_ghz,
+            cycles: clock_ghz.and_then(|ghz| figures.estimate(table.plan)?.cycles(ghz)),
+            elasticity: clock.and_then(|of| of.elasticity),
+            failure: failure_of(&run.failures, number),
+        }
+    };
+    table.plan.trials().map(summary).collect()
+}
+
+pub(crate) fn ns_per_tick(samples: &[case::Sample]) -> Option<f64> {
+    median(&trials(samples).filter_map(|sample| sample.ns_per_tick()).collect::<Vec<f64>>())
+}

@@ -1,0 +1,257 @@
+//! Wake-ups: how late a sleeper is that asked to be woken at a moment.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::table::{ByRound, Table};
+use rundata::trial::wakeup::*;
+use rundata::trial::{Case, Quantity, Tally, Trial};
+use stats::{Histogram, quantile_ranks};
+
+/// Coverage of the tails' intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A quantile of many values with its interval by ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// The value.
+    pub value_ns: i64,
+    /// Lower end of the interval: a value that was seen.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// Nominal coverage at least, for independent wakes.
+    pub confidence: f64,
+}
+
+impl Tail {
+    /// None where there are too few values for an upper end.
+    pub fn of(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
+        let count = tally.count();
+        let ranks = quantile_ranks(count, p, confidence)?;
+        let [low_ns, value_ns, high_ns] = ranks.map(|rank| tally.at_rank(rank));
+        Some(Self { value_ns: value_ns?, low_ns: low_ns?, high_ns: high_ns?, confidence })
+    }
+}
+
+/// What one case says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Found {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// What else ran on the CPU.
+    pub load: Load,
+    /// Lateness of all wakes in nanoseconds.
+    pub late_ns: Quantity,
+    /// The same, each of them: for charts, in no record.
+    #[serde(skip)]
+    pub all_late_ns: Tally,
+    /// Its median in a round, over rounds.
+    pub median_ns: Option<Estimate>,
+    /// That median less the one of the same sleeper with the least timer slack and every idle
+    /// state, within rounds. Signed: with more slack it is above zero, without idle states below.
+    /// Absent of that sleeper itself, and where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above_plain_ns: Option<Estimate>,
+    /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
+    pub p99_ns: Option<Tail>,
+    /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
+    pub p999_ns: Option<Tail>,
+    /// How often which lateness came.
+    pub histogram: Histogram,
+    /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
+    pub timer_slack_ns: Option<i64>,
+    /// What leaving an idle state might take at most, in microseconds, while /dev/cpu_dma_latency
+    /// was held; absent where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<i64>,
+    /// Switches of the sleeper for each wake: one where it slept each time.
+    pub switches_per_wake: Option<f64>,
+    /// CPU time of the companion for each second of the sample, in percent.
+    pub busy_percent: Option<f64>,
+    /// Time that the hypervisor took, as the kernel reports it, for each second of the sample, in
+    /// percent; it is in the lateness. Absent where it is not reported.
+    pub steal_percent: Option<f64>,
+}
+
+/// Median lateness of a case by round, of all slices: a wake-up has none.
+pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
+    let late = table.of_trial(case).iter();
+    late.filter_map(|sample| Some((sample.round, sample.median(LATE_NS)?))).collect()
+}
+
+/// The case of the same sleeper with the least timer slack and every idle state; none of itself.
+fn plain(table: &Table, of: &Case, wakeup: &Wakeup) -> Option<usize> {
+    let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
+    let plain = Case { trial: Trial::Wakeup(plain), ..of.clone() };
+    let (case, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
+    (plain != *of).then_some(case)
+}
+
+/// What each case of wake-ups says.
+pub(crate) fn find(table: &Table) -> Vec<Found> {
+    let found = |(case, of): (usize, &Case)| {
+        let Trial::Wakeup(wakeup) = &of.trial else { return None };
+        let above = |plain: usize| {
+            let [own, plain] = [case, plain].map(|case| medians(table, case));
+            ByRound::together([&own, &plain], |[own, plain]| own - plain).estimate(table.plan)
+        };
+        let samples = table.of_trial(case);
+        let late = table.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
+        // Of what every sample has.
+        let sum = |name: &str| {
+            let counts = samples.iter().map(|sample| Some(sample.count(name)? as f64));
+            counts.sum::<Option<f64>>()
+        };
+        let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
+        let percent = |ns: f64| (elapsed_ns > 0.0).then(|| 100.0 * ns / elapsed_ns);
+        // Whatever a file says: no sum of these is too large.
+        let stolen = samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64));
+        let stolen = stolen.sum::<Option<f64>>();
+        Some(Found {
+            case,
+            load: wakeup.load,
+            late_ns: Quantity::of(&late)?,
+            median_ns: medians(table, case).estimate(table.plan),
+            above_plain_ns: plain(table, of, wakeup).and_then(above),
+            p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
+            p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
+            histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
+            timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
+            cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
+            switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
+            busy_percent: sum(COMPANION_NS).and_then(percent),
+            steal_percent: stolen.and_then(percent),
+            all_late_ns: late,
+        })
+    };
+    table.plan.trials().filter_map(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use rundata::experiment::Experiment;
+    use rundata::plan::{Batching, Plan};
+    use rundata::ring::Policy;
+    use rundata::trial::{Case, Repeats, Sample};
+
+    fn wakeup(load: Load, wakes: i64) -> Wakeup {
+        Wakeup {
+            load,
+            wakes: wakes as u32,
+            period_ns: 1_000_000,
+            timer_slack_ns: 1,
+            seed: 1,
+            cpu_latency_us: None,
+        }
+    }
+
+    fn plan(sleepers: &[(Wakeup, Policy)]) -> Plan {
+        let case = |(of, policy): &(Wakeup, Policy)| Case {
+            trial: Trial::Wakeup(*of),
+            cpu: 1,
+            policy: *policy,
+        };
+        Plan {
+            seed: 1,
+            batching: Batching::of_trials(Repeats { trials: 1 }),
+            ..Plan::of(Experiment::Response, sleepers.iter().map(case))
+        }
+    }
+
+    fn sample(case: usize, round: u32, late_ns: Tally, counts: &[(&str, i64)]) -> Sample {
+        Sample {
+            case,
+            round,
+            elapsed_ns: 2_000_000,
+            elapsed_ticks: None,
+            gaps: Vec::new(),
+            sliced: Vec::new(),
+            tallies: BTreeMap::from([(LATE_NS.to_string(), late_ns)]),
+            counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+            steal_ns: None,
+        }
+    }
+
+    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
+        let plan = plan(&[(wakeup(Load::Busy, wakes_per_round), Policy::Fifo)]);
+        let mut counts = vec![(SWITCHES, wakes_per_round), (SLACK_NS, 1)];
+        counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
+        let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
+        let samples: Vec<Sample> = (0..rounds).map(of).collect();
+        find(&Table::of(&plan, [], &samples)).pop().expect("wakes")
+    }
+
+    /// A file may say anything.
+    #[test]
+    fn more_stolen_time_than_can_be_added_is_no_reason_to_fail() {
+        let plan = plan(&[(wakeup(Load::Busy, 3), Policy::Fifo)]);
+        let of =
+            |round| Sample { steal_ns: Some(u64::MAX), ..sample(0, round, (1..=3).collect(), &[]) };
+        let samples: Vec<Sample> = (0..3).map(of).collect();
+        let found = find(&Table::of(&plan, [], &samples)).pop().expect("wakes");
+        assert!(found.steal_percent.is_some_and(|of| of > 1e14), "{:?}", found.steal_percent);
+    }
+
+    /// Rounds drift by 1 us; slack adds 50 us to each, an idle state is left in 15.
+    #[test]
+    fn slack_and_idle_states_are_told_from_the_plain_sleeper_within_rounds() {
+        let plain = wakeup(Load::Idle, 3);
+        let slack = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
+        let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+        let busy = wakeup(Load::Busy, 3);
+        let sleepers = [(plain, Policy::Other), (slack, Policy::Other), (awake, Policy::Other)];
+        let others = [(slack, Policy::Fifo), (busy, Policy::Other)];
+        let plan = plan(&[&sleepers[..], &others].concat());
+        let round = |round: u32| {
+            let drift = 1000 * i64::from(round);
+            let late =
+                |ns: i64| [ns - 100, ns, ns + 5000].map(|ns| ns + drift).into_iter().collect();
+            let held = [(CPU_LATENCY_US, 0)];
+            [
+                sample(0, round, late(40_000), &[]),
+                sample(1, round, late(90_000), &[]),
+                sample(2, round, late(25_000), &held),
+                sample(3, round, late(90_000), &[]),
+                sample(4, round, late(60_000), &[]),
+            ]
+        };
+        let samples: Vec<Sample> = (0..6).flat_map(round).collect();
+        let found = find(&Table::of(&plan, [], &samples));
+        let above = |case: usize| {
+            let above = found[case].above_plain_ns?;
+            assert_eq!((above.low, above.high), (Some(above.value), Some(above.value)));
+            Some(above.value)
+        };
+        // Of another policy or load there is no plain sleeper, or it is one.
+        let all = [0, 1, 2, 3, 4].map(above);
+        assert_eq!(all, [None, Some(50_000.0), Some(-15_000.0), None, None]);
+        assert_eq!((found[2].cpu_latency_us, found[1].cpu_latency_us), (Some(0), None));
+    }
+
+    #[test]
+    fn far_quantiles_are_told_from_enough_wakes_only() {
+        let few = found_in(60, 6, None);
+        assert_eq!((few.p99_ns, few.p999_ns), (None, None), "360 wakes");
+        let more = found_in(100, 6, None);
+        let p99 = more.p99_ns.expect("600 wakes");
+        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (99, 99, 100));
+        assert_eq!(more.p999_ns, None);
+        let many = found_in(1000, 6, None).p999_ns.expect("6000 wakes");
+        assert_eq!((many.value_ns, many.high_ns), (999, 1000));
+        assert!(many.low_ns >= 996, "{many:?}");
+    }
+
+    #[test]
+    fn what_was_counted_beside_is_told_and_what_was_not_is_absent() {
+        let busy = found_in(100, 5, Some(1_900_000));
+        assert!((busy.busy_percent.unwrap() - 95.0).abs() < 1e-9);
+        assert_eq!((busy.switches_per_wake, busy.timer_slack_ns), (Some(1.0), Some(1)));
+        assert_eq!(busy.median_ns.map(|median| median.value), Some(50.0));
+        assert_eq!(found_in(100, 5, None).busy_percent, None);
+    }
+}

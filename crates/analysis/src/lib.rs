@@ -1,0 +1,35 @@
+//! What is computed from a run: costs with intervals, laws, findings, comparisons, trends. No
+//! unsafe code, no input or output, and no randomness without a seed: the same samples always give
+//! the same figures.
+//!
+//! Data flows one way: [`rundata::run::Run`] -> [`table::Table`] (which slices are clean, what each
+//! round gives) -> [`estimate::Estimate`]s -> [`record::Record`], [`subject::Subject`].
+#![forbid(unsafe_code)]
+
+pub mod at_clock;
+pub mod comparison;
+pub mod cost;
+pub mod curve;
+pub mod estimate;
+pub mod explain;
+pub mod findings;
+pub mod jump;
+pub mod looks;
+pub mod marked;
+pub mod noise;
+pub mod not_alone;
+pub mod parts;
+pub mod program;
+pub mod published;
+pub mod quote;
+pub mod record;
+pub mod regions;
+pub mod response;
+pub mod scaling;
+pub mod speed;
+pub mod subject;
+pub mod summary;
+pub mod summary_line;
+pub mod table;
+pub mod trend;
+pub mod used;

@@ -1,0 +1,519 @@
+//! The one gate: which figures a sentence, a table's value, a chart's point, a ranking, a law, a
+//! comparison, a profile or an export's estimate may use, and the words for those that may not be
+//! used.
+
+use std::fmt;
+
+use crate::estimate::{Estimate, Speed};
+use crate::marked;
+use crate::marked::MarkedText;
+use rundata::words::{four_digits, three_digits, time, time_unit, whole};
+
+/// A figure that holds: it has an interval that excludes zero, and was measured at full speed with
+/// nobody else on the CPU, or where nobody can look at the speed. There is no other way to one than
+/// [`Estimate::quote`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quoted {
+    value: f64,
+    low: f64,
+    high: f64,
+    standard_error: Option<f64>,
+}
+
+/// Intervals narrower than this share of their value are told with four digits.
+const FINE: f64 = 0.01;
+
+impl Quoted {
+    /// The figure, in the unit of its estimate.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Lower end of its interval.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// Upper end of its interval.
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// Whether the difference from another of the same run is resolved (95 %): its scatter between
+    /// launches is in both.
+    pub fn differs_from(&self, other: &Self) -> bool {
+        let errors = self.standard_error.zip(other.standard_error);
+        errors.is_some_and(|(a, b)| (self.value - other.value).abs() > 1.96 * a.hypot(b))
+    }
+
+    /// Standard error within the run, without the scatter between launches; none of a sum.
+    pub fn standard_error(&self) -> Option<f64> {
+        self.standard_error
+    }
+}
+
+/// Why a figure may not be quoted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NotQuotable {
+    /// Other tasks ran on its CPU in most slices, or had turns near them.
+    NotAlone,
+    /// Too few slices were at the CPU's full speed.
+    NotAtFullSpeed,
+    /// So many rounds are too few for an interval.
+    TooFewRounds(u32),
+    /// The interval, from one end to the other, does not exclude what would make the figure
+    /// meaningless: zero, and of a cost all that is below.
+    NotResolved {
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+}
+
+impl Estimate {
+    /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less
+    /// than nothing means anything; of a cost it does not ([`Self::quote_cost`]).
+    pub fn quote(&self) -> Result<Quoted, NotQuotable> {
+        self.quote_if(|of| (of.low > 0.0 && of.value > 0.0) || (of.high < 0.0 && of.value < 0.0))
+    }
+
+    /// The same of a cost, which cannot be below zero: an interval that is says that it was not
+    /// measured.
+    pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
+        self.quote_if(|of| {
+            of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high)
+        })
+    }
+
+    /// The same of what was counted, as a rate or a share: nothing is an answer, too.
+    pub fn quote_count(&self) -> Result<Quoted, NotQuotable> {
+        self.quote_if(|of| of.low >= 0.0 && of.value >= 0.0)
+    }
+
+    fn quote_if(&self, holds: impl Fn(&Quoted) -> bool) -> Result<Quoted, NotQuotable> {
+        let known = match self.speed {
+            Speed::NotAlone | Speed::CpuTime => return Err(NotQuotable::NotAlone),
+            Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
+            Speed::Full | Speed::FewRounds | Speed::NotJudged => self.low.zip(self.high),
+        };
+        let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
+        let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
+        let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
+        if is_finite && holds(&quoted) {
+            Ok(quoted)
+        } else {
+            Err(NotQuotable::NotResolved { low, high })
+        }
+    }
+
+    /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in
+    /// common. Why not, where one of them may not be quoted.
+    pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
+        let quoted: Vec<Quoted> = parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
+        let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
+        let sum = |of: fn(&Quoted) -> f64| quoted.iter().map(of).sum::<f64>();
+        let speed = speed_of_both(parts.iter().map(|part| part.speed));
+        let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
+        Ok(first.with(sum(Quoted::value), [sum(Quoted::low), sum(Quoted::high)], rounds, speed))
+    }
+
+    /// What is left of a cost above another: measured apart, so that both intervals count in full.
+    pub fn above(&self, other: &Self) -> Result<Self, NotQuotable> {
+        let (own, less) = (self.quote_cost()?, other.quote_cost()?);
+        let speed = speed_of_both([self.speed, other.speed]);
+        let ends = [own.low - less.high, own.high - less.low];
+        Ok(self.with(own.value - less.value, ends, self.rounds.min(other.rounds), speed))
+    }
+
+    fn with(&self, value: f64, [low, high]: [f64; 2], rounds: u32, speed: Speed) -> Self {
+        Self {
+            value,
+            standard_error: None,
+            low: Some(low),
+            high: Some(high),
+            resolved: low > 0.0 || high < 0.0,
+            rounds,
+            speed,
+            at_most: None,
+            ..*self
+        }
+    }
+
+    /// Returns the best that is known of a difference, signed, whatever may use it; else why nothing
+    /// is.
+    pub fn answer(&self) -> Result<Answer, NotQuotable> {
+        self.answer_if(|low, high| low > 0.0 || high < 0.0)
+    }
+
+    /// Like [`Self::answer`], of a cost: it cannot be below zero.
+    pub fn answer_cost(&self) -> Result<Answer, NotQuotable> {
+        let is_wide = |low, high| is_too_wide(self.value, low, high);
+        self.answer_if(|low, high| low > 0.0 && !is_wide(low, high))
+    }
+
+    /// Like [`Self::answer`], of what was counted: zero is an answer, too.
+    pub fn answer_count(&self) -> Result<Answer, NotQuotable> {
+        self.answer_if(|low, _| low >= 0.0)
+    }
+
+    fn answer_if(&self, holds: impl Fn(f64, f64) -> bool) -> Result<Answer, NotQuotable> {
+        let ends = match (self.low.zip(self.high), self.speed) {
+            (Some(ends), _) => Some(ends),
+            (None, Speed::Contended) => return Err(NotQuotable::NotAtFullSpeed),
+            (None, Speed::NotAlone | Speed::CpuTime) => return Err(NotQuotable::NotAlone),
+            (None, _) => None,
+        };
+        let (low, high) = ends.unwrap_or((self.value, self.value));
+        let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
+        if !is_finite || !holds(low, high) || !holds(self.value, self.value) {
+            return Err(match ends {
+                Some((low, high)) => NotQuotable::NotResolved { low, high },
+                None => NotQuotable::TooFewRounds(self.rounds),
+            });
+        }
+        let Self { value, speed, rounds, at_most, .. } = *self;
+        Ok(Answer { value, ends, speed, rounds, at_most })
+    }
+}
+
+/// A cost whose interval reaches to so many times its value, or to that part of it, says nothing.
+const MOST_FACTOR: f64 = 10.0;
+
+/// Returns whether the interval of a cost is too wide for a figure: `2.01 us (1.23 to 7530)`.
+fn is_too_wide(value: f64, low: f64, high: f64) -> bool {
+    high > MOST_FACTOR * value || value > MOST_FACTOR * low
+}
+
+/// A figure made of several is at full speed where all of them are, in few rounds where one is.
+fn speed_of_both(speeds: impl IntoIterator<Item = Speed>) -> Speed {
+    speeds.into_iter().fold(Speed::Full, |one, other| match (one, other) {
+        (Speed::Full, Speed::Full) => Speed::Full,
+        (one, other) if one.is_full() && other.is_full() => Speed::FewRounds,
+        _ => Speed::NotJudged,
+    })
+}
+
+/// The best that is known of a figure, and of which kind it is. People are told it; comparisons,
+/// laws, rankings and verdicts use [`Quoted`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    value: f64,
+    ends: Option<(f64, f64)>,
+    speed: Speed,
+    rounds: u32,
+    at_most: Option<f64>,
+}
+
+impl Answer {
+    /// The figure, in the unit of its estimate.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// Its interval; absent of fewer rounds than one needs where nobody looks at the speed.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.ends
+    }
+
+    /// Whether it is an estimate of the core as it was, or has no interval: it is marked, and no
+    /// comparison uses it.
+    pub fn is_rough(&self) -> bool {
+        self.speed.is_as_it_was() || self.ends.is_none()
+    }
+
+    /// The mark before a figure that no comparison uses.
+    pub fn mark(&self) -> &'static str {
+        if self.is_rough() { ROUGH } else { "" }
+    }
+
+    /// Returns under which conditions it was measured, if not at full speed: `core shared`.
+    pub fn kind(&self) -> &'static str {
+        match self.speed {
+            Speed::Contended => "core shared",
+            Speed::NotAlone => "CPU shared",
+            Speed::CpuTime => "by CPU time",
+            Speed::Full | Speed::FewRounds | Speed::NotJudged => "",
+        }
+    }
+
+    /// How many rounds it rests on, where they are few: `full speed in 3 rounds`, or `2 rounds`
+    /// where nobody looks at the speed.
+    pub fn few_rounds(&self) -> Option<String> {
+        let is_few = self.speed == Speed::FewRounds || self.ends.is_none();
+        let plural = if self.rounds == 1 { "" } else { "s" };
+        let at_speed = if self.speed == Speed::FewRounds { "full speed in " } else { "" };
+        is_few.then(|| format!("{at_speed}{} round{plural}", self.rounds))
+    }
+
+    /// Whether it is of CPU time.
+    pub fn is_by_cpu_time(&self) -> bool {
+        self.speed == Speed::CpuTime
+    }
+
+    /// Whether other tasks were on its CPU all the time.
+    pub fn is_beside_others(&self) -> bool {
+        matches!(self.speed, Speed::NotAlone | Speed::CpuTime)
+    }
+
+    /// An upper bound of the figure at full speed, where it was not seen and the bound is well below
+    /// the figure.
+    pub fn bound(&self) -> Option<f64> {
+        let is_told = |most: &f64| self.speed.is_as_it_was() && *most < WELL_BELOW * self.value;
+        self.at_most.filter(is_told)
+    }
+
+    /// Returns the time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27, core
+    /// shared)`.
+    pub fn time(&self) -> String {
+        self.marked_time().into()
+    }
+
+    /// Like [`Self::time`], with its figure marked.
+    pub fn marked_time(&self) -> MarkedText {
+        self.describe_time(None)
+    }
+
+    /// Without interval and kind: `~2.03 us`.
+    pub fn brief_time(&self) -> String {
+        format!("{}{}", self.mark(), time(self.value))
+    }
+
+    /// Returns the time and, where it says more, the bound of the figure at full speed: `~2.03 us
+    /// (1.75 to 2.27, core shared; at full speed at most 1.9)`.
+    pub fn time_and_bound(&self) -> String {
+        self.marked_time_and_bound().into()
+    }
+
+    /// Like [`Self::time_and_bound`], with its figure marked.
+    pub fn marked_time_and_bound(&self) -> MarkedText {
+        self.describe_time(self.bound())
+    }
+
+    fn describe_time(&self, bound: Option<f64>) -> MarkedText {
+        let (scale, unit) = time_unit(self.value);
+        let is_fine = self.ends.is_some_and(|(low, high)| is_fine(self.value, low, high));
+        let digits = if is_fine { four_digits } else { three_digits };
+        let mut details = Vec::new();
+        if let Some((low, high)) = self.ends {
+            details.push(format!("{} to {}", digits(low / scale), digits(high / scale)));
+        }
+        details.extend(self.few_rounds());
+        if !self.kind().is_empty() {
+            details.push(self.kind().to_string());
+        }
+        let mut details = details.join(", ");
+        if let Some(most) = bound {
+            details += &format!("; at full speed at most {}", digits(most / scale));
+        }
+        let value = digits(self.value / scale);
+        let figure = MarkedText::figure(format!("{}{value} {unit}", self.mark()));
+        if details.is_empty() { figure } else { marked![figure, format!(" ({details})")] }
+    }
+}
+
+/// A bound is told that is below this share of its figure.
+const WELL_BELOW: f64 = 0.97;
+
+/// The mark of a figure that no comparison uses.
+pub const ROUGH: &str = "~";
+
+fn is_fine(value: f64, low: f64, high: f64) -> bool {
+    let width = high - low;
+    width > 0.0 && width < FINE * value.abs()
+}
+
+impl Quoted {
+    fn is_fine(&self) -> bool {
+        is_fine(self.value, self.low, self.high)
+    }
+
+    /// A count without its interval: `5,470`, with a fourth digit where it is known that well.
+    pub fn whole(&self) -> String {
+        let digits = if self.is_fine() { four_digits } else { three_digits };
+        whole(digits(self.value).parse().unwrap_or(self.value))
+    }
+
+    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With
+    /// four digits where it is known that well: `1.483 us (1.478 to 1.488)`.
+    pub fn time(&self) -> String {
+        self.marked_time().into()
+    }
+
+    /// Like [`Self::time`], with its figure marked.
+    pub fn marked_time(&self) -> MarkedText {
+        let (scale, unit) = time_unit(self.value);
+        let digits = if self.is_fine() { four_digits } else { three_digits };
+        let [value, low, high] = [self.value, self.low, self.high].map(|ns| digits(ns / scale));
+        marked![MarkedText::figure(format!("{value} {unit}")), format!(" ({low} to {high})")]
+    }
+}
+
+/// Returns a cost in nanoseconds with its interval and kind: `1.54 us (1.52 to 1.57)`; else why
+/// nothing is known of it.
+pub fn cost(estimate: &Estimate) -> String {
+    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
+}
+
+/// Like [`cost`], with its figure marked.
+pub fn marked_cost(estimate: &Estimate) -> MarkedText {
+    match estimate.answer_cost() {
+        Ok(cost) => cost.marked_time(),
+        Err(why) => why.of_time().into(),
+    }
+}
+
+/// Like [`cost`] without the interval: `1.54 us`.
+pub fn brief_cost(estimate: &Estimate) -> String {
+    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.brief_time())
+}
+
+/// Like [`cost`], of a difference of times, which may be below zero.
+pub fn difference(estimate: &Estimate) -> String {
+    estimate.answer().map_or_else(|why| why.of_time(), |difference| difference.time())
+}
+
+impl NotQuotable {
+    /// Returns the reason without the figure itself: `not resolved`.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::NotAlone => "other tasks ran on its CPU".to_string(),
+            Self::NotAtFullSpeed => "full speed not seen".to_string(),
+            Self::TooFewRounds(1) => "1 round only".to_string(),
+            Self::TooFewRounds(rounds) => format!("{rounds} rounds only"),
+            Self::NotResolved { .. } => "not resolved".to_string(),
+        }
+    }
+
+    /// In words, of a time in nanoseconds: `not resolved: -900 to 200 ns`.
+    pub fn of_time(&self) -> String {
+        let Self::NotResolved { low, high } = *self else { return self.to_string() };
+        let (scale, unit) = time_unit(if low.abs() > high.abs() { low } else { high });
+        Self::NotResolved { low: low / scale, high: high / scale }.of(unit)
+    }
+
+    /// In words, of what has this unit: `not resolved: -0.4 to 1.2 %`.
+    pub fn of(&self, unit: &str) -> String {
+        match self {
+            Self::NotResolved { .. } => format!("{self} {unit}"),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// Where the unit stands elsewhere or there is none.
+impl fmt::Display for NotQuotable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason())?;
+        if let Self::NotResolved { low, high } = self {
+            write!(f, ": {} to {}", three_digits(*low), three_digits(*high))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(value: f64, standard_error: f64) -> Estimate {
+        Estimate::at_full_speed(value, standard_error, 20, 0.01, 0.95).unwrap()
+    }
+
+    #[test]
+    fn what_holds_is_quoted_with_its_interval() {
+        let quoted = measured(1000.0, 10.0).quote().unwrap();
+        assert_eq!((quoted.value(), quoted.standard_error()), (1000.0, Some(10.0)));
+        assert_eq!(quoted.time(), "1.00 us (0.971 to 1.03)");
+        assert_eq!(measured(1483.1, 0.1).quote().unwrap().time(), "1.48 us (1.45 to 1.51)");
+        let fine = Estimate::at_full_speed(1483.1, 1.5, 20, 0.001, 0.95).unwrap();
+        assert_eq!(fine.quote().unwrap().time(), "1.483 us (1.479 to 1.487)");
+        let cycles = |of: Estimate| of.scaled(3.69).unwrap().quote().unwrap().whole();
+        assert_eq!((cycles(measured(1483.1, 0.1)), cycles(fine)), ("5,470".into(), "5,473".into()));
+        assert!(quoted.low() < 1000.0 && quoted.high() > 1000.0, "{quoted:?}");
+        assert_eq!(measured(1000.0, 10.0).quote_cost(), Ok(quoted));
+    }
+
+    #[test]
+    fn what_does_not_hold_says_why_in_the_same_words() {
+        let words = |estimate: &Estimate| estimate.quote_cost().unwrap_err().of_time();
+        assert_eq!(words(&measured(-350.0, 250.0)), "not resolved: -873 to 173 ns");
+        let reason = measured(-350.0, 250.0).quote_cost().unwrap_err().reason();
+        assert_eq!(reason, "not resolved");
+        let shared = Estimate::as_it_was(&[2000.0; 6], None, 0.95, Speed::Contended).unwrap();
+        assert_eq!(words(&shared), "full speed not seen");
+        let not_alone = Estimate { speed: Speed::NotAlone, ..measured(1000.0, 10.0) };
+        assert_eq!(words(&not_alone), "other tasks ran on its CPU");
+        let over = |figures: &[f64]| Estimate::over(figures, 5, 0.95, 1).unwrap();
+        assert_eq!(words(&over(&[1.0])), "1 round only");
+        assert_eq!(words(&over(&[1.0, 2.0])), "2 rounds only");
+        // What nobody can look at the speed of is quoted all the same.
+        assert!(over(&[5.0, 5.1, 5.2, 5.3, 5.4]).quote().is_ok());
+    }
+
+    /// Each kind is told with its mark and its name, and has no more than its interval.
+    #[test]
+    fn the_best_that_is_known_is_told_with_its_kind() {
+        let told = |estimate: &Estimate| estimate.answer_cost().map(|answer| answer.time());
+        let shared = Estimate::as_it_was(&[2000.0; 6], None, 0.95, Speed::Contended).unwrap();
+        let shared = Estimate { at_most: Some(1900.0), ..shared };
+        let words = told(&shared).unwrap();
+        assert!(words.starts_with("~2.00 us (1.7"), "{words}");
+        assert!(words.ends_with(", core shared)"), "{words}");
+        let words = shared.answer_cost().unwrap().time_and_bound();
+        assert!(words.ends_with(", core shared; at full speed at most 1.90)"), "{words}");
+        // A bound that says no more is left out.
+        let close = Estimate { at_most: Some(1990.0), ..shared };
+        assert_eq!(close.answer_cost().unwrap().bound(), None);
+        let by_cpu = Estimate { speed: Speed::CpuTime, ..shared };
+        assert!(told(&by_cpu).unwrap().ends_with(", by CPU time)"));
+        let few = Estimate { speed: Speed::FewRounds, rounds: 3, ..measured(1483.1, 0.1) };
+        assert_eq!(told(&few), Ok("1.48 us (1.45 to 1.51, full speed in 3 rounds)".to_string()));
+        let wide = Estimate { low: Some(1_230.0), high: Some(7.53e6), ..measured(2010.0, 1.0) };
+        let not_resolved = NotQuotable::NotResolved { low: 1_230.0, high: 7.53e6 };
+        assert_eq!(told(&wide), Err(not_resolved));
+        assert_eq!(wide.quote_cost(), Err(not_resolved));
+        let one = Estimate::over(&[1234.0], 5, 0.95, 1).unwrap();
+        assert_eq!(told(&one), Ok("~1.23 us (1 round)".to_string()));
+        // What includes zero is an answer of its own, and what --strict leaves is a reason.
+        assert!(told(&measured(-350.0, 250.0)).is_err());
+        assert_eq!(told(&shared.strict()), Err(NotQuotable::NotAtFullSpeed));
+        assert_eq!(told(&by_cpu.strict()), Err(NotQuotable::NotAlone));
+        assert_eq!(told(&few.strict()), Err(NotQuotable::NotAtFullSpeed));
+        assert_eq!(measured(1483.1, 0.1).strict(), measured(1483.1, 0.1));
+    }
+
+    #[test]
+    fn less_than_nothing_is_a_difference_and_no_cost() {
+        let below = measured(-1000.0, 10.0);
+        assert!(below.quote().is_ok());
+        let why = below.quote_cost().unwrap_err();
+        assert!(why.of_time().starts_with("not resolved: -1.0"), "{}", why.of_time());
+    }
+
+    #[test]
+    fn nothing_is_an_answer_of_what_is_counted_only() {
+        let none = Estimate::over(&[0.0; 6], 5, 0.95, 1).unwrap();
+        assert_eq!(none.quote_count().map(|of| of.value()), Ok(0.0));
+        let words = none.quote_cost().unwrap_err().of("%");
+        assert_eq!(words, "not resolved: 0 to 0 %");
+        let endless = Estimate { value: f64::INFINITY, ..measured(1000.0, 10.0) };
+        assert!(endless.quote().is_err() && endless.quote_count().is_err());
+    }
+
+    #[test]
+    fn a_sum_is_the_sum_of_its_parts_or_there_is_none() {
+        let (one, other) = (measured(1000.0, 10.0), measured(300.0, 20.0));
+        let parts = [one, other].map(|part| part.quote_cost().unwrap());
+        let sum = Estimate::sum(&[one, other]).unwrap().quote_cost().unwrap();
+        assert_eq!(sum.value(), 1300.0);
+        assert_eq!(sum.low(), parts[0].low() + parts[1].low());
+        assert_eq!(sum.high(), parts[0].high() + parts[1].high());
+        let rest = one.above(&other).unwrap().quote().unwrap();
+        assert_eq!((rest.value(), rest.low()), (700.0, parts[0].low() - parts[1].high()));
+        let open = measured(-350.0, 250.0);
+        let why = open.quote_cost().unwrap_err();
+        assert_eq!(Estimate::sum(&[one, open]), Err(why));
+        assert_eq!((one.above(&open), open.above(&one)), (Err(why), Err(why)));
+    }
+}

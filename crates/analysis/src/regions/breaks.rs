@@ -1,0 +1,222 @@
+//! The course of the cost: its pieces and breaks, or why the points are inconclusive.
+
+use stats::changepoint::{Analysis, Data, Errors, Fit, Form, Nesting, Settings, Term, Turn};
+
+use super::{Answer, Axis, Break, Breaks, Course, EQUIVALENCE, Piece};
+use crate::curve::{self, Place, Point};
+use rundata::words::percent;
+
+/// Fewer sizes than this say nothing about a course.
+const FEWEST_SIZES: usize = 5;
+/// A jump that the points must exclude before they may be called flat: half as much again. The
+/// rises of Li, Ding and Shen are fourfold and more.
+const FLAT_LIMIT: f64 = 0.5;
+/// Points further than this part of the cost from the best course, and further than `FAR_ERRORS`
+/// standard errors (root mean square both), follow none of them.
+const FAR: f64 = 0.30;
+/// See [`FAR`].
+const FAR_ERRORS: f64 = 3.0;
+
+/// See [`outside`].
+const RANGE_ERRORS: f64 = 3.0;
+
+const STEP: Turn = Turn::Step;
+/// What a switch has to fetch again is a number of bytes, so within a piece costs are straight
+/// lines in the size itself; only the places of breaks are thought of in ratios.
+const HINGE: Turn = Turn::RatioHinge(&[0.0, 1.0 / 3.0, 2.0 / 3.0]);
+/// The number of a course that is flat, then flat at another level.
+const ONE_STEP: usize = 2;
+
+static FORMS: [Form; 14] = {
+    use Term::{Beyond, One, Ramp, Step, X};
+    [
+        Form::new(&[One], &[]),
+        Form::new(&[One, X], &[]),
+        Form::new(&[One, Step(0)], &[STEP]),
+        Form::new(&[One, Beyond(0)], &[HINGE]),
+        Form::new(&[One, Step(0), Beyond(0)], &[STEP]),
+        Form { before: 2, ..Form::new(&[One, X, Step(0)], &[STEP]) },
+        Form { before: 2, ..Form::new(&[One, X, Beyond(0)], &[HINGE]) },
+        Form::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
+        Form::new(&[One, Ramp], &[HINGE, HINGE]),
+        Form::new(&[One, Beyond(0), Beyond(1)], &[HINGE, HINGE]),
+        Form::new(&[One, Step(0), Beyond(1)], &[STEP, HINGE]),
+        Form::new(&[One, Ramp, Step(1)], &[HINGE, STEP]),
+        Form::new(&[One, Step(0), Ramp], &[STEP, HINGE]),
+        Form::new(&[One, Step(0), Beyond(0), Beyond(1)], &[STEP, HINGE]),
+    ]
+};
+
+pub(super) static SETTINGS: Settings = Settings {
+    forms: &FORMS,
+    tolerance: EQUIVALENCE,
+    relative: true,
+    // Differences of long hops scatter more than those of short ones, so a point's error cannot be
+    // guessed from the scatter of the others.
+    errors: Errors::Smoothed,
+    fewest: FEWEST_SIZES,
+    // On a grid of doublings, more sizes than one do not lie between half a cache and a whole one.
+    between: 1,
+    nesting: Nesting::Turns,
+};
+
+/// Finds up to two breaks in the course of the cost.
+///
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
+/// costs, or all sizes, by a positive number changes nothing but the unit of the answer.
+pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
+    read(axis, &Analysis::of(points, &SETTINGS))
+}
+
+pub(super) fn read(axis: Axis, all: &Analysis) -> Breaks {
+    let silent = empty(axis, &all.data);
+    match choose(all, &silent.axis) {
+        Err(why) => Breaks { finding: Answer::CannotTell { why }, ..silent },
+        Ok((chosen, pieces, jump_below)) => Breaks {
+            pieces,
+            breaks: found(all, chosen),
+            support: all.support(chosen),
+            jump_below,
+            ..silent
+        },
+    }
+}
+
+/// Without pieces.
+pub(super) fn empty(axis: Axis, data: &Data) -> Breaks {
+    Breaks {
+        axis,
+        finding: Answer::Found,
+        pieces: Vec::new(),
+        breaks: Vec::new(),
+        support: None,
+        jump_below: None,
+        smallest: data.places.first().map_or(0, |size| *size as u64),
+        largest: data.places.last().map_or(0, |size| *size as u64),
+        ignored: data.ignored,
+    }
+}
+
+/// The sizes from one number to another, with their fitted costs in units of the data.
+pub(super) fn piece(
+    data: &Data,
+    (first, last): (usize, usize),
+    cost: impl Fn(f64) -> f64,
+    course: Course,
+) -> Piece {
+    let cost_ns = |at: usize| (cost(data.xs[at]) * data.unit).clamp(-f64::MAX, f64::MAX);
+    Piece {
+        first: data.places[first] as u64,
+        last: data.places[last] as u64,
+        sizes: last - first + 1,
+        cost_at_first_ns: cost_ns(first),
+        cost_at_last_ns: cost_ns(last),
+        course,
+    }
+}
+
+/// The fit, its pieces, and of a flat one the largest jump that is not excluded.
+type Chosen<'a> = (&'a Fit, Vec<Piece>, Option<f64>);
+
+fn choose<'a>(all: &'a Analysis, axis: &Axis) -> Result<Chosen<'a>, String> {
+    let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
+    misfit(all, chosen).map_or(Ok(()), Err)?;
+    let mut pieces = pieces(all, chosen);
+    outside(all, &pieces).map_or(Ok(()), Err)?;
+    let [piece @ Piece { course: Course::Flat, .. }] = &mut pieces[..] else {
+        return Ok((chosen, pieces, None));
+    };
+    let (last, bound) = flatness(all, chosen, axis)?;
+    *piece = Piece { last: all.data.places[last] as u64, sizes: last + 1, ..*piece };
+    Ok((chosen, pieces, Some(bound)))
+}
+
+/// Why even the best course does not describe the points.
+fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
+    let observed = all.data.observations.iter();
+    let n = observed.len() as f64;
+    let squares = observed.map(|seen| ((seen.y - fit.at(seen.x)) / seen.level).powi(2));
+    let off = (squares.sum::<f64>() / n).sqrt();
+    let errors = (fit.solution.chi2 / n).sqrt();
+    (off > FAR && errors > FAR_ERRORS)
+        .then(|| format!("even the best fit misses the points by {}", percent(off)))
+}
+
+/// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
+/// measured, each cost with [`RANGE_ERRORS`] standard errors.
+pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
+    let data = &all.data;
+    let ends = |sign: f64| {
+        data.observations.iter().map(move |seen| seen.y + sign * RANGE_ERRORS / seen.precision)
+    };
+    let (least, most) = (ends(-1.0).reduce(f64::min)?, ends(1.0).reduce(f64::max)?);
+    let (least, most) = (least * data.unit, most * data.unit);
+    let any = |is: &dyn Fn(&Piece) -> bool| pieces.iter().any(is);
+    match () {
+        () if any(&|piece| piece.lowest_ns() <= 0.0) => {
+            Some("even the best fit falls to zero".to_string())
+        }
+        () if any(&|piece| piece.lowest_ns() < least || piece.highest_ns() > most) => {
+            Some("even the best fit leaves the measured range".to_string())
+        }
+        () => None,
+    }
+}
+
+/// Up to which size (its index) the points exclude a jump of [`FLAT_LIMIT`], and the largest that
+/// they do not exclude up to there, as a part of the level; or why they are not flat enough.
+fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), String> {
+    let sizes = &all.data.places;
+    let level = curve::level(all, chosen, 1.0)?;
+    // A jump before the second size or at the last would be an outlier: two are needed on each
+    // side.
+    let inner = 1..sizes.len() - 2;
+    let steps = all.fits.iter().filter(|fit| fit.number == ONE_STEP);
+    let mut below = 0.0_f64;
+    for fit in steps.filter(|fit| inner.contains(&fit.brackets[0])) {
+        let half = all.half_width(fit, [0.0, 1.0, 0.0, 0.0]).unwrap_or(f64::INFINITY);
+        let bound = (fit.solution.coefficients[1].abs() + half) / level;
+        let bracket = fit.brackets[0];
+        let place = axis.range(sizes[bracket] as u64, sizes[bracket + 1] as u64);
+        match bound <= FLAT_LIMIT {
+            true => below = below.max(bound),
+            false if bracket + 1 >= FEWEST_SIZES => return Ok((bracket, below)),
+            false => {
+                let up_to = percent(bound);
+                return Err(format!(
+                    "no break is resolved; a jump of up to {up_to} between {place} would not be \
+                        seen"
+                ));
+            }
+        }
+    }
+    Ok((sizes.len() - 1, below))
+}
+
+fn pieces(all: &Analysis, fit: &Fit) -> Vec<Piece> {
+    let firsts = std::iter::once(0).chain(fit.brackets.iter().map(|bracket| bracket + 1));
+    let lasts = fit.brackets.iter().copied().chain([all.data.places.len() - 1]);
+    let of = |(first, last)| {
+        let course = course(all, fit, all.data.xs[first], all.data.xs[last]);
+        piece(&all.data, (first, last), |x| fit.at(x), course)
+    };
+    firsts.zip(lasts).map(of).collect()
+}
+
+fn course(all: &Analysis, fit: &Fit, start: f64, end: f64) -> Course {
+    let (at_start, at_end) = (fit.basis(start), fit.basis(end));
+    let across = std::array::from_fn(|i| at_end[i] - at_start[i]);
+    let level = fit.combine(at_start).abs().max(fit.combine(at_end).abs());
+    let half = all.half_width(fit, across).unwrap_or(f64::INFINITY);
+    Course::of(fit.combine(across), half.max(EQUIVALENCE * level))
+}
+
+fn found(all: &Analysis, fit: &Fit) -> Vec<Break> {
+    let found = |which: usize| {
+        let Place { kind, low, high, sizes_after, .. } = Place::of(all, fit, which);
+        let (low, high) = (low as u64, high as u64);
+        let at = ((fit.turns[which] * all.data.places[0]).round() as u64).clamp(low, high);
+        Break { kind, at, low, high, sizes_after }
+    };
+    (0..fit.turns.len()).map(found).collect()
+}

@@ -1,0 +1,287 @@
+//! Where does the cost of a switch leave one course for another as the working set grows?
+//!
+//! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
+//! up to two breaks, each with the sizes between which it lies; or says why the points are
+//! inconclusive. [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section
+//! 3.1). Neither is told the sizes of caches: [`beside`] sets what was found beside them
+//! afterwards. The method and its sources are in `docs/method.md`, its measured error rates in
+//! `docs/validation.md`.
+
+mod breaks;
+mod reading;
+mod refill;
+
+#[cfg(test)]
+mod tests;
+
+pub use breaks::breaks;
+pub use reading::{Direct, Extent, Region, Regions, regions};
+pub use refill::Refill;
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::curve::Kind;
+use rundata::words::{byte_range, bytes, percent, plain, time};
+
+/// The confidence of every interval that goes in ([`Direct`]) and comes out ([`Break`]).
+pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
+
+/// Relative difference between sizes that is never called a break, whatever the errors say.
+///
+/// Added in quadrature to every standard error. It is wider than [`crate::scaling::EQUIVALENCE`]:
+/// straight pieces only approximate how caches fill, and such bends are no breaks.
+pub const EQUIVALENCE: f64 = 0.05;
+
+/// What the points say of breaks, or of regions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// Of breaks: the course of the cost is known, its pieces, with a break between any two.
+    Found,
+    /// Of regions: there are some.
+    Seen,
+    /// Of regions: one flat or straight course, so that nothing ceases to fit up to this array, or
+    /// it does not show.
+    NoThreshold {
+        /// The largest array of which that is known, in bytes.
+        up_to_bytes: u64,
+    },
+    /// The points are inconclusive.
+    CannotTell {
+        /// Why not, in words that follow a colon.
+        why: String,
+    },
+}
+
+/// How the cost runs within a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Course {
+    /// No rise or fall is resolved.
+    Flat,
+    /// It rises.
+    Rises,
+    /// It falls.
+    Falls,
+}
+
+impl Course {
+    /// Of a change that counts where it is larger than `least`.
+    fn of(change: f64, least: f64) -> Self {
+        match change {
+            rise if rise > least => Self::Rises,
+            fall if -fall > least => Self::Falls,
+            _ => Self::Flat,
+        }
+    }
+}
+
+/// Sizes that follow one course.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Piece {
+    /// Smallest measured size of the piece, in the unit of the axis.
+    pub first: u64,
+    /// Largest measured size of the piece.
+    pub last: u64,
+    /// Measured sizes in it.
+    pub sizes: usize,
+    /// Fitted cost at `first`, in ns; signed.
+    pub cost_at_first_ns: f64,
+    /// Fitted cost at `last`, in ns; signed.
+    pub cost_at_last_ns: f64,
+    /// How it runs in between.
+    pub course: Course,
+}
+
+/// Where the cost leaves one course for another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Break {
+    /// How the cost changes.
+    pub kind: Kind,
+    /// The most likely place, in the unit of the axis: between two measured sizes.
+    pub at: u64,
+    /// Largest measured size surely before the break: with `high` it brackets the break with at
+    /// least 95 % of the criterion's weight.
+    pub low: u64,
+    /// Smallest measured size surely at or after it.
+    pub high: u64,
+    /// Measured sizes from the break to the next one or to the end. With 1 the break rests on a
+    /// single size, and a disturbance of that size would look the same.
+    pub sizes_after: usize,
+}
+
+/// The answer of [`breaks`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Breaks {
+    /// What the sizes are.
+    pub axis: Axis,
+    /// Whether the points could tell.
+    pub finding: Answer,
+    /// The pieces, ascending; one more than `breaks`. Empty if the points are inconclusive.
+    pub pieces: Vec<Piece>,
+    /// The breaks, ascending; none for one smooth course.
+    pub breaks: Vec<Break>,
+    /// Criterion of the best description with fewer breaks above that of the chosen one: from 10
+    /// on the simpler one has practically no support. `None` without breaks.
+    pub support: Option<f64>,
+    /// For a flat course: the largest jump within the piece that the points do not exclude, as a
+    /// part of the cost. Where the piece ends before the largest size, larger ones beyond it are
+    /// not excluded.
+    pub jump_below: Option<f64>,
+    /// Smallest measured size; 0 without points.
+    pub smallest: u64,
+    /// Largest measured size; 0 without points.
+    pub largest: u64,
+    /// Points left out: size 0, a cost that is no sensible number, or no standard error.
+    pub ignored: usize,
+}
+
+impl Piece {
+    /// `flat at 3.1 us`, `rises from 8.0 us to 120 us`.
+    pub fn in_words(&self) -> String {
+        let (start, end) = (time(self.cost_at_first_ns), time(self.cost_at_last_ns));
+        match self.course {
+            Course::Flat if start == end => format!("flat at {start}"),
+            Course::Flat => format!("about flat, {start} to {end}"),
+            Course::Rises => format!("rises from {start} to {end}"),
+            Course::Falls => format!("falls from {start} to {end}"),
+        }
+    }
+}
+
+impl Break {
+    /// The place with its bracket: `192 KiB (128 to 256 KiB)`.
+    pub fn place(&self, axis: &Axis) -> String {
+        let single = if self.sizes_after == 1 { ", seen at one size only" } else { "" };
+        format!("{} ({}{single})", axis.size(self.at), axis.range(self.low, self.high))
+    }
+}
+
+impl Breaks {
+    /// The course in one sentence, without a full stop.
+    pub fn in_words(&self) -> String {
+        if let Answer::CannotTell { why } = &self.finding {
+            return format!("inconclusive: {why}");
+        }
+        let after = self.breaks.iter().map(|found| format!("from {} on ", found.place(&self.axis)));
+        let places = std::iter::once(String::new()).chain(after);
+        let told: Vec<String> =
+            places.zip(&self.pieces).map(|(place, piece)| place + &piece.in_words()).collect();
+        let range = self.axis.range(self.smallest, self.largest);
+        format!("{}{} ({range})", told.join("; "), self.bound_in_words())
+    }
+
+    /// How flat a flat course is, and up to where that is known; empty for any other.
+    fn bound_in_words(&self) -> String {
+        let Some((bound, piece)) = self.jump_below.zip(self.pieces.first()) else {
+            return String::new();
+        };
+        let beyond = match piece.last < self.largest {
+            true => format!("; inconclusive beyond {}", self.axis.size(piece.last)),
+            false => String::new(),
+        };
+        format!(", any jump below {}{beyond}", percent(bound))
+    }
+}
+
+/// The unit of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes, told in KiB, MiB and GiB.
+    Bytes,
+    /// Things that are counted: pages, members.
+    Count,
+}
+
+/// What the sizes are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Axis {
+    /// What is said after a count, or of bytes: `array`, `pages`, `members`.
+    pub name: Cow<'static, str>,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+impl Axis {
+    /// Bytes of each member's array.
+    pub const ARRAY: Self = Self { name: Cow::Borrowed("array"), unit: Unit::Bytes };
+    /// Pages that each member touches, one line in each.
+    pub const PAGES: Self = Self { name: Cow::Borrowed("pages"), unit: Unit::Count };
+    /// Members of the ring.
+    pub const MEMBERS: Self = Self { name: Cow::Borrowed("members"), unit: Unit::Count };
+    /// Bytes from one access to the next.
+    pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: Unit::Bytes };
+
+    /// A size in words: `192 KiB`, `64 pages`.
+    pub fn size(&self, size: u64) -> String {
+        match self.unit {
+            Unit::Bytes => bytes(size),
+            Unit::Count => format!("{size} {}", self.name),
+        }
+    }
+
+    /// Whether it counts things, of which there is none between one and the next.
+    pub(crate) fn is_count(&self) -> bool {
+        self.unit == Unit::Count
+    }
+
+    /// Two sizes in words: `128 to 256 KiB`, `32 to 64 pages`.
+    pub fn range(&self, low: u64, high: u64) -> String {
+        match self.unit {
+            Unit::Bytes => byte_range(low, high),
+            Unit::Count => format!("{low} to {high} {}", self.name),
+        }
+    }
+}
+
+/// Something of the machine that a working set may outgrow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Its name: `L2`, `second-level TLB`.
+    pub name: String,
+    /// How much it holds, in the unit of the axis.
+    pub size: u64,
+}
+
+/// A break beside a level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Beside {
+    /// The smallest level that is not surely outgrown at the break; the largest if all are.
+    pub level: Level,
+    /// Place of the break / size of the level.
+    pub part: f64,
+    /// The same for the lower end of the break's bracket.
+    pub part_low: f64,
+    /// The same for the upper end.
+    pub part_high: f64,
+}
+
+/// Sets a break beside the level that it is likely to belong to: the smallest that holds the lower
+/// end of the break's bracket, else the largest. `None` without a level that holds anything.
+pub fn beside(found: &Break, levels: &[Level]) -> Option<Beside> {
+    let real = || levels.iter().filter(|level| level.size > 0);
+    let holding = real().filter(|level| level.size >= found.low).min_by_key(|level| level.size);
+    let level = holding.or_else(|| real().max_by_key(|level| level.size))?;
+    let part = |size: u64| size as f64 / level.size as f64;
+    Some(Beside {
+        level: level.clone(),
+        part: part(found.at),
+        part_low: part(found.low),
+        part_high: part(found.high),
+    })
+}
+
+impl Beside {
+    /// `0.38 of L2 = 512 KiB (0.25 to 0.5)`.
+    pub fn in_words(&self, axis: &Axis) -> String {
+        // Two decimals are enough for a part; small ones keep two digits.
+        let [part, low, high] = [self.part, self.part_low, self.part_high]
+            .map(|part| plain(if part < 0.1 { part } else { (100.0 * part).round() / 100.0 }));
+        let Level { name, size } = &self.level;
+        format!("{part} of {name} = {} ({low} to {high})", axis.size(*size))
+    }
+}

@@ -1,0 +1,217 @@
+//! The course that a cache prescribes: both breaks that a cache causes depend on one number, what
+//! it holds.
+//!
+//! What a switch has to fetch again is what the other member has driven out: nothing while both
+//! arrays fit (2 x below C), the whole array once they do not, and no longer all of it once the
+//! array alone does not fit (x above C), as the solo ring then fetches it again in every hop as
+//! well. With F rising from 0 to 1 around 1:
+//!
+//! c2(x) = a + p x F(2x/C) (1 - F(x/C)) + s C F(x/C) + b x
+//!
+//! p is what fetching a byte again costs, s C what is left of it beyond C, b x a cost of each byte
+//! without a threshold. One place is searched for instead of two, which finds it in data where two
+//! free breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three
+//! regions).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::changepoint::{
+    Analysis, CLEARLY_BETTER, Data, TURN_CHARGE, akaike_weights, credible_span, quantile,
+};
+use stats::{Row, Solution, nonnegative};
+
+use super::breaks::{empty, outside, piece};
+use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
+use crate::curve::Kind;
+use rundata::words::{byte_range, bytes, two_digits};
+
+/// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the
+/// sets of a cache by chance, so that some sets are full long before the cache is (wide), unless
+/// pages are huge or the kernel spreads them (narrow).
+const WIDTHS: [(f64, f64); 2] = [(0.5, 1.3), (0.7, 1.1)];
+
+/// Sizes of the cache that are tried, by doubling.
+const PLACES_A_DOUBLING: f64 = 8.0;
+
+/// Sizes that have to lie before the cost leaves the level of the first region, and after.
+const SIZES_BEFORE: usize = 2;
+
+const TERMS: usize = 4;
+
+/// One way of fitting a cache.
+struct Trial {
+    /// C, over the smallest size.
+    holds: f64,
+    width: (f64, f64),
+    /// Whether it was measured what is left beyond C.
+    beyond: bool,
+    /// What its coefficients and places are charged as.
+    charge: f64,
+    fit: Solution<TERMS>,
+}
+
+/// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Refill {
+    /// How much it holds, in bytes.
+    pub holds_bytes: u64,
+    /// The least that the points allow.
+    pub holds_bytes_low: u64,
+    /// The most.
+    pub holds_bytes_high: u64,
+    /// What fetching again costs, in ns for each KiB.
+    pub ns_per_kib: f64,
+    /// Lower end of its interval, given the cache.
+    pub ns_per_kib_low: f64,
+    /// Upper end.
+    pub ns_per_kib_high: f64,
+}
+
+impl Refill {
+    pub(super) fn in_words(&self) -> String {
+        let [cost, low, high] =
+            [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(two_digits);
+        let holds = bytes(self.holds_bytes);
+        let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
+        format!(
+            "a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for \
+             each KiB fetched again"
+        )
+    }
+}
+
+/// Looks for the cache in the points: both its places as breaks, with the pieces around them. None
+/// where a course without a threshold describes them as well, or one with free breaks about as
+/// well, or where no size lies between the places.
+pub(super) fn find(all: &Analysis) -> Option<(Breaks, Refill)> {
+    let (smallest, largest) = all.data.range();
+    let xs = &all.data.xs;
+    if xs.len() < SIZES_BEFORE + TERMS + 1 {
+        return None;
+    }
+    let flat = |line| solve(all, largest, WIDTHS[0], [true, false, false, line]);
+    let without: Vec<Trial> = [false, true].into_iter().filter_map(flat).collect();
+    let mut with = Vec::new();
+    for (holds, width) in places(smallest, largest).flat_map(|h| WIDTHS.map(|w| (h, w))) {
+        let are_enough =
+            |is: &dyn Fn(f64) -> bool| xs.iter().filter(|x| is(**x)).count() >= SIZES_BEFORE;
+        let before = are_enough(&|x| 2.0 * x < holds * width.0);
+        // What is left beyond C is only seen where the array was measured well beyond it.
+        let beyond = are_enough(&|x| x >= holds * width.1);
+        if before && are_enough(&|x| 2.0 * x >= holds * width.1) {
+            let fit = |line| solve(all, holds, width, [true, true, beyond, line]);
+            with.extend([false, true].into_iter().filter_map(fit));
+        }
+    }
+    choose(all, &without, &with)
+}
+
+/// With the terms in use; the second stands for the cache, and counts as a place.
+fn solve(all: &Analysis, holds: f64, width: (f64, f64), used: [bool; TERMS]) -> Option<Trial> {
+    let rows = all.data.observations.iter().map(|seen| {
+        let values = basis(seen.x, holds, width);
+        let basis = std::array::from_fn(|i| if used[i] { values[i] } else { 0.0 });
+        Row { basis, y: seen.y, precision: seen.precision }
+    });
+    let terms = used.iter().filter(|used| **used).count() as f64;
+    let charge = terms + if used[1] { TURN_CHARGE } else { 0.0 };
+    Some(Trial { holds, width, beyond: used[2], charge, fit: nonnegative(rows)? })
+}
+
+/// Geometric steps from twice the smallest size to twice the largest.
+fn places(smallest: f64, largest: f64) -> impl Iterator<Item = f64> {
+    let step = move |i: u32| 2.0 * smallest * (f64::from(i) / PLACES_A_DOUBLING).exp2();
+    (0..).map(step).take_while(move |place| *place <= 2.0 * largest)
+}
+
+/// a, p, s, b.
+fn basis(x: f64, holds: f64, width: (f64, f64)) -> [f64; TERMS] {
+    let (two, one) = (filled(2.0 * x / holds, width), filled(x / holds, width));
+    [1.0, x * two * (1.0 - one), holds * one, x]
+}
+
+/// The part of the sets that is full.
+fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
+    ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
+}
+
+fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, Refill)> {
+    let count = all.data.observations.len();
+    let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
+    // One dispersion for all, from the best description (Burnham and Anderson 2002, section 2.5):
+    // taken from each candidate itself, a poor one would excuse its own misfit.
+    let per_freedom =
+        |chi2: f64, freedoms: usize| chi2 / count.saturating_sub(freedoms).max(1) as f64;
+    let tied = with.iter().map(|trial| per_freedom(trial.fit.chi2, TERMS + 1));
+    let others = free().map(|fit| per_freedom(fit.solution.chi2, fit.form.freedoms()));
+    let dispersion = tied.chain(others).reduce(f64::min)?.max(1.0);
+    let score = |chi2: f64, charge: f64| chi2 / dispersion + charge * (count as f64).ln();
+    let criterion = |trial: &Trial| score(trial.fit.chi2, trial.charge);
+    let best = with.iter().min_by(|a, b| criterion(a).total_cmp(&criterion(b)))?;
+    let support = without.iter().map(criterion).reduce(f64::min)? - criterion(best);
+    // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of
+    // their own do about as well, the points are good enough to say them without the tie.
+    let per_size_half = best.fit.deviation(1)? * quantile(None)? * dispersion.sqrt();
+    let bend = best.fit.coefficients[1] <= per_size_half;
+    let apart = free().map(|fit| score(fit.solution.chi2, fit.form.charge())).reduce(f64::min);
+    let apart = apart.is_some_and(|apart| apart < criterion(best) + CLEARLY_BETTER);
+    if support < CLEARLY_BETTER || bend || apart {
+        return None;
+    }
+    let scored: Vec<(f64, f64)> = with.iter().map(|t| (t.holds, criterion(t))).collect();
+    let (low, high) = credible_span(akaike_weights(&scored), best.holds);
+    // Nothing was tried between two places.
+    let half_step = (0.5 / PLACES_A_DOUBLING).exp2();
+    let (least, most) = (low / half_step, high * half_step);
+    let data = &all.data;
+    let bytes = |x: f64| (x * data.places[0]).round() as u64;
+    let per_kib = |off: f64| (best.fit.coefficients[1] + off) * data.unit / data.places[0] * 1024.0;
+    let refill = Refill {
+        holds_bytes: bytes(best.holds),
+        holds_bytes_low: bytes(least),
+        holds_bytes_high: bytes(most),
+        ns_per_kib: per_kib(0.0),
+        ns_per_kib_low: per_kib(-per_size_half),
+        ns_per_kib_high: per_kib(per_size_half),
+    };
+    let breaks = best.breaks(data, (least, most), support)?;
+    outside(all, &breaks.pieces).is_none().then_some((breaks, refill))
+}
+
+impl Trial {
+    /// Both places as breaks where C lies in the range (over the smallest size).
+    fn breaks(&self, data: &Data, (least, most): (f64, f64), support: f64) -> Option<Breaks> {
+        let count = data.xs.len();
+        let starts_at = |place: f64| data.xs.iter().position(|x| *x >= place).unwrap_or(count);
+        let mut starts = vec![0, starts_at(self.holds / 2.0)];
+        starts.extend(self.beyond.then(|| starts_at(self.holds)));
+        starts.push(count);
+        if !starts.is_sorted_by(|a, b| a < b) {
+            return None;
+        }
+        let found = |(which, ends): (usize, &[usize])| {
+            let part = 0.5 * (which + 1) as f64;
+            let at = (part * self.holds * data.places[0]).round() as u64;
+            let before = data.xs.iter().rposition(|x| *x <= part * least).unwrap_or(0);
+            let after = starts_at(part * most).min(count - 1);
+            let (low, high) = (data.places[before] as u64, (data.places[after] as u64).max(at));
+            Break { kind: Kind::Hinge, at, low, high, sizes_after: ends[1] - ends[0] }
+        };
+        let cost = |x: f64| {
+            let basis = basis(x, self.holds, self.width);
+            self.fit.coefficients.iter().zip(basis).map(|(c, b)| c * b).sum::<f64>()
+        };
+        let of = |ends: &[usize]| {
+            let (first, last) = (ends[0], ends[1] - 1);
+            let (start, end) = (cost(data.xs[first]), cost(data.xs[last]));
+            let course = Course::of(end - start, EQUIVALENCE * start.abs().max(end.abs()));
+            piece(data, (first, last), cost, course)
+        };
+        Some(Breaks {
+            pieces: starts.windows(2).map(of).collect(),
+            breaks: starts[1..].windows(2).enumerate().map(found).collect(),
+            support: Some(support),
+            ..empty(Axis::ARRAY, data)
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! What `switchcost response` says: what a kernel's response time is made of. Its cases are rings
+//! and trials, interleaved by one schedule, so that every figure that needs several is paired
+//! within rounds.
+
+mod budget;
+mod signals;
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::findings::{self, gaps, wakeup};
+use crate::summary::CaseSummary;
+use crate::table::{ByRound, Table};
+use rundata::case::Either;
+use rundata::ring::Case as Ring;
+use rundata::run::Run;
+use rundata::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, net_of_loop};
+use rundata::trial::overhead::BATCH_TICKS;
+use rundata::trial::{Sample, Trial};
+
+pub use budget::{Against, Budget};
+pub use signals::{Account, Signals};
+
+/// The link that the others are set beside, and whose switch stands in the budget.
+const REFERENCE: &str = "pipe";
+
+/// One case and what came of it.
+pub type Summary = Either<CaseSummary, findings::Summary>;
+
+/// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopCost {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// Name of the call or sequence.
+    pub call: String,
+    /// In nanoseconds: the median batch of a round less the median empty one, over rounds; of clean
+    /// slices where there are enough.
+    pub ns: Option<Estimate>,
+    /// In ticks of the time-stamp counter.
+    pub ticks: Option<Estimate>,
+    /// A turn of the empty loop, which was taken off, in nanoseconds.
+    pub empty_loop_ns: Option<Estimate>,
+    /// Entries into the kernel per call, as counted by tracing; absent where nothing can be traced.
+    pub kernel_entries: Option<f64>,
+}
+
+/// A ring of two by one link. What it costs stands in the summary of its case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCost {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// The link.
+    pub link: String,
+    /// Cost of a counted switch above solo by this link less that by pipe, in nanoseconds, paired
+    /// within rounds. Absent for the pipe itself, for a link that does not switch, and without a
+    /// ring by pipe.
+    pub above_pipe_ns: Option<Estimate>,
+}
+
+/// What `response` is about.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ResponseFindings")]
+pub struct Found {
+    /// What calls in loops cost: system calls, installing a handler, a signal to oneself.
+    pub loops: Vec<LoopCost>,
+    /// The memorandum's readings; absent where no signal was measured.
+    pub signals: Option<Signals>,
+    /// Rings of two by every link.
+    pub links: Vec<LinkCost>,
+    /// What interrupts a busy loop.
+    pub gaps: Vec<gaps::Found>,
+    /// How late a sleeper is woken.
+    pub wakeups: Vec<wakeup::Found>,
+    /// What a response should take by its parts, and what it took; absent without wake-ups.
+    pub budget: Option<Budget>,
+    /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
+    /// such a counter, and without a trial.
+    pub ns_per_tick: Option<f64>,
+}
+
+impl Found {
+    /// `rings` are the summaries of its rings.
+    pub(crate) fn of(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
+        let (gaps, ticks): (Vec<_>, Vec<ByRound>) = gaps::find(table).into_iter().unzip();
+        // Of the first case in which the tick was found.
+        let tick_ns = ticks.into_iter().find(|ticks| ticks.of_all().next().is_some());
+        Self {
+            loops: loops(table),
+            signals: signals::find(table, run.unfinished().is_none()),
+            links: links(table, rings),
+            gaps,
+            wakeups: wakeup::find(table),
+            budget: budget::find(table, tick_ns.unwrap_or_default()),
+            ns_per_tick: findings::ns_per_tick(&run.samples),
+        }
+    }
+}
+
+/// What every loop costs. Full and empty batches are of the same slices.
+fn loops(table: &Table) -> Vec<LoopCost> {
+    let cost = |(case, trial): (usize, &Trial)| {
+        let Trial::Loop { call } = trial else { return None };
+        let estimate =
+            |of: fn(&Sample) -> Option<f64>| table.estimate_of_slices(case, BATCH_TICKS, of);
+        let calls = table.sum(case, ENTERED_CALLS).filter(|calls| *calls > 0);
+        let entries = calls.zip(table.sum(case, KERNEL_ENTRIES));
+        Some(LoopCost {
+            case,
+            call: call.clone(),
+            ns: estimate(|sample| Some(net_of_loop(sample)? * sample.ns_per_tick()?)),
+            ticks: estimate(net_of_loop),
+            empty_loop_ns: estimate(|sample| Some(empty_ticks(sample)? * sample.ns_per_tick()?)),
+            kernel_entries: entries.map(|(calls, entries)| entries as f64 / calls as f64),
+        })
+    };
+    table.trials().filter_map(cost).collect()
+}
+
+/// The case of the calls of that name in a loop.
+fn loop_of(table: &Table, name: &str) -> Option<usize> {
+    table.find(|trial| matches!(trial, Trial::Loop { call } if call == name))
+}
+
+/// Nanoseconds per call or loop of a case, by round; empty without one.
+fn loop_ns(table: &Table, case: Option<usize>, ticks: fn(&Sample) -> Option<f64>) -> ByRound {
+    let ns = |sample: &Sample| Some(ticks(sample)? * sample.ns_per_tick()?);
+    case.map(|case| table.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
+}
+
+/// What a switch costs by each link, beside the pipe's.
+fn links(table: &Table, cases: &[CaseSummary]) -> Vec<LinkCost> {
+    let cost = |((index, case), of): ((usize, &Ring), &CaseSummary)| {
+        let by_pipe = Ring { link: REFERENCE.to_string(), ..case.clone() };
+        let pipe = table.plan.find_ring(|other| *other == by_pipe);
+        let pipe = pipe.filter(|pipe| *pipe != index && !of.does_not_switch);
+        let above_pipe_ns = pipe.and_then(|pipe| table.difference(index, pipe, table.rank(index)));
+        let is_compared = case.members == 2 && case.work.is_none();
+        is_compared.then(|| LinkCost { case: index, link: case.link.clone(), above_pipe_ns })
+    };
+    table.plan.rings().zip(cases).filter_map(cost).collect()
+}

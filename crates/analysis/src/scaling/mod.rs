@@ -1,0 +1,279 @@
+//! Which law does the cost of a switch follow as the ring grows?
+//!
+//! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`Shape`]s they
+//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The
+//! method and its sources are in `docs/method.md`, its measured error rates in
+//! `docs/validation.md`.
+//!
+//! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in
+//! members.
+
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use verdict::{Candidate, Curve, Growth, Knee, Law, Noise, Shape, Verdict};
+
+use stats::changepoint::{Analysis, Errors, Fit, Nesting, Settings};
+
+use crate::curve::{self, Kind, Place, Point};
+use rundata::words::{percent, two_digits};
+use verdict::FORMS;
+
+/// The confidence of every interval that comes out ([`Knee`]).
+pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
+
+/// Relative difference between sizes that is never called a law, whatever the errors say.
+///
+/// Added in quadrature to every standard error. Those cover what changes from round to
+/// round at one size; they do not cover what comes with the size itself (page colours, alignment
+/// of stacks, the kernel's hash chains), which is of the order of one or two per cent and is
+/// no scaling.
+pub const EQUIVALENCE: f64 = 0.02;
+
+/// Sloan's projected column: the CPU time that `members` would need if every switch cost what it
+/// costs in a ring of two, cpu(2) * N / 2 (Sloan 1992, "Results", column *Proj*). `two_process_cpu`
+/// is that of a ring of two, in any unit, for the same number of laps.
+pub fn projected(two_process_cpu: f64, members: u32) -> f64 {
+    two_process_cpu * f64::from(members) / 2.0
+}
+
+/// Fewer sizes than this say nothing about a law.
+const FEWEST_SIZES: usize = 4;
+/// Without standard errors, fewer points than this do not tell a slope: it might be a knee.
+const FEWEST_WITHOUT_ERRORS: usize = 7;
+/// Laws this near to each other fit about equally (Burnham and Anderson 2002, section 2.6).
+const ABOUT_EQUAL: f64 = 2.0;
+/// Laws whose curves stay this near to each other may be told as one.
+const SAME_CURVE: f64 = 0.10;
+/// A trend that the points must exclude before they may be called flat.
+const FLAT_LIMIT: f64 = 0.25;
+/// Points that lie as far off the best law, all together, less often than this follow none. The
+/// errors are estimates of few rounds themselves, so it is not the usual 5 %.
+const LACK_OF_FIT: f64 = 0.001;
+
+static SETTINGS: Settings = Settings {
+    forms: &FORMS,
+    tolerance: EQUIVALENCE,
+    relative: false,
+    // Two knees on Sloan's nine points would leave 4, and fit their noise.
+    errors: Errors::Given { fewest: FEWEST_WITHOUT_ERRORS, left: [4, 4, 7] },
+    fewest: FEWEST_SIZES,
+    // Two sizes in every part, or two knees would explain two outliers.
+    between: 2,
+    nesting: Nesting::Terms,
+};
+
+/// The law that the cost per switch follows.
+///
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
+/// costs by a positive number changes nothing but the unit of the answer.
+pub fn law(points: &[Point]) -> Verdict {
+    let all = Analysis::of(points, &SETTINGS);
+    let (smallest, largest) = all.data.range();
+    let found = choose(&all);
+    let silent = Verdict {
+        law: Law::CannotTell { why: String::new() },
+        curve: None,
+        knees: Vec::new(),
+        trend_below: None,
+        fit_p: None,
+        candidates: candidates(&all),
+        noise: if all.data.errors_known { Noise::Known } else { Noise::Estimated },
+        smallest_members: smallest as u32,
+        largest_members: largest as u32,
+        ignored: all.data.ignored,
+    };
+    match found {
+        Err(why) => Verdict { law: Law::CannotTell { why }, ..silent },
+        Ok((chosen, trend_below)) => Verdict {
+            law: Law::Follows { shape: Shape::of(chosen.number) },
+            curve: Some(fitted(&all, chosen)),
+            knees: (0..chosen.form.knees()).map(|which| knee(&all, chosen, which)).collect(),
+            trend_below,
+            fit_p: all.lack_of_fit(chosen),
+            ..silent
+        },
+    }
+}
+
+/// The fit of the law, and of a flat one the trend that is not excluded; or why there is none.
+fn choose(all: &Analysis) -> Result<(&Fit, Option<f64>), String> {
+    let chosen = curve::best(all, FEWEST_SIZES, "")?;
+    misfit(all, chosen)
+        .or_else(|| gradual_rival(all, chosen))
+        .or_else(|| contested(all, chosen))
+        .map_or(Ok(()), Err)?;
+    let is_flat = Shape::of(chosen.number) == Shape::Constant;
+    let trend_below = if is_flat { Some(flatness(all, chosen)?) } else { None };
+    Ok((chosen, trend_below))
+}
+
+fn fitted(all: &Analysis, fit: &Fit) -> Curve {
+    let coefficients = &fit.solution.coefficients[..fit.form.terms.len()];
+    Curve {
+        shape: Shape::of(fit.number),
+        coefficients: coefficients.iter().map(|c| c * all.data.unit).collect(),
+        turns: fit.turns.clone(),
+    }
+}
+
+/// Why even the best law does not describe the points.
+fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
+    (all.lack_of_fit(fit)? < LACK_OF_FIT).then(|| {
+        let left = all.data.observations.len() - fit.form.freedoms();
+        let freedom = if left == 1 { "degree" } else { "degrees" };
+        let chi2 = two_digits(fit.solution.chi2);
+        let law = Shape::of(fit.number).name();
+        format!(
+            "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
+        )
+    })
+}
+
+/// Why a gradual rise would be as good an answer as the law with a knee, however near their curves
+/// are: it is that there is a knee at all which is in question.
+fn gradual_rival(all: &Analysis, chosen: &Fit) -> Option<String> {
+    if chosen.form.knees() == 0 {
+        return None;
+    }
+    let limit = chosen.criterion + margin(all.data.observations.len());
+    // Also one that the points do not suffice to name.
+    let fits = Shape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
+    let rivals = fits.filter(|fit| fit.criterion <= limit);
+    let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
+    let [knee, gradual] = [chosen, &rival].map(|fit| Shape::of(fit.number).name());
+    Some(format!("{knee} and {gradual} fit about equally well"))
+}
+
+/// By which a law with a knee must beat every gradual one: half of what a coefficient costs.
+fn margin(points: usize) -> f64 {
+    0.5 * (points as f64).ln()
+}
+
+/// Why another law would be as good an answer, where that matters.
+fn contested(all: &Analysis, chosen: &Fit) -> Option<String> {
+    let told = |rival: &Fit| {
+        let (a, b) = (chosen.number, rival.number);
+        let is_rival = a != b
+            && !all.contains(a, b)
+            && !all.contains(b, a)
+            && rival.criterion <= chosen.criterion + ABOUT_EQUAL
+            && !same_knees(chosen, rival);
+        let (difference, at) = furthest_apart(&all.data.xs, chosen, rival);
+        (is_rival && difference > SAME_CURVE).then(|| {
+            let [a, b] = [a, b].map(|number| Shape::of(number).name());
+            let by = percent(difference);
+            format!("{a} and {b} fit about equally well but differ by {by} at {at:.0} members")
+        })
+    };
+    all.leaders().into_iter().find_map(told)
+}
+
+/// A step or a hinge at the same place is one finding, whichever it is.
+fn same_knees(a: &Fit, b: &Fit) -> bool {
+    let near = |(i, j): (&usize, &usize)| i.abs_diff(*j) <= 1;
+    let some = a.form.knees() > 0 && a.form.knees() == b.form.knees();
+    some && a.brackets.iter().zip(&b.brackets).all(near)
+}
+
+/// Largest relative difference at the measured sizes, and where.
+fn furthest_apart(sizes: &[f64], a: &Fit, b: &Fit) -> (f64, f64) {
+    let apart = |&members: &f64| {
+        let (a, b) = (a.at(members), b.at(members));
+        ((a - b).abs() / a.abs().max(b.abs()), members)
+    };
+    // A part of nothing is no number, and not greater than any.
+    sizes.iter().map(apart).fold((0.0, 0.0), |x, y| if y.0 > x.0 { y } else { x })
+}
+
+/// Why it is inconclusive: that there are too few points without errors, or else what is given.
+fn too_few_or(all: &Analysis, why: String) -> String {
+    let count = all.data.observations.len();
+    if all.data.errors_known || count >= FEWEST_WITHOUT_ERRORS {
+        return why;
+    }
+    format!(
+        "{count} points without standard errors are too few to tell growth from noise \
+         ({FEWEST_WITHOUT_ERRORS} are needed)"
+    )
+}
+
+/// The largest trend that the points do not exclude, as a part of the level; or why they are not
+/// flat enough to be called so.
+fn flatness(all: &Analysis, constant: &Fit) -> Result<f64, String> {
+    let (low, high) = all.data.range();
+    let level = curve::level(all, constant, high).map_err(|why| too_few_or(all, why))?;
+    let trend = |shape: Shape| {
+        let fit = all.fit(shape as usize)?;
+        let (low, high) = (fit.basis(low), fit.basis(high));
+        let across = std::array::from_fn(|i| high[i] - low[i]);
+        Some((fit.combine(across).abs() + all.half_width(&fit, across)?) / level)
+    };
+    let slopes = [Shape::Logarithmic, Shape::Linear];
+    let bound =
+        slopes.map(|shape| trend(shape).unwrap_or(f64::INFINITY)).into_iter().fold(0.0, f64::max);
+    (bound <= FLAT_LIMIT).then_some(bound).ok_or_else(|| {
+        let bound = percent(bound);
+        let both = format!(
+            "a flat cost and a trend of up to {bound} from {low} to {high} members both fit"
+        );
+        too_few_or(all, both)
+    })
+}
+
+fn candidates(all: &Analysis) -> Vec<Candidate> {
+    let mut leaders = all.leaders();
+    leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
+    let best = leaders.first().map_or(0.0, |fit| fit.criterion);
+    let candidate = |fit: &&Fit| Candidate {
+        shape: Shape::of(fit.number),
+        freedoms: fit.form.freedoms(),
+        criterion: fit.criterion,
+        above_best: fit.criterion - best,
+        scatter: (fit.solution.chi2 / all.data.observations.len() as f64).sqrt(),
+    };
+    leaders.iter().map(candidate).collect()
+}
+
+fn knee(all: &Analysis, fit: &Fit, which: usize) -> Knee {
+    let place = Place::of(all, fit, which);
+    let at_members = match place.kind {
+        Kind::Step => all.data.places[place.after],
+        Kind::Hinge => fit.turns.get(which + 1).copied().unwrap_or(all.data.range().1),
+    };
+    let (factor, (factor_low, factor_high)) = factor(all, fit, which, at_members);
+    Knee {
+        kind: place.kind,
+        low_members: place.low as u32,
+        high_members: place.high as u32,
+        factor,
+        factor_low,
+        factor_high,
+        at_members,
+        sizes_after: place.sizes_after,
+    }
+}
+
+/// Cost after over cost by the law before, and its interval by the delta method.
+fn factor(
+    all: &Analysis,
+    fit: &Fit,
+    which: usize,
+    at: f64,
+) -> (Option<f64>, (Option<f64>, Option<f64>)) {
+    let (after, before) = (fit.basis(at), fit.form.basis(&fit.turns[..which], at));
+    let (cost_after, cost_before) = (fit.combine(after), fit.combine(before));
+    if cost_after <= 0.0 || cost_before <= 0.0 {
+        return (None, (None, None));
+    }
+    let factor = cost_after / cost_before;
+    let gradient = std::array::from_fn(|i| after[i] / cost_after - before[i] / cost_before);
+    // Where the old cost may be zero the ratio has no upper end, and the delta method no meaning.
+    let resolved = all.half_width(fit, before).is_some_and(|half| half < cost_before);
+    let half = all.half_width(fit, gradient).filter(|_| resolved);
+    let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));
+    let finite = |&(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
+    (Some(factor).filter(|f| f.is_finite()), interval.filter(finite).unzip())
+}

@@ -1,0 +1,512 @@
+//! The candidate laws; what [`super::law`] answers, and in one plain sentence.
+
+use std::f64::consts::LN_2;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::changepoint::{Form, Must, Term, Turn};
+
+use super::EQUIVALENCE;
+use crate::curve::Kind;
+use rundata::words::{percent, signed, time, times};
+
+/// How cost per switch may depend on the members N of the ring. A step is a jump at a knee, a
+/// hinge a change of slope there; `(x)+` is x where it is positive, else 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// a
+    Constant,
+    /// a + b ln N
+    Logarithmic,
+    /// a + b N
+    Linear,
+    /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what
+    /// they touch into random sets of a cache leave this part of the last one's behind (Thiebaut
+    /// and Stone 1987).
+    Saturating,
+    /// a + b N^k / (N^k + t^k), k = 1, 1.5 or 2 (logistic in ln N): comes nearer to its plateau
+    /// more slowly. With k = 1 a hyperbola; above it starts slowly as well.
+    Sigmoid,
+    /// The same with t above a third of the largest size: a smooth curve whose plateau was not
+    /// measured.
+    Unfinished,
+    /// a + b ln N + c N, ever slower: between a line and a logarithm, or flatter than both at its
+    /// end
+    Slowing,
+    /// a + b N + c N^2, bending away from the axis (a search of an ever longer list)
+    Quadratic,
+    /// a, from the knee on a + b
+    Step,
+    /// a, from the knee on b ln(N / t) more
+    FlatLogarithmic,
+    /// a + b ln N, from the knee on c more
+    LogarithmicStep,
+    /// a + b N, from the knee on c more
+    LinearStep,
+    /// a + b ln N + c (N - t)+, steeper after the knee
+    LogarithmicHinge,
+    /// a + b N + c (N - t)+, steeper after the knee
+    LinearHinge,
+    /// a, then a + b, then a + b + c
+    TwoSteps,
+    /// a + b ((N - t)+ - (N - u)+): flat, a ramp from t to u, flat again
+    Ramp,
+}
+
+/// Where a hinge is tried within a bracket.
+const PLACES: &[f64] = &[0.0, 0.25, 0.5, 0.75];
+const HINGE: &[Turn] = &[Turn::Hinge(PLACES)];
+const RATIO_HINGE: &[Turn] = &[Turn::RatioHinge(PLACES)];
+const EXPONENT: Turn = Turn::Exponent(&[1.0, 1.5, 2.0]);
+const SIGMOID: &[Turn] = &[Turn::Scale(PLACES), EXPONENT];
+const UNFINISHED: &[Turn] = &[Turn::FarScale(&[0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0]), EXPONENT];
+const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
+
+/// The form of each shape, in their order: simpler before richer. A law with a slope needs two
+/// sizes before its knee to have one.
+pub(super) static FORMS: [Form; 16] = {
+    use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Sigmoid, Square, Step, X};
+    const LINEAR: usize = Shape::Linear as usize;
+    const LOG: usize = Shape::Logarithmic as usize;
+    const KNEE: Form = Form { before: 2, ..Form::new(&[], &[Turn::Step]) };
+    const BEND: Form = Form { must: Must::Steepen, turns: HINGE, ..KNEE };
+    [
+        Form::new(&[One], &[]),
+        Form::new(&[One, Log], &[]),
+        Form::new(&[One, X], &[]),
+        Form { contains: &[LINEAR], ..Form::new(&[One, Approach], &[Turn::Scale(PLACES)]) },
+        Form { contains: &[LINEAR], ..Form::new(&[One, Sigmoid], SIGMOID) },
+        Form { contains: &[LINEAR, LOG], ..Form::new(&[One, Sigmoid], UNFINISHED) },
+        Form { must: Must::SlowDown, ..Form::new(&[One, Log, X], &[]) },
+        Form { must: Must::BendAway, ..Form::new(&[One, X, Square], &[]) },
+        Form::new(&[One, Step(0)], &[Turn::Step]),
+        Form { terms: &[One, LogBeyond], turns: RATIO_HINGE, contains: &[LOG], ..KNEE },
+        Form { terms: &[One, Log, Step(0)], ..KNEE },
+        Form { terms: &[One, X, Step(0)], ..KNEE },
+        Form { terms: &[One, Log, Beyond(0)], ..BEND },
+        Form { terms: &[One, X, Beyond(0)], ..BEND },
+        Form::new(&[One, Step(0), Step(1)], &[Turn::Step, Turn::Step]),
+        // A ramp within one bracket is a step there; one that never ends is none of the candidates.
+        Form { contains: &[Shape::Step as usize, LINEAR], ..Form::new(&[One, Ramp], RAMP) },
+    ]
+};
+
+impl Shape {
+    /// All, in their order, by name.
+    const ALL: [(Shape, &str); 16] = [
+        (Shape::Constant, "a flat cost"),
+        (Shape::Logarithmic, "logarithmic growth"),
+        (Shape::Linear, "linear growth"),
+        (Shape::Saturating, "a plateau"),
+        (Shape::Sigmoid, "a gradual approach to a plateau"),
+        (Shape::Unfinished, "a smooth curve"),
+        (Shape::Slowing, "slowing growth"),
+        (Shape::Quadratic, "quadratic growth"),
+        (Shape::Step, "a flat cost with a step"),
+        (Shape::FlatLogarithmic, "a flat cost, then logarithmic growth"),
+        (Shape::LogarithmicStep, "logarithmic growth with a step"),
+        (Shape::LinearStep, "linear growth with a step"),
+        (Shape::LogarithmicHinge, "logarithmic growth with a hinge"),
+        (Shape::LinearHinge, "linear growth with a hinge"),
+        (Shape::TwoSteps, "a flat cost with two steps"),
+        (Shape::Ramp, "a flat cost with a ramp"),
+    ];
+
+    /// The shape of the form of this number.
+    pub(super) fn of(number: usize) -> Self {
+        Self::ALL[number].0
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    pub(super) fn form(self) -> &'static Form {
+        &FORMS[self as usize]
+    }
+
+    /// Whether another shape is a special case of this one.
+    fn contains(self, simpler: Shape) -> bool {
+        let (form, inner) = (self.form(), simpler.form());
+        let is_inside = inner.terms.iter().all(|term| form.terms.contains(term));
+        self != simpler && (is_inside || form.contains.contains(&(simpler as usize)))
+    }
+
+    /// Those that slow down without a knee, or do so in the end.
+    pub(super) const GRADUAL: [Shape; 4] =
+        [Shape::Saturating, Shape::Sigmoid, Shape::Unfinished, Shape::Slowing];
+
+    /// The law before the first knee.
+    fn base(self) -> Shape {
+        match self {
+            Shape::Quadratic => self,
+            _ if Self::GRADUAL.contains(&self) => self,
+            _ if self.form().terms.contains(&Term::Log) => Shape::Logarithmic,
+            _ if self.form().terms.contains(&Term::X) => Shape::Linear,
+            _ => Shape::Constant,
+        }
+    }
+}
+
+/// How a cost depends on the size of the ring, as far as the points tell one kind from the others.
+/// Words are made of it: laws that the next run may exchange for each other are one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Growth {
+    /// No trend over the measured sizes is larger than this part of the cost.
+    Flat {
+        /// The bound, where there is one.
+        trend_below: Option<f64>,
+    },
+    /// With the logarithm of the size.
+    Logarithmic,
+    /// With the size.
+    Linear,
+    /// With the square of the size.
+    Quadratic,
+    /// To a plateau.
+    Plateau,
+    /// Without a knee, by a law that is not told apart from other such laws.
+    Smooth,
+    /// With knees.
+    Knees,
+    /// The law is not told apart from laws of other kinds.
+    Open,
+}
+
+/// A kind is named where the criterion of every law of another kind is higher by more than this.
+/// Above it models have hardly any support left (Burnham and Anderson 2002, section 2.6).
+const CLEARLY_WORSE: f64 = 7.0;
+
+/// Trends up to this part of the cost are called none.
+const FLAT: f64 = 0.10;
+
+impl Growth {
+    fn from_shape(shape: Shape, trend_below: Option<f64>) -> Self {
+        match shape {
+            Shape::Constant => Self::Flat { trend_below },
+            Shape::Logarithmic => Self::Logarithmic,
+            Shape::Linear => Self::Linear,
+            Shape::Quadratic => Self::Quadratic,
+            Shape::Saturating | Shape::Sigmoid => Self::Plateau,
+            Shape::Unfinished | Shape::Slowing => Self::Smooth,
+            _ => Self::Knees,
+        }
+    }
+
+    fn is_smooth(self) -> bool {
+        !matches!(self, Self::Flat { .. } | Self::Knees | Self::Open)
+    }
+}
+
+/// Where the size of the errors is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// Every point came with its standard error.
+    Known,
+    /// Errors in proportion to the cost, their size estimated from the scatter about the law.
+    Estimated,
+}
+
+/// The law, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Law {
+    /// The points follow this shape.
+    Follows {
+        /// The shape.
+        shape: Shape,
+    },
+    /// The points are inconclusive.
+    CannotTell {
+        /// Why not, in words that follow a colon.
+        why: String,
+    },
+}
+
+/// A fitted shape that can be evaluated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// Which basis functions the coefficients belong to.
+    pub shape: Shape,
+    /// a, b, c of [`Shape`], in the unit of the costs.
+    pub coefficients: Vec<f64>,
+    /// Positions of the knees, in members. A step's is only known to be inside its bracket; here
+    /// it is the geometric middle. Of [`Shape::Saturating`]: t, by which 63 % of the way is done;
+    /// of [`Shape::Sigmoid`] and [`Shape::Unfinished`]: t, by which half of it is done, and k.
+    pub turns: Vec<f64>,
+}
+
+impl Curve {
+    /// Cost of a switch in a ring of `members`.
+    pub(super) fn at(&self, members: f64) -> f64 {
+        let basis = self.shape.form().basis(&self.turns, members);
+        let terms = self.coefficients.iter().zip(basis);
+        terms.map(|(coefficient, value)| coefficient * value).sum()
+    }
+}
+
+/// Where the cost leaves one law for another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knee {
+    /// How the curve changes.
+    pub kind: Kind,
+    /// Largest measured size surely before the knee: with `high_members` it brackets the knee
+    /// with at least 95 % of the criterion's weight.
+    pub low_members: u32,
+    /// Smallest measured size surely at or after it.
+    pub high_members: u32,
+    /// Cost over what the law before the knee leads to, both at `at_members`. Above 1 is slower.
+    /// `None` where that law leads to no positive cost.
+    pub factor: Option<f64>,
+    /// Lower end of the factor's interval at [`super::CONFIDENCE`], for the knee at its most
+    /// likely place (delta method on the logarithm).
+    pub factor_low: Option<f64>,
+    /// Upper end.
+    pub factor_high: Option<f64>,
+    /// Where the factor is taken: the first size after a step, the end of the part after a hinge.
+    pub at_members: f64,
+    /// Measured sizes from the knee to the next one or to the end. With 1 the knee rests on a
+    /// single size, and a disturbance of that size would look the same.
+    pub sizes_after: usize,
+}
+
+/// One candidate law, at its best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// The shape.
+    pub shape: Shape,
+    /// Coefficients and knee positions.
+    pub freedoms: usize,
+    /// The penalised criterion; lower is better, only differences mean anything.
+    pub criterion: f64,
+    /// Criterion above the best candidate's.
+    pub above_best: f64,
+    /// Root of the weighted mean squared residual, in standard errors. With [`Noise::Estimated`]
+    /// the standard error is [`super::EQUIVALENCE`] of the cost.
+    pub scatter: f64,
+}
+
+/// The answer of [`super::law`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The law, or why there is none.
+    pub law: Law,
+    /// The fitted curve; `None` if the points are inconclusive.
+    pub curve: Option<Curve>,
+    /// Knees of the law, ascending.
+    pub knees: Vec<Knee>,
+    /// For a flat law: the largest trend over the measured sizes that the points do not exclude,
+    /// as a part of the cost.
+    pub trend_below: Option<f64>,
+    /// p of the chi-squared test for lack of fit of the law. `None` with [`Noise::Estimated`],
+    /// where nothing is left to test with, and without degrees of freedom.
+    pub fit_p: Option<f64>,
+    /// All candidates that could be fitted, best first.
+    pub candidates: Vec<Candidate>,
+    /// Where the errors are known from.
+    pub noise: Noise,
+    /// Smallest measured size; 0 without points.
+    pub smallest_members: u32,
+    /// Largest measured size; 0 without points.
+    pub largest_members: u32,
+    /// Points left out: no members, or a cost that is no sensible number.
+    pub ignored: usize,
+}
+
+impl Verdict {
+    /// Cost of a switch in a ring of `members` by the fitted law, in the unit of the points.
+    /// Outside the measured sizes it is an extrapolation. `None` if the points are inconclusive, or
+    /// for less than one member.
+    pub fn cost_at(&self, members: f64) -> Option<f64> {
+        let curve = self.curve.as_ref()?;
+        let sensible = members.is_finite() && members >= 1.0;
+        sensible.then(|| curve.at(members)).filter(|cost| cost.is_finite())
+    }
+
+    /// The shape, if the points could tell.
+    pub fn shape(&self) -> Option<Shape> {
+        match self.law {
+            Law::Follows { shape } => Some(shape),
+            Law::CannotTell { .. } => None,
+        }
+    }
+
+    /// The kind of the law, or a wider one where laws of other kinds fit nearly as well; none if the
+    /// points are inconclusive.
+    pub fn growth(&self) -> Option<Growth> {
+        let shape = self.shape()?;
+        let kind = Growth::from_shape(shape, self.trend_below);
+        let rivals: Vec<Growth> = self.rivals(shape).collect();
+        if rivals.is_empty() {
+            return Some(kind);
+        }
+        let are_smooth = kind.is_smooth() && rivals.iter().all(|rival| rival.is_smooth());
+        Some(if are_smooth { Growth::Smooth } else { Growth::Open })
+    }
+
+    /// The kinds of laws that fit nearly as well as this one. One that holds it as a special case
+    /// counts only if it fits better: it never fits much worse.
+    fn rivals(&self, shape: Shape) -> impl Iterator<Item = Growth> {
+        let kind = Growth::from_shape(shape, None);
+        let own = self.candidates.iter().find(|candidate| candidate.shape == shape);
+        let own = own.map_or(0.0, |candidate| candidate.above_best);
+        let is_near = move |candidate: &&Candidate| {
+            let limit = if candidate.shape.contains(shape) { own } else { own + CLEARLY_WORSE };
+            candidate.above_best < limit
+        };
+        let near = self.candidates.iter().filter(is_near);
+        near.map(|candidate| Growth::from_shape(candidate.shape, None))
+            .filter(move |rival| *rival != kind)
+    }
+
+    /// How the cost depends on the number of members, to follow a colon: `it grows linearly with
+    /// their number`. None where that is not known.
+    pub fn growth_in_words(&self) -> Option<String> {
+        let words = match self.growth()? {
+            Growth::Open => return None,
+            Growth::Flat { trend_below: Some(bound) } if bound > FLAT => {
+                format!("it changes by less than {} with their number", percent(bound))
+            }
+            Growth::Flat { .. } => "it does not depend on their number".to_string(),
+            Growth::Logarithmic => {
+                format!("it {} with the logarithm of their number", self.direction()?)
+            }
+            Growth::Linear => format!("it {} linearly with their number", self.direction()?),
+            Growth::Quadratic => {
+                format!("it {} with the square of their number", self.direction()?)
+            }
+            Growth::Plateau => "it levels off".to_string(),
+            Growth::Smooth => format!("it {} smoothly with their number", self.direction()?),
+            Growth::Knees => self.knees_in_words(),
+        };
+        Some(words)
+    }
+
+    /// `it steps at 7`, `it grows faster between 8 and 16`.
+    fn knees_in_words(&self) -> String {
+        let mut places = Vec::new();
+        for knee in &self.knees {
+            let (low, high) = (knee.low_members, knee.high_members);
+            places.push(if high.saturating_sub(low) <= 1 {
+                format!("at {high}")
+            } else {
+                format!("between {low} and {high}")
+            });
+        }
+        let are_steps = self.knees.iter().all(|knee| knee.kind == Kind::Step);
+        let what = if are_steps { "steps" } else { "grows faster" };
+        format!("it {what} {}", places.join(" and "))
+    }
+
+    /// Whether the cost `grows` or `falls` over the measured sizes.
+    fn direction(&self) -> Option<&'static str> {
+        let curve = self.curve.as_ref()?;
+        let [first, last] =
+            [self.smallest_members, self.largest_members].map(|size| curve.at(f64::from(size)));
+        Some(if last < first { "falls" } else { "grows" })
+    }
+
+    /// The verdict in one sentence, without a full stop. Costs are taken to be nanoseconds.
+    pub fn in_words(&self) -> String {
+        match (&self.law, &self.curve) {
+            (Law::CannotTell { why }, _) => format!("inconclusive: {why}"),
+            (Law::Follows { .. }, None) => "inconclusive: no curve".into(),
+            (Law::Follows { .. }, Some(curve)) => self.describe(curve),
+        }
+    }
+
+    fn describe(&self, curve: &Curve) -> String {
+        let low = f64::from(self.smallest_members);
+        let high = f64::from(self.largest_members);
+        // A knee is told all the same, with its interval.
+        let growth = self.growth().filter(|_| self.knees.is_empty());
+        if let (Some(growth @ (Growth::Smooth | Growth::Open)), Some(direction)) =
+            (growth, self.direction())
+        {
+            let [first, last] = [low, high].map(|members| time(curve.at(members)));
+            let how = if growth == Growth::Smooth { " smoothly" } else { "" };
+            let open = if growth == Growth::Open { "; several laws fit about as well" } else { "" };
+            return format!(
+                "{direction}{how} (from {first} at {low:.0} to {last} at {high:.0} members){open}"
+            );
+        }
+        if self.knees.is_empty() {
+            let [first, last] = [low, high].map(|members| time(curve.at(members)));
+            let slope = slope(curve, low, high);
+            if curve.shape != Shape::Constant {
+                return format!(
+                    "{slope} (from {first} at {low:.0} to {last} at {high:.0} members)"
+                );
+            }
+            let bound = self.trend_below.map(|b| format!(", any trend below {}", percent(b)));
+            let bound = bound.unwrap_or_default();
+            return format!("{slope} from {low:.0} to {high:.0} members: {first} a switch{bound}");
+        }
+        let knees: Vec<String> = self.knees.iter().map(|knee| tell(curve, knee)).collect();
+        let until = self.knees.first().map_or(0, |knee| knee.low_members);
+        let base = slope(curve, low, f64::from(until).max(low + 1.0));
+        let place = match until > self.smallest_members {
+            true => format!("from {low:.0} to {until}"),
+            false => format!("at {low:.0}"),
+        };
+        format!("{base} {place} members, then {}", knees.join(", then "))
+    }
+}
+
+/// The law before the first knee.
+fn slope(curve: &Curve, low: f64, high: f64) -> String {
+    let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
+    // A slope that nobody would call one: a hinge needs some slope before it.
+    let level = curve.at(low).abs().max(curve.at(high).abs());
+    if curve.shape == Shape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
+        return "flat".into();
+    }
+    let (change, how) = match curve.shape.base() {
+        Shape::Logarithmic => {
+            let doubling = signed(rate * LN_2);
+            (rate, format!("with the logarithm of the ring: {doubling} for each doubling"))
+        }
+        Shape::Linear => {
+            (rate, format!("linearly with the ring: {} for each further member", signed(rate)))
+        }
+        Shape::Saturating => {
+            let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
+            (rate, format!("and levels off (half of the change by {half:.0} members)"))
+        }
+        Shape::Sigmoid => {
+            let half = curve.turns.first().unwrap_or(&0.0);
+            (rate, format!("and levels off (half of the change by {half:.0} members)"))
+        }
+        // Of these alone the sentence says no more.
+        Shape::Unfinished | Shape::Slowing => (curve.at(high) - curve.at(low), "smoothly".into()),
+        Shape::Quadratic => (curve.at(high) - curve.at(low), "with the square of the ring".into()),
+        _ => return "flat".into(),
+    };
+    format!("{} {how}", if change < 0.0 { "falls" } else { "grows" })
+}
+
+fn tell(curve: &Curve, knee: &Knee) -> String {
+    let place = format!("a knee between {} and {}", knee.low_members, knee.high_members);
+    let single = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
+    if curve.shape == Shape::Ramp && knee.at_members > curve.turns[1] {
+        return format!("flat again after {place}{single}");
+    }
+    let Some(factor) = knee.factor else {
+        let change = curve.at(knee.at_members) - curve.at(f64::from(knee.low_members));
+        return format!("{place}: {}{single}", signed(change));
+    };
+    if curve.shape == Shape::FlatLogarithmic {
+        let doubling = signed(curve.coefficients[1] * LN_2);
+        return format!("{place}: {doubling} for each doubling from there{single}");
+    }
+    let mut change = times(factor) + if factor < 1.0 { " faster" } else { " slower" };
+    if knee.kind == Kind::Hinge {
+        change += &format!(" by {:.0} members", knee.at_members);
+    }
+    if let Some((low, high)) = knee.factor_low.zip(knee.factor_high) {
+        change += &format!(" ({} to {})", times(low), times(high));
+    }
+    format!("{place}: {change}{single}")
+}

@@ -1,0 +1,276 @@
+//! The kernel's list format for sets of CPUs: `0-3,8`. And how two CPUs lie to each other.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cache, Machine};
+use crate::experiment::named;
+
+/// CPU numbers at or above this are refused; the largest `CONFIG_NR_CPUS` of any architecture is
+/// 8,192. Without a bound, `0-4294967295` in a damaged file would fill the memory.
+pub const MAX_CPUS: u32 = 65_536;
+
+/// A set of CPU numbers, sorted and each once. Text and JSON hold it in the kernel's list format
+/// (`0-3,8`; empty for none), see "List format" in cpuset(7).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct CpuList(Vec<u32>);
+
+impl CpuList {
+    /// The CPU numbers, rising.
+    pub fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The CPU numbers, rising.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many CPUs there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the CPU is in the set.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.binary_search(&cpu).is_ok()
+    }
+
+    /// Whether every CPU of this set is in the other.
+    pub fn is_subset(&self, other: &CpuList) -> bool {
+        self.iter().all(|cpu| other.contains(cpu))
+    }
+}
+
+impl FromIterator<u32> for CpuList {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        let mut cpus: Vec<u32> = cpus.into_iter().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        CpuList(cpus)
+    }
+}
+
+impl FromStr for CpuList {
+    /// Names the bad item.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(CpuList::default());
+        }
+        // A set, not a list of ranges: `0-65535` a thousand times over stays small.
+        let mut present = Vec::new();
+        for item in text.split(',') {
+            let (first, last) = parse_item(item.trim())?;
+            if present.len() <= last as usize {
+                present.resize(last as usize + 1, false);
+            }
+            present[first as usize..=last as usize].fill(true);
+        }
+        Ok((0..).zip(present).filter(|(_, is_in)| *is_in).map(|(cpu, _)| cpu).collect())
+    }
+}
+
+fn parse_item(item: &str) -> Result<(u32, u32), String> {
+    let number = |text: &str| match text.parse::<u64>() {
+        Ok(cpu) if cpu < u64::from(MAX_CPUS) => Ok(cpu as u32),
+        Ok(_) => Err(format!("'{item}' names a CPU of {MAX_CPUS} or more")),
+        Err(_) => Err(format!("'{item}' is neither a CPU number nor a range")),
+    };
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    match (number(first)?, number(last)?) {
+        (first, last) if first > last => Err(format!("the range '{item}' ends before it begins")),
+        range => Ok(range),
+    }
+}
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
+        let item = |run: &[u32]| match run {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => run[0].to_string(),
+        };
+        f.write_str(&runs.map(item).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl TryFrom<String> for CpuList {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<CpuList> for String {
+    fn from(list: CpuList) -> String {
+        list.to_string()
+    }
+}
+
+/// How two different CPUs lie to each other, from near to far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// Hardware threads of one core.
+    Smt,
+    /// Two cores that share a cache.
+    SharedCache,
+    /// Two cores of one memory node that share no cache.
+    OtherCache,
+    /// CPUs of two memory nodes.
+    OtherNode,
+    /// Two CPUs of which it could not be read whether they share a core or a cache.
+    Unknown,
+}
+
+named!(
+    Relation,
+    "relation of two CPUs",
+    Smt => "smt",
+    SharedCache => "shared-cache",
+    OtherCache => "other-cache",
+    OtherNode => "other-node",
+    Unknown => "unknown"
+);
+
+impl Relation {
+    /// What it means, for reports.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Smt => "hardware threads of one core",
+            Self::SharedCache => "two cores that share a cache",
+            Self::OtherCache => "two cores of one memory node that share no cache",
+            Self::OtherNode => "two memory nodes",
+            Self::Unknown => "two CPUs of which it could not be read what they share",
+        }
+    }
+}
+
+/// All that the relations of a CPU rest on.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    siblings: Option<&'a CpuList>,
+    caches: Vec<&'a Cache>,
+    node: Option<(u32, Option<&'a [u32]>)>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of `cpu`. What could not be read is missing.
+    pub fn of(machine: &'a Machine, cpu: u32) -> Self {
+        let topology = machine.cpu.topology.known().map(Vec::as_slice).unwrap_or_default();
+        let place = topology.iter().find(|place| place.cpu == cpu);
+        let caches = machine.data_caches_of(cpu).unwrap_or_default();
+        let nodes = machine.numa.nodes.known().map(Vec::as_slice).unwrap_or_default();
+        let node = nodes.iter().find(|n| n.cpus.known().is_some_and(|cpus| cpus.contains(cpu)));
+        Self {
+            cpu,
+            siblings: place.and_then(|place| place.smt_siblings.known()),
+            caches,
+            node: node.map(|node| (node.node, node.distances.known().map(Vec::as_slice))),
+        }
+    }
+
+    /// How another CPU lies to this one. A machine without nodes is one node.
+    pub fn relation(&self, other: &Self) -> Relation {
+        if self.siblings.is_some_and(|siblings| siblings.contains(other.cpu)) {
+            return Relation::Smt;
+        }
+        if let (Some((one, _)), Some((another, _))) = (self.node, other.node) {
+            if one != another {
+                return Relation::OtherNode;
+            }
+        }
+        match (self.siblings, self.shares_cache(other)) {
+            (Some(_), Some(true)) => Relation::SharedCache,
+            (Some(_), Some(false)) => Relation::OtherCache,
+            _ => Relation::Unknown,
+        }
+    }
+
+    /// The level of the nearest data cache that both use.
+    pub fn nearest_shared_level(&self, other: &Self) -> Option<u32> {
+        let shared = self.caches.iter().filter(|cache| cache.serves(other.cpu));
+        shared.filter_map(|cache| cache.level.known().copied()).min()
+    }
+
+    /// The distance to another CPU's node by the firmware's table, 10 being the own one.
+    pub fn distance(&self, other: &Self) -> Option<u32> {
+        let (_, distances) = self.node?;
+        distances?.get(other.node?.0 as usize).copied()
+    }
+
+    /// Absent where a cache of either could not be read.
+    fn shares_cache(&self, other: &Self) -> Option<bool> {
+        if self.caches.iter().any(|cache| cache.serves(other.cpu)) {
+            return Some(true);
+        }
+        let is_known = |of: &Self| {
+            !of.caches.is_empty() && of.caches.iter().all(|c| c.shared_cpus.known().is_some())
+        };
+        (is_known(self) && is_known(other)).then_some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_kernels_format_is_read_and_printed() {
+        for (text, cpus) in [
+            ("", vec![]),
+            ("0", vec![0]),
+            ("0-3,8", vec![0, 1, 2, 3, 8]),
+            ("0-1,4-5,7", vec![0, 1, 4, 5, 7]),
+        ] {
+            let list: CpuList = text.parse().unwrap();
+            assert_eq!(list.as_slice(), cpus);
+            assert_eq!(list.to_string(), text);
+        }
+        assert_eq!("8,0-2,1\n".parse::<CpuList>().unwrap().to_string(), "0-2,8");
+    }
+
+    #[test]
+    fn errors_name_the_bad_item() {
+        for (text, message) in [
+            ("0-3,x", "'x' is neither a CPU number nor a range"),
+            ("0,,2", "'' is neither a CPU number nor a range"),
+            ("-1", "'-1' is neither a CPU number nor a range"),
+            ("0,5-2", "the range '5-2' ends before it begins"),
+            ("0-4294967295", "'0-4294967295' names a CPU of 65536 or more"),
+        ] {
+            assert_eq!(text.parse::<CpuList>().unwrap_err().to_string(), message);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(cpus in proptest::collection::vec(0_u32..300, 0..40)) {
+            let list: CpuList = cpus.into_iter().collect();
+            prop_assert_eq!(list.to_string().parse::<CpuList>().unwrap(), list);
+        }
+
+        #[test]
+        fn any_text_is_a_list_or_an_error(text: String) {
+            let _ = text.parse::<CpuList>();
+        }
+    }
+}

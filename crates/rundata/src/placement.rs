@@ -1,0 +1,311 @@
+//! On which CPUs the members of a ring run, and which pairs of CPUs stand for the machine's
+//! relations.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::within;
+use crate::machine::{MAX_CPUS, Machine, Relation, Surroundings};
+use crate::words;
+
+/// On which CPUs the members run, as resolved on the machine that was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub enum Placement {
+    /// All members on one CPU.
+    Same {
+        /// The CPU that was chosen.
+        cpu: u32,
+    },
+    /// The scheduler decides among these CPUs.
+    Free {
+        /// The CPUs that the ring may use.
+        cpus: Vec<u32>,
+    },
+    /// Member i on the i-th of these CPUs, starting again at the end of the list.
+    Pinned {
+        /// The list, in the order given.
+        cpus: Vec<u32>,
+        /// How the CPUs of a pair that a sweep chose lie to each other; absent in lists as typed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        relation: Option<Relation>,
+    },
+}
+
+impl Placement {
+    /// Or why nothing can run there.
+    pub fn check(&self) -> Result<(), String> {
+        let cpus = self.cpus();
+        within("number of CPUs", cpus.len(), 1..=usize::MAX)?;
+        cpus.into_iter().try_for_each(|cpu| within("CPU", cpu, 0..=MAX_CPUS - 1))
+    }
+
+    /// The CPUs that member `index` (0 is the leader) may run on.
+    pub fn cpus_of(&self, index: u32) -> Vec<u32> {
+        match self {
+            Self::Same { cpu } => vec![*cpu],
+            Self::Free { cpus } => cpus.clone(),
+            Self::Pinned { cpus, .. } => {
+                cpus.iter().copied().cycle().nth(index as usize).into_iter().collect()
+            }
+        }
+    }
+
+    /// Every CPU that some member may run on, sorted, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        match self {
+            Self::Same { cpu } => vec![*cpu],
+            Self::Free { cpus } | Self::Pinned { cpus, .. } => {
+                cpus.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect()
+            }
+        }
+    }
+
+    /// How the two CPUs of a sweep's pair lie to each other; absent in all other placements.
+    pub fn relation(&self) -> Option<Relation> {
+        match self {
+            Self::Pinned { relation, .. } => *relation,
+            Self::Same { .. } | Self::Free { .. } => None,
+        }
+    }
+
+    /// Where the ring of one runs that a ring with this placement is compared with. All pairs of a
+    /// sweep with the same first CPU have the same one.
+    pub fn of_solo(&self) -> Self {
+        match (self, self.cpus_of(0).first()) {
+            (Self::Pinned { relation: Some(_), .. }, Some(cpu)) => Self::Same { cpu: *cpu },
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether the whole ring shares one CPU, so that at most one member runs at a time.
+    pub fn is_one_cpu(&self) -> bool {
+        self.cpus().len() == 1
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same { .. } => f.write_str("same"),
+            Self::Free { .. } => f.write_str("free"),
+            Self::Pinned { cpus, relation } => {
+                let of = relation.map_or(String::new(), |relation| format!("{relation}:"));
+                write!(f, "{of}{}", words::list(cpus))
+            }
+        }
+    }
+}
+
+/// A placement for each relation that two of the `allowed` CPUs have to each other, from near to
+/// far, after `first` alone. A pair begins with `first` where that has such a neighbour, so that as
+/// many placements as can be have one solo ring in common. Without `first` among the allowed there
+/// is none.
+pub fn sweep(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Placement> {
+    if !allowed.contains(&first) {
+        return Vec::new();
+    }
+    let all: Vec<Surroundings> =
+        allowed.iter().map(|cpu| Surroundings::of(machine, *cpu)).collect();
+    let own: Vec<&Surroundings> = all.iter().filter(|one| one.cpu == first).collect();
+    let every: Vec<&Surroundings> = all.iter().collect();
+    let pair = |relation: &Relation| {
+        let best = |ones: &[&Surroundings]| best(machine, *relation, ones, &every);
+        let cpus = best(&own).or_else(|| best(&every))?;
+        Some(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(*relation) })
+    };
+    let same = Placement::Same { cpu: first };
+    std::iter::once(same).chain(Relation::ALL.iter().filter_map(pair)).collect()
+}
+
+/// The best pair of that relation that begins with one of `ones`.
+fn best(
+    machine: &Machine,
+    relation: Relation,
+    ones: &[&Surroundings],
+    others: &[&Surroundings],
+) -> Option<[u32; 2]> {
+    let pairs = ones.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+    let related =
+        pairs.filter(|(one, other)| one.cpu != other.cpu && one.relation(other) == relation);
+    let best = related.min_by_key(|(one, other)| rank(machine, relation, one, other));
+    best.map(|(one, other)| [one.cpu, other.cpu])
+}
+
+/// What is lowest is taken: the pair that the relation's name fits best, then isolated CPUs, then
+/// any but CPU 0, which serves most of the kernel's own business and is left to this program, then
+/// the highest.
+fn rank(
+    machine: &Machine,
+    relation: Relation,
+    one: &Surroundings,
+    other: &Surroundings,
+) -> impl Ord {
+    let distance = match relation {
+        // The last cache: a nearer one is shared by few, and is on some machines only.
+        Relation::SharedCache => u32::MAX - one.nearest_shared_level(other).unwrap_or(0),
+        Relation::OtherNode => one.distance(other).unwrap_or(u32::MAX),
+        _ => 0,
+    };
+    let isolated = machine.cpu.isolated.known();
+    let of = |cpu: u32| {
+        let is_isolated = isolated.is_some_and(|list| list.contains(cpu));
+        (!is_isolated, cpu == 0, Reverse(cpu))
+    };
+    (distance, of(one.cpu), of(other.cpu))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Cache, CacheKind, CpuList, LogicalCpu, NumaNode};
+    use crate::reading::Reading;
+
+    fn list(text: &str) -> CpuList {
+        text.parse().unwrap()
+    }
+
+    /// A machine of `cpus` CPUs by the lists of those that share a core, a cache of a level, a
+    /// node.
+    fn machine(cpus: u32, cores: &[&str], caches: &[(u32, &str)], nodes: &[&str]) -> Machine {
+        let mut machine = Machine::default();
+        let core_of = |cpu: u32| cores.iter().map(|c| list(c)).find(|core| core.contains(cpu));
+        let place = |cpu| LogicalCpu {
+            cpu,
+            smt_siblings: core_of(cpu).map_or(Reading::unknown("no file"), Reading::Known),
+            ..LogicalCpu::default()
+        };
+        machine.cpu.topology = Reading::Known((0..cpus).map(place).collect());
+        let cache = |(level, sharing): &(u32, &str)| Cache {
+            of_cpu: list(sharing).as_slice()[0],
+            level: Reading::Known(*level),
+            kind: Reading::Known(CacheKind::Unified),
+            shared_cpus: Reading::Known(list(sharing)),
+            ..Cache::default()
+        };
+        machine.cpu.caches = match caches {
+            [] => Reading::unknown("no folder"),
+            caches => Reading::Known(caches.iter().map(cache).collect()),
+        };
+        let node = |(node, cpus): (usize, &&str)| NumaNode {
+            node: node as u32,
+            cpus: Reading::Known(list(cpus)),
+            // The further in number, the further.
+            distances: Reading::Known(
+                (0..nodes.len()).map(|to| 10 + 10 * node.abs_diff(to) as u32).collect(),
+            ),
+            ..NumaNode::default()
+        };
+        machine.numa.nodes = Reading::Known(nodes.iter().enumerate().map(node).collect());
+        machine
+    }
+
+    fn labels(machine: &Machine, allowed: &str, first: u32) -> Vec<String> {
+        let all = sweep(machine, list(allowed).as_slice(), first);
+        all.iter().map(Placement::to_string).collect()
+    }
+
+    /// Two sockets as two nodes, of each two complexes of two cores with two threads.
+    fn epyc() -> Machine {
+        let cores = ["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"];
+        let caches = [(3, "0-1,8-9"), (3, "2-3,10-11"), (3, "4-5,12-13"), (3, "6-7,14-15")];
+        let private = cores.map(|core| (2, core));
+        machine(16, &cores, &[&private[..], &caches[..]].concat(), &["0-3,8-11", "4-7,12-15"])
+    }
+
+    #[test]
+    fn a_machine_that_has_all_gives_a_row_for_each() {
+        let wanted =
+            ["same", "smt:15,7", "shared-cache:15,14", "other-cache:15,13", "other-node:15,11"];
+        assert_eq!(labels(&epyc(), "0-15", 15), wanted);
+    }
+
+    #[test]
+    fn only_allowed_cpus_are_taken() {
+        let wanted = ["same", "smt:10,2", "shared-cache:1,0", "other-cache:10,1"];
+        assert_eq!(labels(&epyc(), "0-2,10", 10), wanted);
+        assert_eq!(labels(&epyc(), "3", 3), ["same"]);
+        assert_eq!(labels(&epyc(), "", 3), [""; 0]);
+    }
+
+    #[test]
+    fn cpu_0_is_taken_only_where_there_is_no_other_and_an_isolated_one_first() {
+        assert_eq!(labels(&epyc(), "0-1,9", 9), ["same", "smt:9,1", "shared-cache:9,0"]);
+        assert_eq!(labels(&epyc(), "0,8-9", 9), ["same", "smt:8,0", "shared-cache:9,8"]);
+        let mut isolated = epyc();
+        isolated.cpu.isolated = Reading::Known(list("6,10"));
+        let found = labels(&isolated, "0-15", 10);
+        assert_eq!(
+            found,
+            ["same", "smt:10,2", "shared-cache:10,11", "other-cache:10,9", "other-node:10,6"]
+        );
+    }
+
+    #[test]
+    fn a_pair_without_the_first_cpu_is_taken_where_that_has_no_such_neighbour() {
+        // Two cores with two threads each, four without, each four of these with a cache of their
+        // own.
+        let cores = ["0-1", "2-3", "4", "5", "6", "7"];
+        let caches = [(2, "4-7"), (2, "0-1"), (2, "2-3"), (3, "0-7")];
+        let hybrid = machine(8, &cores, &caches, &["0-7"]);
+        assert_eq!(labels(&hybrid, "0-7", 7), ["same", "smt:3,2", "shared-cache:7,3"]);
+    }
+
+    #[test]
+    fn the_nearest_other_node_is_taken() {
+        let four = machine(
+            4,
+            &["0", "1", "2", "3"],
+            &[(3, "0"), (3, "1"), (3, "2"), (3, "3")],
+            &["0", "1", "2", "3"],
+        );
+        assert_eq!(labels(&four, "0-3", 3), ["same", "other-node:3,2"]);
+        assert_eq!(labels(&four, "0-1,3", 3), ["same", "other-node:3,1"]);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_guessed() {
+        let no_caches = machine(3, &["0", "1-2"], &[], &["0-2"]);
+        assert_eq!(labels(&no_caches, "0-2", 2), ["same", "smt:2,1", "unknown:2,0"]);
+        assert_eq!(labels(&Machine::default(), "0-2", 2), ["same", "unknown:2,1"]);
+    }
+
+    #[test]
+    fn many_cpus_are_no_trouble() {
+        let count = testing::repeats(256, 1024);
+        let every: Vec<String> = (0..count).map(|cpu| cpu.to_string()).collect();
+        let cores: Vec<&str> = every.iter().map(String::as_str).collect();
+        let (all, last) = (format!("0-{}", count - 1), count - 1);
+        let large = machine(count, &cores, &[(3, &all)], &[&all]);
+        let shared = format!("shared-cache:{last},{}", last - 1);
+        assert_eq!(labels(&large, &all, last), ["same", &shared]);
+    }
+
+    #[test]
+    fn pinned_members_go_round_the_list() {
+        let placement = Placement::Pinned { cpus: vec![3, 1], relation: None };
+        let cpus: Vec<_> = (0..4).flat_map(|i| placement.cpus_of(i)).collect();
+        assert_eq!(cpus, [3, 1, 3, 1]);
+        assert_eq!(placement.cpus(), [1, 3]);
+        assert!(!placement.is_one_cpu());
+        assert!(Placement::Same { cpu: 5 }.is_one_cpu());
+    }
+
+    #[test]
+    fn a_pair_of_a_sweep_is_labelled_and_a_list_is_not() {
+        let list = Placement::Pinned { cpus: vec![3, 1], relation: None };
+        assert_eq!(list.to_string(), "3,1");
+        assert_eq!(list.of_solo(), list);
+        let pair = Placement::Pinned { cpus: vec![3, 1], relation: Some(Relation::OtherCache) };
+        assert_eq!(pair.to_string(), "other-cache:3,1");
+        let json = serde_json::to_value(&pair).unwrap();
+        assert_eq!(json["relation"], "other-cache");
+        // Runs of before sweeps have no relation.
+        let old: Placement = serde_json::from_str(r#"{"mode":"pinned","cpus":[3,1]}"#).unwrap();
+        assert_eq!(old, list);
+    }
+}

@@ -1,0 +1,646 @@
+//! All cases of a run, how they are sampled, in which order, and when the run may stop.
+
+use std::collections::BTreeSet;
+use std::ops::{Range, RangeInclusive};
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Value, from_value};
+use stats::Elasticity;
+
+use crate::bounds::{known_within, within};
+use crate::case::{Case, Stored};
+use crate::experiment::{Experiment, Takes};
+use crate::ring::{self, State};
+use crate::trial;
+
+/// Rounds before an interval is given of what no reference quanta judge.
+pub const MINIMUM_ROUNDS: u32 = 5;
+
+/// Rounds before an interval is given of clean slices, and that these must come from.
+pub const FEWEST_ROUNDS: u32 = 8;
+/// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure,
+/// as launches of one hour scatter on the test machine (docs/validation.md).
+pub const LAUNCH_SCATTER: f64 = 0.01;
+
+/// When a run may stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopping {
+    /// Relative half-width of the interval at which a case is precise enough: 0.01 is 1 %.
+    pub precision: f64,
+    /// Time for the whole plan, in nanoseconds. The first round is always finished.
+    pub budget_ns: u64,
+    /// Rounds after which the run stops in any case; no such limit when absent.
+    pub rounds: Option<u32>,
+    /// Confidence of every interval: 0.95 is 95 %.
+    pub confidence: f64,
+    /// Whether the budget is kept also where cases lack clean slices, which else extend it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed_budget: bool,
+}
+
+/// Times its budget that a run may take which goes on for cases that lack clean slices.
+pub const MOST_BUDGETS: u32 = 3;
+
+impl Stopping {
+    /// The most time that a run may take, in nanoseconds: its budget, or three times as much.
+    pub fn most_budget_ns(&self) -> u64 {
+        let times = if self.fixed_budget { 1 } else { MOST_BUDGETS };
+        self.budget_ns.saturating_mul(times.into())
+    }
+}
+
+/// At 1 %, or after a minute.
+impl Default for Stopping {
+    fn default() -> Self {
+        let (precision, budget_ns, confidence) = (0.01, 60_000_000_000, 0.95);
+        Self { precision, budget_ns, rounds: None, confidence, fixed_budget: false }
+    }
+}
+
+impl Stopping {
+    /// Or which number cannot be meant.
+    pub fn check(&self) -> Result<(), String> {
+        within("precision", self.precision, 0.0..=1.0)?;
+        within("confidence", self.confidence, 0.5..=0.9999)?;
+        known_within("rounds", self.rounds, 1..=u32::MAX)
+    }
+}
+
+/// How a worker makes samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Batching {
+    /// Of rings.
+    pub ring: ring::Batching,
+    /// Of trials.
+    pub trial: trial::Repeats,
+}
+
+impl Batching {
+    /// Whether the numbers of a case and of how its samples are made are within their bounds; what
+    /// is wrong.
+    pub fn check(&self, case: &Case) -> Result<(), String> {
+        match case {
+            Case::Ring(case) => case.check().and_then(|()| self.ring.check()),
+            Case::Trial(case) => case.check().and_then(|()| self.trial.check()),
+        }
+    }
+
+    /// Of a plan that has rings only.
+    pub fn of_rings(ring: ring::Batching) -> Self {
+        Self { ring, ..Self::default() }
+    }
+
+    /// Of a plan that has trials only.
+    pub fn of_trials(trial: trial::Repeats) -> Self {
+        Self { trial, ..Self::default() }
+    }
+}
+
+/// Latency quanta that a core may have, in nanoseconds: clocks from 22 MHz to 216 GHz.
+pub const CLOCK_NS: RangeInclusive<f64> = 100.0..=1e6;
+
+/// What earlier launches of a plan say of one of its cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Known {
+    /// Standard deviation between launches as a share of the case's figure at one clock; absent
+    /// where too few were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_scatter: Option<f64>,
+    /// By which power of the period of the core's clock the figure goes; absent where no launch saw
+    /// several clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
+    /// The same of a hop of a ring of several, whose figure is the cost of a switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop_elasticity: Option<Elasticity>,
+    /// Standard deviation between the rounds of a launch at full speed, as a share of the case's
+    /// figure; absent where too few launches were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_scatter: Option<f64>,
+    /// The same of a hop of a ring of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop_round_scatter: Option<f64>,
+}
+
+/// What is known of the CPU, and of launches, before a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Reference {
+    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that
+    /// nobody shares, from the program's table or earlier launches. Absent on a CPU that nobody has
+    /// measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unshared_ratio: Option<f64>,
+    /// Whether enough launches agree on it, or the program's table has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub established: bool,
+    /// The clock that the CPU mostly had in earlier launches, by its latency quantum in
+    /// nanoseconds: times are told at it where a run says how all of them go with the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ns: Option<f64>,
+    /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_scatter: Option<f64>,
+    /// What earlier launches say of each case, by its number; empty where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Known>,
+    /// Whether only figures at full speed in many rounds are told (`--strict`). A way of reading,
+    /// never stored.
+    #[serde(skip)]
+    pub strict: bool,
+}
+
+impl Reference {
+    /// Checks that all numbers are in range.
+    pub fn check(&self) -> Result<(), String> {
+        known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
+        known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)?;
+        known_within("clock_ns", self.clock_ns, CLOCK_NS)?;
+        for known in &self.cases {
+            let Known { launch_scatter, elasticity, hop_elasticity, .. } = known;
+            known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
+            known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
+            known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
+            for of in [elasticity, hop_elasticity].into_iter().flatten() {
+                within("elasticity", of.value, -10.0..=10.0)?;
+                within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// tau, as known or assumed.
+    pub fn scatter(&self) -> f64 {
+        self.launch_scatter.unwrap_or(LAUNCH_SCATTER)
+    }
+
+    /// tau of the figure of a case.
+    pub fn scatter_of(&self, case: usize) -> f64 {
+        self.known_of(case).launch_scatter.unwrap_or_else(|| self.scatter())
+    }
+
+    /// What earlier launches say of a case.
+    pub fn known_of(&self, case: usize) -> Known {
+        self.cases.get(case).copied().unwrap_or_default()
+    }
+
+    /// Returns the reference of the plan that has only these cases.
+    fn for_cases(&self, numbers: Range<usize>) -> Self {
+        let known = match self.cases.is_empty() {
+            true => Vec::new(),
+            false => numbers.map(|case| self.known_of(case)).collect(),
+        };
+        Self { cases: known, ..self.clone() }
+    }
+}
+
+/// The cases that one experiment has in a plan of several experiments (`measure`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPart {
+    /// The experiment that these cases are of.
+    pub experiment: Experiment,
+    /// Number of its cases. They follow the cases of the part before it in the plan's `cases`.
+    pub cases: usize,
+    /// How a worker makes samples of these cases, instead of the plan's own `batching`.
+    pub batching: Batching,
+    /// What was not available for this experiment; the header's notices have it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// All cases of a run, its seed and its stopping rule.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct Plan {
+    /// The experiment's name: the subcommand that made the plan.
+    pub experiment: Experiment,
+    /// The grid, solo rings included. Where the experiment has rings or trials only they stand
+    /// bare.
+    #[schemars(with = "Vec<Stored<ring::Case, trial::Case, Case>>")]
+    pub cases: Vec<Case>,
+    /// Seed of the order of cases and of every resampling.
+    pub seed: u64,
+    /// How a worker makes samples. Where the experiment has rings or trials only theirs stands
+    /// bare.
+    #[schemars(with = "Stored<ring::Batching, trial::Repeats, Batching>")]
+    pub batching: Batching,
+    /// When to stop.
+    pub stopping: Stopping,
+    /// What was known of the CPU's full speed and of launches when the plan was made.
+    #[schemars(default)]
+    pub reference: Reference,
+    /// The experiments that the cases are of, where these are several (`measure`); empty else.
+    #[schemars(default)]
+    pub parts: Vec<PlanPart>,
+}
+
+impl Plan {
+    /// Of these cases, with the defaults of all else, and nothing known beforehand.
+    pub fn of<C: Into<Case>>(experiment: Experiment, cases: impl IntoIterator<Item = C>) -> Self {
+        Self {
+            experiment,
+            cases: cases.into_iter().map(Into::into).collect(),
+            seed: 1992,
+            batching: Batching::default(),
+            stopping: Stopping::default(),
+            reference: Reference::default(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// Builds the plan that measures the cases of all these plans in the same rounds. `notices` of
+    /// each are what was not available for it.
+    pub fn from_parts(plans: Vec<(Plan, Vec<String>)>, seed: u64, stopping: Stopping) -> Self {
+        let mut whole = Self { seed, stopping, ..Self::of::<Case>(Experiment::Measure, []) };
+        for (plan, notices) in plans {
+            let Plan { experiment, cases, batching, .. } = plan;
+            whole.parts.push(PlanPart { experiment, cases: cases.len(), batching, notices });
+            whole.cases.extend(cases);
+        }
+        whole
+    }
+
+    /// Or which number cannot be meant, and of which case.
+    fn check(&self) -> Result<(), String> {
+        within("number of cases", self.cases.len(), 1..=usize::MAX)?;
+        self.check_parts()?;
+        for (number, case) in self.cases.iter().enumerate() {
+            let batching = self.batching_of(number);
+            batching.check(case).map_err(|why| format!("case {number}: {why}"))?;
+        }
+        self.stopping.check().and_then(|()| self.reference.check())
+    }
+
+    /// Checks that a plan of several experiments says of each case which one it is of, and that no
+    /// other plan has parts.
+    fn check_parts(&self) -> Result<(), String> {
+        if self.experiment != Experiment::Measure {
+            return match self.parts.is_empty() {
+                true => Ok(()),
+                false => Err(format!("a plan of {} has no parts", self.experiment)),
+            };
+        }
+        let mut first = 0_usize;
+        let mut known = Vec::new();
+        for part in &self.parts {
+            let name = part.experiment;
+            if name == Experiment::Measure || known.contains(&name) {
+                return Err(format!("parts: {name} cannot be a part here, or is one already"));
+            }
+            known.push(name);
+            within("number of cases of a part", part.cases, 1..=self.cases.len())?;
+            let end = first.saturating_add(part.cases);
+            let Some(cases) = self.cases.get(first..end) else {
+                let (all, end) = (self.cases.len(), end);
+                return Err(format!("parts: they have {end} cases or more, the plan has {all}"));
+            };
+            if let Some(at) = cases.iter().position(|case| !case.is_taken(name.takes())) {
+                return Err(format!("case {}: {name} has no such case", first + at));
+            }
+            first = end;
+        }
+        match self.cases.len() {
+            all if all == first => Ok(()),
+            all => Err(format!("parts: they have {first} cases, the plan has {all}")),
+        }
+    }
+
+    /// The experiments of the plan with the numbers of their cases; of a plan of one experiment
+    /// that one with all cases.
+    pub fn spans(&self) -> Vec<(Experiment, Range<usize>)> {
+        if self.parts.is_empty() {
+            return vec![(self.experiment, 0..self.cases.len())];
+        }
+        let mut first = 0;
+        let mut spans = Vec::new();
+        for part in &self.parts {
+            let end = first + part.cases;
+            spans.push((part.experiment, first..end));
+            first = end;
+        }
+        spans
+    }
+
+    /// Number of the experiment that a case is of, among those of the plan, and the number of the
+    /// case among that experiment's; absent of a case that the plan does not have.
+    pub fn place_of(&self, case: usize) -> Option<(usize, usize)> {
+        let mut spans = self.spans().into_iter().enumerate();
+        let (part, (_, cases)) = spans.find(|(_, (_, cases))| cases.contains(&case))?;
+        Some((part, case - cases.start))
+    }
+
+    /// How a worker makes samples of this case.
+    pub fn batching_of(&self, case: usize) -> &Batching {
+        let part = self.place_of(case).and_then(|(part, _)| self.parts.get(part));
+        part.map_or(&self.batching, |part| &part.batching)
+    }
+
+    /// Builds the plan of each experiment, with its cases numbered from 0; of a plan of one
+    /// experiment itself.
+    pub fn part_plans(&self) -> Vec<Self> {
+        if self.parts.is_empty() {
+            return vec![self.clone()];
+        }
+        let mut plans = Vec::new();
+        for (part, (experiment, cases)) in self.parts.iter().zip(self.spans()) {
+            plans.push(Self {
+                experiment,
+                cases: self.cases[cases.clone()].to_vec(),
+                seed: self.seed,
+                batching: part.batching.clone(),
+                stopping: self.stopping.clone(),
+                reference: self.reference.for_cases(cases),
+                parts: Vec::new(),
+            });
+        }
+        plans
+    }
+
+    /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
+    /// numbers, different from round to round and fixed by the seed. Cases that belong together
+    /// stay together: their blocks are shuffled, and each within itself. The first round of a plan
+    /// of several experiments begins with the smallest ring and its solo, for whoever waits.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        let mut rng = self.rng_of(u64::from(round));
+        let mut blocks = self.blocks();
+        blocks.shuffle(&mut rng);
+        blocks.iter_mut().for_each(|block| block.shuffle(&mut rng));
+        let mut order = blocks.concat();
+        if round == 0 && !self.parts.is_empty() {
+            let first = self.smallest_with_solo();
+            order.sort_by_key(|case| !first.contains(case));
+        }
+        order
+    }
+
+    /// Numbers of the smallest ring that switches and of its solo; empty without such a ring.
+    pub fn smallest_with_solo(&self) -> Vec<usize> {
+        let switching = self.rings().filter(|(_, case)| case.members > 1);
+        let smallest = switching.min_by_key(|(number, case)| (case.members, *number));
+        let Some((smallest, _)) = smallest else { return Vec::new() };
+        [Some(smallest), self.solo_of(smallest)].into_iter().flatten().collect()
+    }
+
+    /// The order of a round in which each case is measured twice, in two settings: as itself, and
+    /// as its twin, whose number is higher by the number of cases. Twins are next to each other.
+    pub fn order_of_twins(&self, round: u32) -> Vec<usize> {
+        // Another stream than the round's own order has.
+        let mut rng = self.rng_of((1 << 32) + u64::from(round));
+        let twins = |case: usize| {
+            let mut pair = [case, case + self.cases.len()];
+            pair.shuffle(&mut rng);
+            pair
+        };
+        self.order(round).into_iter().flat_map(twins).collect()
+    }
+
+    fn rng_of(&self, stream: u64) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(stream);
+        rng
+    }
+
+    fn blocks(&self) -> Vec<Vec<usize>> {
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for (index, case) in self.cases.iter().enumerate() {
+            match blocks.iter_mut().find(|block| self.cases[block[0]].belongs_to(case)) {
+                Some(block) => block.push(index),
+                None => blocks.push(vec![index]),
+            }
+        }
+        blocks
+    }
+
+    /// Every CPU that is measured on, sorted, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        self.cases.iter().flat_map(Case::cpus).collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
+    /// Returns the processes of a running program that the plan measures.
+    pub fn subject_pids(&self) -> Vec<i32> {
+        let pids = self.trials().flat_map(|(_, case)| match &case.trial {
+            trial::Trial::Command(command) => command.subject.pids(),
+            _ => Vec::new(),
+        });
+        pids.collect::<BTreeSet<i32>>().into_iter().collect()
+    }
+
+    /// The ring of that number, if the plan has one there.
+    pub fn ring(&self, case: usize) -> Option<&ring::Case> {
+        self.cases.get(case)?.ring()
+    }
+
+    /// The trial of that number, if the plan has one there.
+    pub fn trial(&self, case: usize) -> Option<&trial::Case> {
+        self.cases.get(case)?.trial()
+    }
+
+    /// All rings with their numbers.
+    pub fn rings(&self) -> impl Iterator<Item = (usize, &ring::Case)> + Clone {
+        self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.ring()?)))
+    }
+
+    /// All trials with their numbers.
+    pub fn trials(&self) -> impl Iterator<Item = (usize, &trial::Case)> + Clone {
+        self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.trial()?)))
+    }
+
+    /// Returns the title of a case; where the plan has rings of several policies, with a policy that
+    /// is not the normal one: `ring of 2 under fifo`.
+    pub fn title(&self, case: usize) -> String {
+        let title = self.cases.get(case).map_or(String::new(), Case::title);
+        let Some(policy) = self.ring(case).map(|ring| ring.policy) else { return title };
+        let is_only = self.rings().all(|(_, ring)| ring.policy == policy);
+        if is_only || policy == ring::Policy::Other {
+            return title;
+        }
+        format!("{title} under {policy}")
+    }
+
+    /// The number of a ring.
+    pub fn find_ring(&self, is_it: impl Fn(&ring::Case) -> bool) -> Option<usize> {
+        self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)
+    }
+
+    /// The number of the solo ring that case `case` is compared with, if the plan has it.
+    pub fn solo_of(&self, case: usize) -> Option<usize> {
+        let of = self.ring(case)?;
+        self.find_ring(|candidate| candidate.is_solo_of(of))
+    }
+
+    /// The number of the same ring whose members have no registers in use, if `case` has some.
+    pub fn none_of(&self, case: usize) -> Option<usize> {
+        let of = self.ring(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
+        let none = ring::Case { state: Some(State::None), ..of.clone() };
+        self.find_ring(|candidate| *candidate == none)
+    }
+
+    /// Adds the missing solo rings, so that every ring has one to be compared with.
+    pub fn with_solos(mut self) -> Self {
+        let mut solos: Vec<ring::Case> = Vec::new();
+        for (_, case) in self.rings() {
+            let mut all = self.rings().map(|(_, case)| case).chain(&solos);
+            if !all.any(|other| other.is_solo_of(case)) {
+                solos.push(case.solo());
+            }
+        }
+        self.cases.splice(..0, solos.into_iter().map(Case::Ring));
+        self
+    }
+}
+
+/// A plan as it is stored: its experiment says how its cases and its batching are to be read.
+#[derive(Serialize, Deserialize)]
+struct StoredPlan<C, B> {
+    experiment: Experiment,
+    cases: Vec<C>,
+    seed: u64,
+    batching: B,
+    stopping: Stopping,
+    #[serde(default)]
+    reference: Reference,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PlanPart>,
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { experiment, cases, seed, batching, stopping, reference, parts } = self.clone();
+        let takes = experiment.takes();
+        let cases = cases.iter().map(|case| case.stored(takes)).collect();
+        let batching = match takes {
+            Takes::Rings => Stored::Ring(batching.ring),
+            Takes::Trials => Stored::Trial(batching.trial),
+            Takes::Both => Stored::Named(batching),
+        };
+        StoredPlan { experiment, cases, seed, batching, stopping, reference, parts }
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let StoredPlan { experiment, cases, seed, batching, stopping, reference, parts } =
+            StoredPlan::<Value, Value>::deserialize(deserializer)?;
+        let takes = experiment.takes();
+        let case = |value: Value| match takes {
+            Takes::Rings => from_value(value).map(Case::Ring),
+            Takes::Trials => from_value(value).map(Case::Trial),
+            Takes::Both => from_value(value),
+        };
+        let cases: Result<_, _> = cases.into_iter().map(case).collect();
+        let batching = match takes {
+            Takes::Rings => from_value(batching).map(Batching::of_rings),
+            Takes::Trials => from_value(batching).map(Batching::of_trials),
+            Takes::Both => from_value(batching),
+        };
+        let (cases, batching) =
+            cases.and_then(|cases| Ok((cases, batching?))).map_err(de::Error::custom)?;
+        let plan = Self { experiment, cases, seed, batching, stopping, reference, parts };
+        plan.check().map_err(de::Error::custom)?;
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::Placement;
+    use crate::ring::{Op, Work};
+
+    fn case(members: u32) -> ring::Case {
+        ring::Case::of_processes(members, Placement::Same { cpu: 1 })
+    }
+
+    fn plan(sizes: &[u32], seed: u64) -> Plan {
+        Plan { seed, ..Plan::of(Experiment::Ring, sizes.iter().map(|members| case(*members))) }
+    }
+
+    #[test]
+    fn every_round_holds_each_case_once_in_an_order_of_its_own() {
+        let plan = plan(&[1, 2, 4, 8, 10, 16, 20, 32, 48, 64], 7);
+        let orders: Vec<_> = (0..20).map(|round| plan.order(round)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..10).collect::<Vec<_>>());
+        }
+        let mut distinct = orders.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 20, "two of twenty rounds have the same order");
+        // No place in the round belongs to one case: drift must not fall on it alone.
+        for place in 0..10 {
+            let first = orders[0][place];
+            assert!(orders.iter().any(|order| order[place] != first), "place {place} is fixed");
+        }
+    }
+
+    #[test]
+    fn a_ring_and_its_solo_stay_together_in_an_order_of_their_own() {
+        let mut plan = plan(&[], 7);
+        let with = |bytes| Work::new(bytes, 8, Op::Rmw).ok();
+        let works = [None, with(1024), with(2048), with(4096), with(8192)];
+        plan.cases = works.map(|work| ring::Case { work, ..case(2) }.into()).to_vec();
+        let plan = plan.with_solos();
+        let (mut solo_first, mut blocks) = (0, Vec::new());
+        for round in 0..20 {
+            let order = plan.order(round);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..10).collect::<Vec<_>>());
+            for pair in order.chunks(2) {
+                let [one, other] = [pair[0], pair[1]].map(|case| plan.ring(case).unwrap());
+                assert_eq!(one.work, other.work, "{order:?}");
+                solo_first += usize::from(one.members == 1);
+            }
+            blocks.push(order.chunks(2).map(|pair| pair[0] % 5).collect::<Vec<_>>());
+        }
+        assert!(
+            (30..70).contains(&solo_first),
+            "of 100 pairs the solo comes first in {solo_first}"
+        );
+        blocks.sort();
+        blocks.dedup();
+        assert!(blocks.len() > 15, "blocks are shuffled");
+    }
+
+    #[test]
+    fn twins_are_next_to_each_other() {
+        let plan = plan(&[2, 4, 8], 7).with_solos();
+        let count = plan.cases.len();
+        let mut first = [0, 0];
+        for round in 0..40 {
+            let order = plan.order_of_twins(round);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..2 * count).collect::<Vec<_>>());
+            for pair in order.chunks(2) {
+                assert_eq!(pair[0] % count, pair[1] % count, "{order:?}");
+                first[pair[0] / count] += 1;
+            }
+        }
+        // Neither setting goes first by rule.
+        assert!(first.iter().all(|count| (60..=100).contains(count)), "{first:?}");
+    }
+
+    #[test]
+    fn the_seed_fixes_the_order() {
+        let sizes = [1, 2, 4, 8, 16, 32];
+        assert_eq!(plan(&sizes, 7).order(3), plan(&sizes, 7).order(3));
+        assert_ne!(plan(&sizes, 7).order(3), plan(&sizes, 8).order(3));
+    }
+
+    #[test]
+    fn solos_are_added_once_and_found() {
+        let plan = plan(&[2, 4], 1).with_solos();
+        assert_eq!(plan.rings().map(|(_, c)| c.members).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(plan.clone().with_solos(), plan);
+        assert_eq!(plan.solo_of(2), Some(0));
+        assert_eq!(plan.solo_of(9), None);
+    }
+}

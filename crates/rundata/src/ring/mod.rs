@@ -1,0 +1,506 @@
+//! The ring, on which the cost of a switch rests: members that pass a token round. What they are,
+//! carried by what, doing what, where and under which policy, and how a worker makes samples of it.
+
+mod burden;
+mod event;
+mod pieces;
+mod sample;
+mod triples;
+mod turns;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{
+    LONGEST_NS, MOST_COUNTS, MOST_LAPS, MOST_MEMBERS, MOST_PRIORITY, known_within, within,
+};
+use crate::experiment::named;
+use crate::words;
+
+use crate::placement::Placement;
+pub use burden::Burden;
+pub use event::Event;
+pub use pieces::InPieces;
+pub use sample::*;
+pub use triples::alone;
+
+/// What the members of the ring are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Each member is a process of its own: a switch changes the address space.
+    Process,
+    /// All members are threads of one process.
+    Thread,
+}
+
+/// How a member touches its working set.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Load each element.
+    Read,
+    /// Store each element.
+    Write,
+    /// Load, add and store each element.
+    Rmw,
+}
+
+/// Which elements of its working set a member touches in a hop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Walk {
+    /// All: each stride-th from the first, then each stride-th from the second, and so on.
+    #[default]
+    Whole,
+    /// Every line of 64 bytes once, in one random cycle: each line holds the place of the next, so
+    /// that the machine can fetch none ahead and waits for each. The stride is the line.
+    Chase,
+    /// One in every stride, each a cache line further into its stride than the one before, so that
+    /// they do not all fall into one set of the cache: with a stride of a page, one line a page.
+    Sparse,
+}
+
+/// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
+pub const ELEMENT_BYTES: u64 = 8;
+
+/// Bytes by which walks over lines go: no smaller cache line is built any more, and a larger one
+/// only makes neighbours share it.
+pub const LINE_BYTES: u64 = 64;
+
+/// The memory that a member touches in every hop, private to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Size of the array in bytes, a multiple of [`ELEMENT_BYTES`].
+    pub bytes: u64,
+    /// Distance between successive accesses in bytes, a multiple of [`ELEMENT_BYTES`].
+    pub stride_bytes: u64,
+    /// What is done to each element.
+    pub op: Op,
+    /// Which elements are touched; all of them in runs that do not say.
+    #[serde(default)]
+    pub walk: Walk,
+    /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs
+    /// that do not say did neither.
+    #[serde(default)]
+    pub huge_pages: bool,
+}
+
+/// Why a working set cannot be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkError {
+    /// The array is empty or ends within an element.
+    #[error("{}", self.describe("--work"))]
+    PartialArray {
+        /// Size of the array in bytes.
+        bytes: u64,
+    },
+    /// The stride is zero or ends within an element.
+    #[error("{}", self.describe("--work"))]
+    PartialStride {
+        /// The stride in bytes.
+        stride_bytes: u64,
+    },
+    /// A single step leaves the array.
+    #[error("{}", self.describe("--work"))]
+    StrideBeyondArray {
+        /// The stride in bytes.
+        stride_bytes: u64,
+        /// Size of the array in bytes.
+        bytes: u64,
+    },
+}
+
+impl WorkError {
+    /// Returns the message for a command whose option for the size of the array is `array_option`.
+    pub fn describe(&self, array_option: &str) -> String {
+        match self {
+            Self::PartialArray { bytes } => format!(
+                "{array_option} {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and \
+                 not empty (0 is no work)"
+            ),
+            Self::PartialStride { stride_bytes } => format!(
+                "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes \
+                 and above 0"
+            ),
+            Self::StrideBeyondArray { stride_bytes, bytes } => format!(
+                "--stride {stride_bytes}: larger than the array of {bytes} bytes ({array_option})"
+            ),
+        }
+    }
+}
+
+impl Work {
+    /// Returns a working set that can be walked, or which of its figures forbids it.
+    pub fn new(bytes: u64, stride_bytes: u64, op: Op) -> Result<Self, WorkError> {
+        if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
+            return Err(WorkError::PartialArray { bytes });
+        }
+        Self::check_stride(stride_bytes)?;
+        if stride_bytes > bytes {
+            return Err(WorkError::StrideBeyondArray { stride_bytes, bytes });
+        }
+        Ok(Self { bytes, stride_bytes, op, walk: Walk::Whole, huge_pages: false })
+    }
+
+    /// Whether it can be walked as it stands.
+    pub fn check(&self) -> Result<(), String> {
+        Self::new(self.bytes, self.stride_bytes, self.op).map_err(|error| error.to_string())?;
+        within("number of elements", self.touches(), 1..=u64::MAX)
+    }
+
+    /// `rmw of 256 KiB by 128 B`, for progress and failures.
+    pub fn in_words(&self) -> String {
+        let (bytes, stride) = (words::bytes(self.bytes), words::bytes(self.stride_bytes));
+        let sparse = match self.walk {
+            Walk::Whole => "",
+            Walk::Chase => ", line by line at random",
+            Walk::Sparse => ", one line each",
+        };
+        let huge = if self.huge_pages { ", huge pages" } else { "" };
+        format!("{} of {bytes} by {stride}{sparse}{huge}", self.op)
+    }
+
+    /// How it is touched, whatever its size: `rmw by 128 B`.
+    pub fn walk_in_words(&self) -> String {
+        let (op, stride) = (self.op, words::bytes(self.stride_bytes));
+        match self.walk {
+            Walk::Whole => format!("{op} by {stride}"),
+            Walk::Chase => format!("{op} of lines at random"),
+            Walk::Sparse => format!("{op} of one line in each {stride}"),
+        }
+    }
+
+    /// Elements touched in a hop.
+    pub fn touches(&self) -> u64 {
+        match self.walk {
+            Walk::Whole => self.bytes / ELEMENT_BYTES,
+            Walk::Chase => self.bytes / LINE_BYTES,
+            Walk::Sparse => self.bytes / self.stride_bytes,
+        }
+    }
+
+    /// Bytes of the lines that a hop touches: what has to fit into a cache.
+    pub fn fetched_bytes(&self) -> u64 {
+        match self.walk {
+            Walk::Whole | Walk::Chase => self.bytes,
+            Walk::Sparse => self.touches().saturating_mul(LINE_BYTES),
+        }
+    }
+
+    /// Size of the pages that the array lies on, where huge ones are given if they are asked for.
+    pub fn page_bytes(&self) -> u64 {
+        if self.huge_pages { 2 << 20 } else { 4 << 10 }
+    }
+
+    /// Pages that a hop touches: what has to fit into a TLB.
+    pub fn pages(&self) -> u64 {
+        let all = self.bytes.div_ceil(self.page_bytes());
+        match self.walk {
+            Walk::Whole | Walk::Chase => all,
+            Walk::Sparse => all.min(self.touches()),
+        }
+    }
+
+    /// Whether any array could be walked by this stride.
+    pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
+        if stride_bytes == 0 || stride_bytes % ELEMENT_BYTES != 0 {
+            return Err(WorkError::PartialStride { stride_bytes });
+        }
+        Ok(())
+    }
+}
+
+/// The scheduling policy of every member (sched(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// SCHED_OTHER.
+    Other,
+    /// SCHED_BATCH: normal, without wake-up preemption.
+    Batch,
+    /// SCHED_FIFO at the lowest real-time priority, which already outranks all normal tasks.
+    Fifo,
+    /// SCHED_RR at the lowest real-time priority.
+    Rr,
+}
+
+impl Policy {
+    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    pub fn priority(self) -> i32 {
+        i32::from(self.is_realtime())
+    }
+
+    /// Whether the kernel asks for a privilege before it grants the policy.
+    pub fn is_realtime(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr)
+    }
+}
+
+/// The vector registers that each member writes in every hop, before it passes the token on, so
+/// that the kernel has to save and restore them with each switch. All others are in their initial
+/// configuration (Intel SDM volume 1, section 13.6), which it need not save.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// None: what the others are compared with.
+    None,
+    /// x86: XMM0 to XMM15.
+    Sse,
+    /// x86: YMM0 to YMM15.
+    Avx,
+    /// x86: YMM0 to YMM15, whose upper halves VZEROUPPER then clears, as compilers do at the end of
+    /// a function.
+    Vzeroupper,
+    /// x86: ZMM0 to ZMM31 and the masks K1 to K7.
+    Avx512,
+    /// Arm: V0 to V31.
+    Neon,
+}
+
+impl State {
+    /// What is written, for reports.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::None => "no vector register is in use",
+            Self::Sse => "XMM0-15 written in each hop",
+            Self::Avx => "YMM0-15 written in each hop",
+            Self::Vzeroupper => "YMM0-15 written in each hop, then VZEROUPPER",
+            Self::Avx512 => "ZMM0-31 and K1-7 written in each hop",
+            Self::Neon => "V0-31 written in each hop",
+        }
+    }
+}
+
+named!(Kind, "kind of member", Process => "process", Thread => "thread");
+named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
+named!(Policy, "policy", Other => "other", Fifo => "fifo", Rr => "rr", Batch => "batch");
+named!(Walk, "walk", Whole => "whole", Chase => "chase", Sparse => "sparse");
+named!(State, "state of the registers", None => "none", Sse => "sse", Avx => "avx",
+    Vzeroupper => "vzeroupper", Avx512 => "avx512", Neon => "neon");
+
+/// A ring.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RingCase")]
+pub struct Case {
+    /// Ring size; 1 is the solo ring, a member that passes the token to itself.
+    pub members: u32,
+    /// Processes or threads.
+    pub kind: Kind,
+    /// What carries the token, by its name in the registry of links.
+    pub link: String,
+    /// What each member touches per hop; nothing when absent.
+    pub work: Option<Work>,
+    /// Where the members run.
+    pub placement: Placement,
+    /// Under which scheduling policy.
+    pub policy: Policy,
+    /// The real-time priority, where it is not the policy's own (the lowest).
+    pub priority: Option<u32>,
+    /// Which registers each member writes in every hop; none are touched on purpose when absent.
+    pub state: Option<State>,
+    /// What is put on its switches on purpose; nothing when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burden: Option<Burden>,
+}
+
+impl Case {
+    /// So many processes by pipe under the normal policy, without work.
+    pub fn of_processes(members: u32, placement: Placement) -> Self {
+        Self {
+            members,
+            kind: Kind::Process,
+            link: "pipe".to_string(),
+            work: None,
+            placement,
+            policy: Policy::Other,
+            priority: None,
+            state: None,
+            burden: None,
+        }
+    }
+
+    /// Or which number cannot be meant.
+    pub fn check(&self) -> Result<(), String> {
+        within("members", self.members, 1..=MOST_MEMBERS)?;
+        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        self.work.map_or(Ok(()), |work| work.check())?;
+        self.placement.check()
+    }
+
+    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    pub fn priority(&self) -> i32 {
+        let own = self.priority.filter(|_| self.policy.is_realtime());
+        own.and_then(|priority| i32::try_from(priority).ok()).unwrap_or(self.policy.priority())
+    }
+
+    /// The ring of one that this ring is compared with: of a sweep's pair of CPUs, on the first.
+    pub fn solo(&self) -> Case {
+        Case { members: 1, placement: self.placement.of_solo(), ..self.clone() }
+    }
+
+    /// Whether `self` is the ring of one that `other` is compared with.
+    pub fn is_solo_of(&self, other: &Case) -> bool {
+        *self == other.solo()
+    }
+
+    /// `ring of 64`, for progress and failures.
+    pub fn title(&self) -> String {
+        let mut title = format!("ring of {}", self.members);
+        // The link that goes without saying.
+        if self.link != "pipe" {
+            title.push_str(&format!(" by {}", self.link));
+        }
+        if let Some(work) = &self.work {
+            title.push_str(&format!(" with {}", work.in_words()));
+        }
+        if self.placement.relation().is_some() {
+            title.push_str(&format!(" on {}", self.placement));
+        }
+        if let Some(state) = self.state {
+            title.push_str(&format!(" with registers {state}"));
+        }
+        if let Some(burden) = self.burden {
+            title.push_str(&format!(" under {burden}"));
+        }
+        title
+    }
+
+    /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with
+    /// other registers in use or under a burden.
+    pub fn belongs_to(&self, other: &Case) -> bool {
+        let bare = |case: &Case| Case { state: None, burden: None, ..case.solo() };
+        bare(self) == bare(other)
+    }
+
+    /// Whether it needs at least as much of the machine as `failed`, on which it ran out.
+    pub fn needs_as_much(&self, failed: &Case) -> bool {
+        let bytes = |case: &Case| case.work.map_or(0, |work| work.bytes);
+        // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
+        let same_kind = Case { members: self.members, work: self.work, ..failed.clone() };
+        same_kind == *self && self.members >= failed.members && bytes(self) >= bytes(failed)
+    }
+}
+
+/// How a worker batches laps into samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RingBatching")]
+pub struct Batching {
+    /// Laps of every sample; calibrated in each worker when absent.
+    pub laps: Option<u64>,
+    /// Wanted duration of a calibrated sample, in nanoseconds.
+    pub sample_ns: u64,
+    /// Samples that a worker takes in one round, at most.
+    pub samples_per_round: u32,
+    /// A worker takes no further sample once its samples, with the counting but without waits, have
+    /// lasted this long, in nanoseconds.
+    pub enough_ns: u64,
+    /// Wanted duration of a slice of a sample, in nanoseconds, between two reference quanta; absent
+    /// in plans whose samples are not cut into slices. No slice is shorter than a lap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_ns: Option<u64>,
+    /// How often a worker measures, beside its samples, each member's solo, the ring, and each solo
+    /// again, at most; absent where solos are rings of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triples: Option<u32>,
+    /// At how many places of its memory a worker tries a working set that was given huge pages, at
+    /// most; it measures at the one where a lap took least. Absent where it tries none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<u32>,
+    /// What is counted in each slice beside its time, on the ring's one CPU; each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+}
+
+impl Batching {
+    /// Or which number cannot be meant.
+    pub fn check(&self) -> Result<(), String> {
+        known_within("laps", self.laps, 1..=MOST_LAPS)?;
+        within("sample_ns", self.sample_ns, 1..=LONGEST_NS)?;
+        within("samples_per_round", self.samples_per_round, 1..=MOST_COUNTS)?;
+        known_within("slice_ns", self.slice_ns, 1..=LONGEST_NS)?;
+        known_within("triples", self.triples, 1..=MOST_COUNTS)?;
+        known_within("places", self.places, 1..=MOST_COUNTS)?;
+        let is_again = |at: usize| self.events[..at].contains(&self.events[at]);
+        match (0..self.events.len()).find(|at| is_again(*at)) {
+            Some(at) => Err(format!("events: {} is there twice", self.events[at])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice
+/// and is gone again is seen by no quantum: of slices of 1 ms most have had one such on a core that
+/// is shared half of the time, of these few have: launches vary by 0.4 %, not 1.6 %.
+pub const SLICE_NS: u64 = 250_000;
+
+impl Default for Batching {
+    /// 10 ms a sample: at least one timer tick down to HZ=100, so that the kernel's user/system
+    /// split has something to say, and long enough that two clock reads do not count.
+    fn default() -> Self {
+        Self {
+            laps: None,
+            sample_ns: 10_000_000,
+            samples_per_round: 3,
+            enough_ns: 250_000_000,
+            slice_ns: Some(SLICE_NS),
+            triples: None,
+            places: None,
+            events: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(members: u32) -> Case {
+        Case::of_processes(members, Placement::Pinned { cpus: vec![3, 1], relation: None })
+    }
+
+    #[test]
+    fn names_read_back() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.name().parse(), Ok(*policy));
+        }
+        let error = "realtime".parse::<Policy>().unwrap_err();
+        assert!(error.contains("realtime") && error.contains("fifo"), "{error}");
+    }
+
+    #[test]
+    fn solo_differs_in_nothing_but_its_size() {
+        assert!(case(1).is_solo_of(&case(8)));
+        assert!(!case(2).is_solo_of(&case(8)));
+        let other_policy = Case { policy: Policy::Batch, ..case(1) };
+        assert!(!other_policy.is_solo_of(&case(8)));
+        let other_state = Case { state: Some(State::Sse), ..case(1) };
+        assert!(!other_state.is_solo_of(&case(8)));
+    }
+
+    #[test]
+    fn the_solo_of_a_pair_of_a_sweep_is_alone_on_its_first_cpu() {
+        let relation = Some(crate::machine::Relation::Smt);
+        let placement = Placement::Pinned { cpus: vec![3, 1], relation };
+        let ring = Case { placement, ..case(4) };
+        let alone = Case { placement: Placement::Same { cpu: 3 }, ..case(1) };
+        assert!(alone.is_solo_of(&ring));
+        assert!(!Case { members: 1, ..ring.clone() }.is_solo_of(&ring));
+    }
+
+    #[test]
+    fn impossible_walks_are_refused_by_name() {
+        assert!(Work::new(64, 8, Op::Read).is_ok());
+        let refused = |bytes, stride| Work::new(bytes, stride, Op::Read).unwrap_err().to_string();
+        assert!(refused(0, 8).starts_with("--work 0: the array must be a multiple of 8 bytes"));
+        assert!(refused(12, 8).starts_with("--work 12: the array must be a multiple of 8 bytes"));
+        assert!(refused(64, 0).starts_with("--stride 0: the stride must be a multiple of 8"));
+        assert!(refused(64, 7).starts_with("--stride 7: the stride must be a multiple of 8"));
+        let beyond = refused(64, 128);
+        assert!(beyond.contains("128") && beyond.contains("64"), "{beyond}");
+    }
+}

@@ -1,0 +1,352 @@
+//! Hops that take longer than a slice, in pieces between quanta: what a hop of the ring takes, and
+//! what it takes above the members' own solos. No hop needs to have been clean throughout, only
+//! each of its pieces in some hop.
+
+use super::{LONGEST_SLICE_NS, Sample, Triple, Triples};
+use crate::reference::near;
+use stats::median;
+
+/// What the clean pieces of a worker say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct InPieces {
+    /// A hop of the ring, in nanoseconds, with what passes between two.
+    pub hop_ns: Option<f64>,
+    /// What it takes above the mean of the members' solos, in nanoseconds; signed.
+    pub above_ns: Option<f64>,
+    /// Clean parts of the rings.
+    pub clean: u32,
+    /// Those of triples that were timed as the machine was found.
+    pub clean_as_found: u32,
+}
+
+/// Times of one part of one member's hop, in nanoseconds: of one of its pieces, or from its last
+/// quantum to the first of the next hop.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    ring: Vec<f64>,
+    solo: Vec<f64>,
+}
+
+impl Sample {
+    /// Its triples, where their hops were cut into pieces.
+    pub fn in_pieces(&self) -> Option<&Triples> {
+        self.triples.as_deref().filter(|triples| triples.pieces.is_some())
+    }
+}
+
+impl Triples {
+    /// Parts of all rings whose hops were cut, and those of triples that were timed as the machine
+    /// was found.
+    pub fn ring_parts(&self) -> (u32, u32) {
+        let count = |all: &[Triple]| {
+            all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
+        };
+        let (as_found, waited) = self.as_found_and_waited();
+        (count(as_found).saturating_add(count(waited)), count(as_found))
+    }
+
+    /// What the clean parts say: medians of each part of each member's hop, summed. No figure where
+    /// a part was never clean, in the ring or in the solos, and where no place of the memory was
+    /// tried on an unshared core.
+    pub fn clean_in_pieces(&self, is_clean: impl Fn((u32, u32)) -> bool + Copy) -> InPieces {
+        let mut times = Vec::new();
+        let [clean_as_found, clean_waited] =
+            self.alone().map(|all| self.add_parts(all, &mut times, LONGEST_SLICE_NS, is_clean));
+        let clean = clean_as_found.saturating_add(clean_waited);
+        let any_place = self.places.is_some_and(|places| places.unshared == Some(0));
+        let times = if any_place { Vec::new() } else { times };
+        let (hop_ns, above_ns) = (self.hop(&times), self.above(&times));
+        InPieces { hop_ns, above_ns, clean, clean_as_found }
+    }
+
+    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to
+    /// latency-bound loop, at whatever clock, in the ring and in the solos.
+    pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
+        let mut times = Vec::new();
+        self.add_parts(&self.all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
+            near(f64::from(throughput), unshared_ratio * f64::from(latency))
+        });
+        self.above(&times).is_some()
+    }
+
+    /// What a hop takes above the solos in the triples that were timed as the machine was found, at
+    /// whatever speed.
+    pub fn above_in_pieces_as_found_ns(&self) -> Option<f64> {
+        let mut times = Vec::new();
+        self.add_parts(self.as_found_and_waited().0, &mut times, u64::MAX, |_| true);
+        self.above(&times)
+    }
+
+    fn hop(&self, times: &[Times]) -> Option<f64> {
+        let parts = times.iter().map(|part| median(&part.ring));
+        parts.sum::<Option<f64>>().and_then(|all| self.of_one(all, times))
+    }
+
+    fn above(&self, times: &[Times]) -> Option<f64> {
+        let parts = times.iter().map(|part| Some(median(&part.ring)? - median(&part.solo)?));
+        parts.sum::<Option<f64>>().and_then(|all| self.of_one(all, times))
+    }
+
+    /// The mean over members; none without any part.
+    fn of_one(&self, all: f64, times: &[Times]) -> Option<f64> {
+        (!times.is_empty()).then(|| all / f64::from(self.members))
+    }
+
+    /// Adds the clean parts of these triples, none longer than `longest_ns`, member by member in
+    /// the order of a hop. Gives how many of rings are.
+    fn add_parts<'a>(
+        &self,
+        triples: impl IntoIterator<Item = &'a Triple>,
+        times: &mut Vec<Times>,
+        longest_ns: u64,
+        is_clean: impl Fn((u32, u32)) -> bool + Copy,
+    ) -> u32 {
+        let mut clean = 0_u32;
+        for (triple, each) in
+            triples.into_iter().filter_map(|one| Some((one, self.parts_of_hop(one)?)))
+        {
+            let members = self.members as usize;
+            times.resize(members * each, Times::default());
+            let quanta: Vec<bool> = triple.quanta().map(is_clean).collect();
+            let (solo, ring) = (self.solo_laps as usize * each, self.ring_laps as usize * each);
+            let (before, rest) = quanta.split_at(members * solo);
+            let (between, after) = rest.split_at(members * ring);
+            let solos = before.chunks(solo).chain(after.chunks(solo));
+            for (number, (quanta, parts)) in solos.zip(triple.solos_ns.chunks(solo - 1)).enumerate()
+            {
+                for (part, ns) in clean_parts(quanta, parts, longest_ns) {
+                    times[number % members * each + part % each].solo.push(ns);
+                }
+            }
+            for (part, ns) in clean_parts(between, &triple.ring_ns, longest_ns) {
+                // The leader's hop is the last of a lap.
+                let member = (part / each + 1) % members;
+                times[member * each + part % each].ring.push(ns);
+                clean = clean.saturating_add(1);
+            }
+        }
+        clean
+    }
+
+    /// Parts of a hop, with what comes before the next; none where a triple does not have all
+    /// times.
+    fn parts_of_hop(&self, triple: &Triple) -> Option<usize> {
+        let each = (self.pieces.filter(|pieces| *pieces > 0)? as usize).checked_add(1)?;
+        let hops = |laps: u64| usize::try_from(laps).ok()?.checked_mul(self.members as usize);
+        let solo_quanta = hops(self.solo_laps)?.checked_mul(2)?.checked_mul(each)?;
+        let ring_quanta = hops(self.ring_laps)?.checked_mul(each)?;
+        let solo_parts = solo_quanta.checked_sub((self.members as usize).checked_mul(2)?)?;
+        let quanta = solo_quanta.checked_add(ring_quanta)?;
+        let is_whole = solo_quanta > 0
+            && triple.solos_ns.len() == solo_parts
+            && Some(triple.ring_ns.len()) == ring_quanta.checked_sub(1)
+            && triple.latency_ns.len() == quanta
+            && triple.throughput_ns.len() == quanta;
+        is_whole.then_some(each)
+    }
+}
+
+/// The parts of a phase that are clean, with their number: the two quanta on each side are, as far
+/// as the phase has them, and they are no further apart than `longest_ns`: else they do not say
+/// what was between.
+fn clean_parts<'a>(
+    quanta: &'a [bool],
+    parts_ns: &'a [u64],
+    longest_ns: u64,
+) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let is_clean = |part: usize| {
+        let around = part.saturating_sub(1)..(part + 3).min(quanta.len());
+        quanta[around].iter().all(|is_clean| *is_clean)
+    };
+    let parts = parts_ns.iter().enumerate();
+    let clean = parts.filter(move |(part, ns)| **ns <= longest_ns && is_clean(*part));
+    clean.map(|(part, ns)| (part, *ns as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quanta of an unshared and of a shared core.
+    const ALONE: (u32, u32) = (6000, 6060);
+    const SHARED: (u32, u32) = (6000, 8400);
+
+    fn is_unshared(quanta: (u32, u32)) -> bool {
+        quanta == ALONE
+    }
+
+    /// Time of a part of the hop of one member.
+    type Part<'a> = &'a dyn Fn(usize, usize) -> u64;
+
+    /// Two members, two pieces a hop, two laps of the ring, two of each solo. What lies between
+    /// quanta of a shared core takes ten times as long.
+    fn triple(solo: Part, ring: Part, shared: &[usize]) -> Triple {
+        let quanta = (0..36).map(|i| if shared.contains(&i) { SHARED } else { ALONE });
+        let (latency_ns, throughput_ns) = quanta.unzip();
+        let time = |first: usize, number: usize, ns: u64| {
+            let is_shared = [0, 1].iter().any(|next| shared.contains(&(first + number + next)));
+            if is_shared { 10 * ns } else { ns }
+        };
+        let solo = |first: usize, member: usize| {
+            (0..5).map(move |number| time(first, number, solo(member, number % 3)))
+        };
+        let solos = [(0, 0), (6, 1), (24, 0), (30, 1)];
+        // The members' hops in the order of time: 1, 0, 1, 0.
+        let ring = (0..11).map(|number| time(12, number, ring((number / 3 + 1) % 2, number % 3)));
+        Triple {
+            ring_ns: ring.collect(),
+            solos_ns: solos.iter().flat_map(|(first, member)| solo(*first, *member)).collect(),
+            latency_ns,
+            throughput_ns,
+            ..Triple::default()
+        }
+    }
+
+    fn triples(all: Vec<Triple>) -> Triples {
+        Triples {
+            members: 2,
+            ring_laps: 2,
+            solo_laps: 2,
+            pieces: Some(2),
+            all,
+            ..Triples::default()
+        }
+    }
+
+    /// Another time for each part of each member.
+    fn solo(member: usize, part: usize) -> u64 {
+        1000 * (member as u64 + 1) + 100 * part as u64
+    }
+
+    fn ring(member: usize, part: usize) -> u64 {
+        solo(member, part) + [[7, 11, 13], [17, 19, 23]][member][part]
+    }
+
+    fn said(all: Vec<Triple>) -> (Option<f64>, Option<f64>, u32) {
+        let found = triples(all).clean_in_pieces(is_unshared);
+        (found.above_ns, found.hop_ns, found.clean)
+    }
+
+    #[test]
+    fn a_hop_is_the_sum_of_its_parts_and_its_cost_that_above_the_solos() {
+        // (7 + 11 + 13 + 17 + 19 + 23) / 2 above (3300 + 6300) / 2.
+        assert_eq!(said(vec![triple(&solo, &ring, &[])]), (Some(45.0), Some(4845.0), 11));
+        // Signed.
+        let less = |member: usize, part: usize| solo(member, part) - 10;
+        assert_eq!(said(vec![triple(&solo, &less, &[])]), (Some(-30.0), Some(4770.0), 11));
+    }
+
+    #[test]
+    fn no_hop_needs_to_be_clean_throughout_but_each_part_once() {
+        // Each quantum spoils the two parts on each of its sides, in its phase.
+        let hit = triple(&solo, &ring, &[3, 9, 14, 20, 26, 32]);
+        assert_eq!(said(vec![hit.clone()]), (None, None, 3));
+        let other = triple(&solo, &ring, &[0, 6, 18, 29, 35]);
+        assert_eq!(said(vec![other.clone()]), (None, None, 7));
+        assert_eq!(said(vec![hit, other]), (Some(45.0), Some(4845.0), 10));
+        // A part of a solo that was never clean leaves the hop, and one of the ring leaves nothing.
+        let no_solo = triple(&solo, &ring, &[0, 3, 24, 27]);
+        assert_eq!(said(vec![no_solo]), (None, Some(4845.0), 11));
+        let no_ring = triple(&solo, &ring, &[12, 18]);
+        assert_eq!(said(vec![no_ring]).0, None);
+    }
+
+    #[test]
+    fn a_phase_is_judged_by_its_own_quanta() {
+        // The last of the solos before and the first of those after the ring: its parts are all
+        // clean.
+        let beside = triple(&solo, &ring, &[11, 24]);
+        assert_eq!(said(vec![beside]), (Some(45.0), Some(4845.0), 11));
+    }
+
+    #[test]
+    fn a_part_longer_than_any_slice_that_is_judged_is_not_clean() {
+        let long = |member: usize, part: usize| match (member, part) {
+            (0, 1) => LONGEST_SLICE_NS + 1,
+            _ => ring(member, part),
+        };
+        let long = vec![triple(&solo, &long, &[])];
+        assert_eq!(said(long.clone()), (None, None, 9));
+        // At whatever speed it is what it is.
+        assert!(triples(long).above_solos_as_found_ns() > Some(1e6));
+    }
+
+    #[test]
+    fn a_worker_has_seen_enough_when_each_part_was_unshared_once_at_any_clock() {
+        let slower = |mut one: Triple| {
+            one.latency_ns.iter_mut().chain(&mut one.throughput_ns).for_each(|ns| *ns *= 2);
+            one
+        };
+        let seen = |all: Vec<Triple>| triples(all).are_seen_unshared(1.01);
+        let hit = || slower(triple(&solo, &ring, &[3, 9, 14, 20, 26, 32]));
+        assert!(!seen(vec![]) && !seen(vec![hit()]));
+        assert!(seen(vec![hit(), slower(triple(&solo, &ring, &[0, 6, 18, 29, 35]))]));
+        // At a clock that is not the run's they are not clean.
+        assert_eq!(said(vec![slower(triple(&solo, &ring, &[]))]), (None, None, 0));
+    }
+
+    #[test]
+    fn what_waited_is_not_as_the_machine_was_found() {
+        let shared: Vec<usize> = (0..36).collect();
+        let found = Triples {
+            as_found: Some(1),
+            ..triples(vec![triple(&solo, &ring, &shared), triple(&solo, &ring, &[])])
+        };
+        assert_eq!(found.ring_parts(), (22, 11));
+        assert_eq!(found.above_solos_as_found_ns(), Some(450.0));
+        let clean = found.clean_in_pieces(is_unshared);
+        assert_eq!((clean.clean, clean.clean_as_found, clean.above_ns), (11, 0, Some(45.0)));
+    }
+
+    #[test]
+    fn a_place_that_was_tried_on_a_shared_core_only_says_nothing() {
+        let at = |unshared| {
+            let places = Some(crate::ring::Places { tried: 8, unshared });
+            Triples { places, ..triples(vec![triple(&solo, &ring, &[])]) }
+        };
+        let above = |unshared| at(unshared).clean_in_pieces(is_unshared).above_ns;
+        assert_eq!((above(Some(0)), above(Some(1)), above(None)), (None, Some(45.0), Some(45.0)));
+    }
+
+    #[test]
+    fn a_damaged_triple_says_nothing() {
+        let whole = || triple(&solo, &ring, &[]);
+        let nothing = |of: Triples| {
+            let clean = of.clean_in_pieces(is_unshared);
+            assert_eq!(clean, InPieces::default(), "{of:?}");
+            assert_eq!(of.above_solos_as_found_ns(), None);
+            // Nor is it read as one whose hops were not cut.
+            assert!(!of.all.iter().any(|triple| of.is_whole(triple)));
+        };
+        let damages: [fn(&mut Triple); 5] = [
+            |one| one.ring_ns.truncate(10),
+            |one| one.solos_ns.truncate(19),
+            |one| one.latency_ns.truncate(35),
+            |one| one.throughput_ns.truncate(35),
+            |one| *one = Triple::default(),
+        ];
+        for damage in damages {
+            let mut one = whole();
+            damage(&mut one);
+            nothing(triples(vec![one]));
+        }
+        for count in [0, 1, 3, u32::MAX] {
+            nothing(Triples { members: count, ..triples(vec![whole()]) });
+            nothing(Triples { pieces: Some(count), ..triples(vec![whole()]) });
+        }
+        for laps in [0, 1, u64::MAX / 2, u64::MAX] {
+            nothing(Triples { ring_laps: laps, ..triples(vec![whole()]) });
+            nothing(Triples { solo_laps: laps, ..triples(vec![whole()]) });
+        }
+    }
+
+    #[test]
+    fn triples_that_were_stored_without_pieces_are_read_as_they_were() {
+        let old = r#"{"members":2,"ring_laps":1,"solo_laps":3,"all":[]}"#;
+        let read: Triples = serde_json::from_str(old).unwrap();
+        assert_eq!((read.pieces, serde_json::to_string(&read).unwrap().as_str()), (None, old));
+        let cut = triples(vec![triple(&solo, &ring, &[])]);
+        let text = serde_json::to_string(&cut).unwrap();
+        assert_eq!(serde_json::from_str::<Triples>(&text).unwrap(), cut);
+    }
+}

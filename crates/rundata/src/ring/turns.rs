@@ -1,0 +1,234 @@
+//! Where other tasks had turns on the CPU, and what lies near one: a task that had a turn may wait
+//! for its next. While it does, the kernel has more to choose from in each switch, which then costs
+//! more, also in slices that nobody shares.
+
+use super::{Slices, Triple, Triples, is_alone};
+
+/// What takes so much at once is the turn of a task: interrupts and the kernel's own threads take
+/// less.
+const TURN_NS: u64 = 500_000;
+
+/// Whoever waits all the time has a turn within this: the kernel's slices are 3 to 4 ms (sched(7),
+/// `base_slice_ns`), and of two scheduling groups one may have several in a row.
+const NEAR_NS: u64 = 10_000_000;
+
+/// What passed on the CPU, in the order of time, and where in it others had turns.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    now_ns: u64,
+    /// From when to when, in nanoseconds.
+    turns: Vec<(u64, u64)>,
+}
+
+impl Timeline {
+    /// Something that others had a turn in or not. Gives when it began and ended.
+    pub fn pass(&mut self, elapsed_ns: u64, has_turn: bool) -> (u64, u64) {
+        let span = (self.now_ns, self.now_ns.saturating_add(elapsed_ns));
+        if has_turn {
+            self.turns.push(span);
+        }
+        self.now_ns = span.1;
+        span
+    }
+
+    /// Whether others had a turn in this span, shortly before or shortly after.
+    pub fn is_near_a_turn(&self, (from, to): (u64, u64)) -> bool {
+        // They are in the order of time: the first that is not over long before is the only one to
+        // ask.
+        let over = self.turns.partition_point(|turn| turn.1.saturating_add(NEAR_NS) < from);
+        self.turns.get(over).is_some_and(|turn| turn.0 <= to.saturating_add(NEAR_NS))
+    }
+}
+
+/// Whether others had a turn in what passed: so much of it, and more than interrupts take of a long
+/// time.
+fn is_turn(elapsed_ns: u64, cpu_ns: u64) -> bool {
+    elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS && !is_alone(elapsed_ns, cpu_ns)
+}
+
+impl Slices {
+    /// Of each slice, whether others ran in it or had a turn near it. None where that was not
+    /// looked at.
+    pub fn beside_others(&self) -> Vec<bool> {
+        let mut timeline = Timeline::default();
+        let mut spans = Vec::with_capacity(self.cpu_ns.len());
+        let mut waits = self.waits.iter().flatten().peekable();
+        let quanta = || self.latency_ns.iter().zip(&self.throughput_ns);
+        let mut quanta =
+            quanta().map(|(latency, throughput)| u64::from(*latency) + u64::from(*throughput));
+        let mut quantum = |timeline: &mut Timeline| {
+            if let Some(ns) = quanta.next() {
+                timeline.pass(ns, ns >= TURN_NS);
+            }
+        };
+        quantum(&mut timeline);
+        for (number, (elapsed_ns, cpu_ns)) in self.elapsed_ns.iter().zip(&self.cpu_ns).enumerate() {
+            quantum(&mut timeline);
+            while let Some(wait) = waits.next_if(|wait| wait.slice as usize <= number) {
+                timeline.pass(wait.elapsed_ns, is_turn(wait.elapsed_ns, wait.cpu_ns));
+            }
+            spans.push(timeline.pass(*elapsed_ns, is_turn(*elapsed_ns, *cpu_ns)));
+        }
+        quantum(&mut timeline);
+        quantum(&mut timeline);
+        let beside = |(number, span): (usize, &(u64, u64))| {
+            self.was_alone(number) == Some(false) || timeline.is_near_a_turn(*span)
+        };
+        spans.iter().enumerate().map(beside).collect()
+    }
+}
+
+impl Triples {
+    /// The triples in and near which nobody else had a turn: those that were timed as the machine
+    /// was found, and those that waited.
+    pub fn alone(&self) -> [Vec<&Triple>; 2] {
+        let mut timeline = Timeline::default();
+        let pass = |one: &Triple| timeline.pass(one.elapsed_ns(), one.has_turn());
+        let spans: Vec<_> = self.all.iter().map(pass).collect();
+        let (as_found, waited) = self.as_found_and_waited();
+        let (before, after) = spans.split_at(as_found.len());
+        [(as_found, before), (waited, after)].map(|(triples, spans)| {
+            let all = triples.iter().zip(spans);
+            all.filter(|(_, span)| !timeline.is_near_a_turn(**span)).map(|(one, _)| one).collect()
+        })
+    }
+}
+
+impl Triple {
+    /// Time of all that was timed and of the quanta, in nanoseconds.
+    fn elapsed_ns(&self) -> u64 {
+        let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
+        let parts = self.ring_ns.iter().chain(&self.solos_ns).copied();
+        parts.chain(quanta).fold(0, u64::saturating_add)
+    }
+
+    fn has_turn(&self) -> bool {
+        let parts = |elapsed_ns: &[u64], cpu_ns: &[u64]| {
+            elapsed_ns.iter().zip(cpu_ns).any(|(elapsed, cpu)| is_turn(*elapsed, *cpu))
+        };
+        let quanta = self.quanta().any(|(l, t)| u64::from(l) + u64::from(t) >= TURN_NS);
+        let elapsed_ns = self.elapsed_ns();
+        let own_ns = elapsed_ns.saturating_sub(self.others_ns.unwrap_or(0));
+        let share = is_turn(elapsed_ns, own_ns);
+        quanta
+            || share
+            || parts(&self.ring_ns, &self.ring_cpu_ns)
+            || parts(&self.solos_ns, &self.solos_cpu_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::Wait;
+
+    const QUANTUM: (u64, u64) = (6000, 6060);
+
+    /// Slices of 1 ms, which others had so much of; the quanta of these numbers were interrupted.
+    fn slices(others_ns: &[u64], interrupted: &[usize]) -> Slices {
+        let mut all = Slices::with_room_for(others_ns.len(), 1);
+        for number in 0..others_ns.len() + 3 {
+            let more = if interrupted.contains(&number) { TURN_NS } else { 0 };
+            all.push_quantum(QUANTUM.0 + more, QUANTUM.1);
+        }
+        all.elapsed_ns = vec![1_000_000; others_ns.len()];
+        all.cpu_ns = others_ns.iter().map(|ns| 1_000_000 - ns).collect();
+        all
+    }
+
+    fn beside(slices: &Slices) -> Vec<usize> {
+        let all = slices.beside_others().into_iter().enumerate();
+        all.filter(|(_, beside)| *beside).map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn what_lies_within_ten_milliseconds_of_a_turn_is_beside_others() {
+        let with = |ns: u64| {
+            let mut others = [0; 40];
+            others[20] = ns;
+            beside(&slices(&others, &[]))
+        };
+        // A slice and its quantum take 1.012 ms: those of the ten before and behind it begin or end
+        // within 10 ms.
+        assert_eq!(with(TURN_NS), (10..=30).collect::<Vec<_>>());
+        // What is no turn is in its slice only, and what is next to nothing nowhere.
+        assert_eq!(with(TURN_NS - 1), [20]);
+        assert_eq!(with(20_001), [20]);
+        assert_eq!(with(20_000), [0; 0]);
+    }
+
+    #[test]
+    fn a_turn_may_fall_into_a_quantum_and_into_a_wait() {
+        assert_eq!(beside(&slices(&[0; 30], &[0])), (0..10).collect::<Vec<_>>());
+        assert_eq!(beside(&slices(&[0; 30], &[32])), (20..30).collect::<Vec<_>>());
+        let waited = |cpu_ns| {
+            let wait = Wait { slice: 15, elapsed_ns: 5_000_000, cpu_ns, ..Wait::default() };
+            let all = Slices { waits: Some(vec![wait]), ..slices(&[0; 30], &[]) };
+            beside(&all)
+        };
+        assert_eq!(waited(4_500_001), [0; 0]);
+        assert_eq!(waited(4_500_000), (5..25).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn slices_that_nobody_was_asked_after_and_damaged_ones_say_nothing() {
+        let unknown = Slices { cpu_ns: Vec::new(), ..slices(&[0; 5], &[1]) };
+        assert_eq!(unknown.beside_others(), [false; 0]);
+        let short = Slices { latency_ns: Vec::new(), ..slices(&[0, TURN_NS], &[]) };
+        assert_eq!(beside(&short), [0, 1]);
+        let far = Slices { elapsed_ns: vec![u64::MAX; 2], ..slices(&[0, 0], &[]) };
+        assert_eq!(beside(&far), [0, 1]);
+    }
+
+    /// Triples of 4 ms, of which others had so much.
+    fn triples(others_ns: &[u64], as_found: Option<u32>) -> Triples {
+        let one = |others_ns: &u64| Triple {
+            ring_ns: vec![4_000_000],
+            others_ns: Some(*others_ns),
+            ..Triple::default()
+        };
+        Triples { all: others_ns.iter().map(one).collect(), as_found, ..Triples::default() }
+    }
+
+    #[test]
+    fn triples_near_a_turn_are_not_alone_whether_they_waited_or_not() {
+        let alone = |of: &Triples| of.alone().map(|all| all.len());
+        let mut others = [0; 12];
+        assert_eq!(alone(&triples(&others, Some(4))), [4, 8]);
+        others[4] = TURN_NS;
+        // Three on each side end or begin within 10 ms.
+        assert_eq!(alone(&triples(&others, Some(4))), [1, 4]);
+        assert_eq!(triples(&others, None).ring_slices_beside_others(), 7);
+        // Less is no turn, however short the triple, and neither is 0.5 % of a long one.
+        others[4] = TURN_NS - 1;
+        assert_eq!(alone(&triples(&others, None)), [12, 0]);
+        let mut long = triples(&[TURN_NS], None);
+        long.all[0].ring_ns = vec![100_000_000];
+        assert_eq!(alone(&long), [1, 0]);
+    }
+
+    #[test]
+    fn a_turn_shows_in_each_part_of_a_triple() {
+        let whole = Triple {
+            ring_ns: vec![1_000_000; 2],
+            ring_cpu_ns: vec![1_000_000; 2],
+            solos_ns: vec![600_000; 4],
+            solos_cpu_ns: vec![600_000; 4],
+            latency_ns: vec![6000; 10],
+            throughput_ns: vec![6060; 10],
+            others_ns: None,
+        };
+        assert!(!whole.has_turn());
+        let hits: [fn(&mut Triple); 4] = [
+            |one| one.ring_cpu_ns[1] = 500_000,
+            |one| one.solos_cpu_ns[3] = 100_000,
+            |one| one.latency_ns[9] = 500_000,
+            |one| one.throughput_ns[0] = 500_000,
+        ];
+        for hit in hits {
+            let mut one = whole.clone();
+            hit(&mut one);
+            assert!(one.has_turn(), "{one:?}");
+        }
+    }
+}

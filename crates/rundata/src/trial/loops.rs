@@ -1,0 +1,64 @@
+//! Calls in loops, and signals between two processes.
+
+use super::overhead::{BATCH_CALLS, BATCH_TICKS, in_a_row};
+use super::{Measure, Sample, Unit};
+
+/// Call: the memorandum's system call.
+pub const GETUID: &str = "getuid";
+/// Call: installing a handler.
+pub const SIGACTION: &str = "sigaction";
+/// Sequence: kill to oneself, the handler installs itself again (simsig).
+pub const SIGNAL_SELF: &str = "signal-self";
+
+/// Tally: ticks of the empty loop of as many turns as a batch has calls, taken in turn with
+/// [`BATCH_TICKS`].
+pub const EMPTY_BATCH_TICKS: &str = "empty_batch_ticks";
+/// Count: calls (loops) that were made, warm-up included.
+pub const CALLS: &str = "calls";
+/// Count: signals that handlers have caught. One for each call of [`SIGNAL_SELF`], two for each
+/// loop of two processes, else there is no sample.
+pub const CAUGHT: &str = "caught";
+/// Count: entries into the kernel of [`ENTERED_CALLS`] calls, seen by tracing a child; absent
+/// where none can be traced.
+pub const KERNEL_ENTRIES: &str = "kernel_entries";
+/// Count: calls whose entries were counted.
+pub const ENTERED_CALLS: &str = "entered_calls";
+/// Count: voluntary and involuntary switches of both processes, from the start of the second to
+/// its end.
+pub const LOOP_SWITCHES: &str = "loop_switches";
+/// Count: CPU time of the process during all its loops, precisely.
+pub const CPU_NS: &str = "cpu_ns";
+/// Count: what the timer ticks sampled of it, whole ticks (CPUCLOCK_PROF).
+pub const SAMPLED_NS: &str = "sampled_ns";
+/// Count: what of that was in user mode (CPUCLOCK_VIRT).
+pub const SAMPLED_USER_NS: &str = "sampled_user_ns";
+/// Count: CPU time of the second process, all of it.
+pub const CHILD_CPU_NS: &str = "child_cpu_ns";
+/// Count: what the timer ticks sampled of it.
+pub const CHILD_SAMPLED_NS: &str = "child_sampled_ns";
+/// Count: what of that was in user mode.
+pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
+
+/// For each so many loops of one process there is one of two: the memorandum had 10,000 and
+/// 2,000.
+pub const TWO_PROCESS_SHARE: u32 = 5;
+
+/// Ticks per turn of the empty loop.
+pub fn empty_ticks(sample: &Sample) -> Option<f64> {
+    Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
+}
+
+/// Ticks per call above the empty loop: the sample's median batches. Signed.
+pub fn net_of_loop(sample: &Sample) -> Option<f64> {
+    Some(in_a_row(sample)? - empty_ticks(sample)?)
+}
+
+/// What a call costs above the empty loop.
+pub(super) const MEASURES: [Measure; 2] = [
+    Measure::new("ns", "ns", BATCH_TICKS, Unit::Ticks, net_of_loop),
+    Measure::new("empty_loop_ns", "ns of the empty loop", BATCH_TICKS, Unit::Ticks, empty_ticks),
+];
+
+/// What a loop of two processes costs.
+pub(super) const OF_TWO: [Measure; 1] =
+    [Measure::new("loop_ns", "ns a loop", BATCH_TICKS, Unit::Ticks, in_a_row)];

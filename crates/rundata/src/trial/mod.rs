@@ -1,0 +1,206 @@
+//! Trials, which stand beside the ring. Something is done many times in a fresh worker, and the
+//! outcome of each time is kept. A file for each kind: what it is given, the names of its outcomes,
+//! and its measures, which are taken of a sample; here is what is tried, of whatever kind.
+
+pub mod command;
+pub mod gaps;
+pub mod interference;
+pub mod loops;
+pub mod malloc;
+mod measure;
+pub mod overhead;
+pub mod primes;
+mod sample;
+pub mod sampling;
+pub mod wakeup;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{LONGEST_NS, MOST_COUNTS, within};
+use crate::machine::MAX_CPUS;
+use crate::ring::Policy;
+
+use command::Command;
+use interference::Execution;
+pub use measure::{Measure, Unit};
+pub use sample::{Gap, Quantity, Sample, Sliced, Tally};
+use sampling::Phase;
+use wakeup::Wakeup;
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Trial {
+    /// One call that reads a clock or a count.
+    Call {
+        /// Its name in the registry of calls.
+        call: String,
+    },
+    /// The first so many primes, by trial division.
+    Primes {
+        /// How many.
+        primes: u32,
+    },
+    /// Blocks of one size, all allocated, then all freed.
+    Malloc {
+        /// Size of a block in bytes.
+        bytes: u64,
+        /// The library that provides malloc, as LD_PRELOAD has it; the C library's when absent.
+        preload: Option<String>,
+    },
+    /// Two processes on one CPU, of which one sleeps and wakes.
+    Sampling {
+        /// When it sleeps.
+        phase: Phase,
+        /// How long they are watched, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A ring of two runs for a fixed number of laps.
+    Execution(Execution),
+    /// One call or short sequence, many times in a row, above the empty loop.
+    Loop {
+        /// Its name in the registry of system calls or of signal loops.
+        call: String,
+    },
+    /// Two processes send each other a signal; the handler installs itself again and answers.
+    TwoProcesses,
+    /// A loop that reads the time stamp and nothing else, and the gaps in it.
+    Gaps {
+        /// For how long, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A process sleeps until a moment, many times.
+    Wakeup(Wakeup),
+    /// A command runs once, alone or beside a neighbour.
+    Command(Command),
+}
+
+impl Trial {
+    /// What is taken of each of its samples; the first stands for it.
+    pub fn measures(&self) -> &'static [Measure] {
+        match self {
+            Self::Call { .. } => &overhead::MEASURES,
+            Self::Primes { .. } => &primes::MEASURES,
+            Self::Malloc { .. } => &malloc::MEASURES,
+            Self::Sampling { .. } => &sampling::MEASURES,
+            Self::Execution(_) => &interference::MEASURES,
+            Self::Loop { .. } => &loops::MEASURES,
+            Self::TwoProcesses => &loops::OF_TWO,
+            Self::Gaps { .. } => &gaps::MEASURES,
+            Self::Wakeup(_) => &wakeup::MEASURES,
+            Self::Command(_) => &command::MEASURES,
+        }
+    }
+
+    /// The measure that stands for it.
+    pub fn headline(&self) -> &'static Measure {
+        &self.measures()[0]
+    }
+
+    /// What is done in one trial, where that differs from run to run: laps of an execution.
+    pub fn laps(&self) -> u64 {
+        if let Self::Execution(of) = self { of.laps } else { 1 }
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { call } | Self::Loop { call } => f.write_str(call),
+            Self::TwoProcesses => f.write_str("signals between two processes"),
+            Self::Primes { primes } => write!(f, "{primes} primes"),
+            Self::Malloc { bytes, preload } => {
+                let by = preload.as_ref().map(|library| format!(" by {library}"));
+                write!(f, "malloc of {bytes} bytes{}", by.unwrap_or_default())
+            }
+            Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
+            Self::Execution(execution) => execution.fmt(f),
+            Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
+            Self::Wakeup(wakeup) => wakeup.fmt(f),
+            Self::Command(command) => command.fmt(f),
+        }
+    }
+}
+
+/// A trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialCase")]
+pub struct Case {
+    /// What is tried.
+    pub trial: Trial,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Under which scheduling policy.
+    pub policy: Policy,
+}
+
+impl Case {
+    /// Or which number cannot be meant.
+    pub fn check(&self) -> Result<(), String> {
+        within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
+        match &self.trial {
+            Trial::Primes { primes } => within("primes", *primes, 1..=MOST_COUNTS),
+            Trial::Malloc { bytes, .. } => within("bytes", *bytes, 0..=MOST_COUNTS.into()),
+            Trial::Sampling { duration_ns, .. } | Trial::Gaps { duration_ns } => {
+                within("duration_ns", *duration_ns, 1..=LONGEST_NS)
+            }
+            Trial::Execution(of) => of.check(),
+            Trial::Command(of) => of.check(),
+            Trial::Wakeup(of) => {
+                within("wakes", of.wakes, 1..=MOST_COUNTS)?;
+                within("period_ns", of.period_ns, 1..=LONGEST_NS)
+            }
+            Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
+        }
+    }
+}
+
+/// How a worker makes a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// Trials in a sample, of each thing that is compared in it.
+    pub trials: u32,
+}
+
+impl Repeats {
+    /// Or why nothing can be tried so often.
+    pub fn check(&self) -> Result<(), String> {
+        within("trials", self.trials, 1..=MOST_COUNTS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_have_names_of_their_own_that_end_in_their_unit() {
+        let all: [&[Measure]; 10] = [
+            &overhead::MEASURES,
+            &primes::MEASURES,
+            &malloc::MEASURES,
+            &sampling::MEASURES,
+            &interference::MEASURES,
+            &loops::MEASURES,
+            &loops::OF_TWO,
+            &gaps::MEASURES,
+            &wakeup::MEASURES,
+            &command::MEASURES,
+        ];
+        for measures in all {
+            let mut names: Vec<&str> = measures.iter().map(|of| of.name).collect();
+            for of in measures {
+                let unit = if of.unit == Unit::Share { "_share" } else { "ns" };
+                assert!(of.name.ends_with(unit), "{}", of.name);
+                // What is counted is of no tally.
+                assert_eq!(of.tally.is_empty(), of.unit == Unit::Share, "{}", of.name);
+            }
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), measures.len());
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What one call costs: `clock overhead`, and calls in loops.
+
+use super::{Measure, Sample, Tally, Unit};
+
+/// Tally: ticks between two ordered time stamps with one call between them.
+pub const CALL_TICKS: &str = "call_ticks";
+/// Tally: ticks between two ordered time stamps with nothing between them, taken in turn with
+/// [`CALL_TICKS`].
+pub const EMPTY_TICKS: &str = "empty_ticks";
+/// Tally: ticks of [`BATCH_CALLS`] calls one after the other.
+pub const BATCH_TICKS: &str = "batch_ticks";
+/// Calls of a batch.
+pub const BATCH_CALLS: u32 = 100;
+
+/// The single calls of a sample without what the two stamps cost.
+pub fn net(sample: &Sample) -> Option<Tally> {
+    sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
+}
+
+/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
+/// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
+/// count.
+pub fn in_a_row(sample: &Sample) -> Option<f64> {
+    Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
+}
+
+/// What it costs. Not the single call first: less the empty interval, a short one is nothing, give
+/// or take a step of the counter, and no number of rounds narrows that to a share of itself.
+pub(super) const MEASURES: [Measure; 2] = [
+    Measure::new("in_a_row_ns", "ns in a row", BATCH_TICKS, Unit::Ticks, in_a_row),
+    Measure::new("alone_ns", "ns alone", CALL_TICKS, Unit::Ticks, |sample| net(sample)?.median()),
+];

@@ -1,18 +1,30 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
-//! The program assembles `model` (arithmetic) and `probe` (kernel). Its rooms, each of which uses
-//! those below it only: `program` (the commands), `usage` (what a command used), `experiments` (a
-//! folder each), `observe` (programs that run), `engine` (how a run is measured and kept),
-//! `present` (how anything is shown), `base`. Called by the name of one of the papers' programs it
-//! acts as that (`program::classic`).
+//! The program assembles `analysis` (arithmetic) and `probe` (kernel). Its rooms, each of which uses
+//! those below it only:
+//!
+//! - `program`: the commands, and the root of all arguments
+//! - `registry`: which record an experiment has, and what is done with any
+//! - `documents`: what only the four papers ask for; called by the name of one of their programs,
+//!   this program acts as that
+//! - `switches`: every switch of the machine (`trace`, `top`)
+//! - `programs`: programs that run (`run`, `profile`, `sensitivity`, `cost --pid`)
+//! - `experiments`: what is measured, a folder each
+//! - `observe`: processes, and what the tracer counts of each
+//! - `engine`: how a run is measured and kept
+//! - `report`: how anything is shown
+//! - `base`: errors, typed values
 
 mod base;
+mod documents;
 mod engine;
 mod experiments;
 mod observe;
-mod present;
 mod program;
-mod usage;
+mod programs;
+mod registry;
+mod report;
+mod switches;
 
 use std::process::ExitCode;
 

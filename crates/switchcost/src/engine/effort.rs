@@ -8,7 +8,7 @@ use rundata::experiment::Experiment;
 use rundata::plan::{Batching, FEWEST_ROUNDS, Plan, Stopping};
 
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
-use crate::present::terminal::TOO_SHORT;
+use crate::report::terminal::TOO_SHORT;
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;

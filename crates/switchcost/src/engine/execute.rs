@@ -30,7 +30,7 @@ use crate::engine::progress::{Progress, RowsOf};
 use crate::engine::schedule::{self, Course, Event, Outcome};
 use crate::engine::setting::{Here, Planned};
 use crate::engine::store::{Folder, RunFile, speed};
-use crate::present::output::{Files, Output};
+use crate::report::output::{Files, Output};
 
 /// Measures a plan and stores it.
 pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {

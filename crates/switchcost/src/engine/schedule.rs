@@ -418,7 +418,7 @@ mod tests {
     use rundata::plan::Stopping;
     use rundata::ring::Case;
 
-    use crate::present::figures::tests::sample;
+    use crate::report::figures::tests::sample;
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
     struct Fake {

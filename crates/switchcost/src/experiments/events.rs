@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use super::links::ALL;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
-use crate::present::table::Table;
-use crate::present::terminal::{figure, table};
+use crate::report::table::Table;
+use crate::report::terminal::{figure, table};
 
 /// The events, and a note on each that is left out of all. One that was asked for by name and that
 /// this machine does not count is an error.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, each_once};
-use crate::present::output::{print_text, put_json};
+use crate::report::output::{print_text, put_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinksArgs {

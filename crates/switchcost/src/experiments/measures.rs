@@ -13,10 +13,10 @@ use rundata::trial::Unit;
 use rundata::words;
 
 use crate::base::values::each_once;
-use crate::present::figures::bars;
-use crate::present::table::Table;
-use crate::present::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
-use crate::present::tiles::Tile;
+use crate::report::figures::bars;
+use crate::report::table::Table;
+use crate::report::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
+use crate::report::tiles::Tile;
 
 /// What it is about: of one case in words, `call`, and the identifier and title of its chart.
 pub(super) struct About {
@@ -27,7 +27,7 @@ pub(super) struct About {
 /// Of an experiment that has nothing of its own.
 const ANY: About = About { noun: "trial", chart: ("measures", "What it costs") };
 
-pub(super) fn text(record: &TrialRecord, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
     Text {
         headline: answer(record, ANY.noun),
         table: format!("{}\n", measures(record, ANY.noun, view)),
@@ -36,7 +36,7 @@ pub(super) fn text(record: &TrialRecord, view: View) -> Text {
     }
 }
 
-pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     chart(record, &ANY, "", index)
 }
 

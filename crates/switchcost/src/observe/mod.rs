@@ -1,7 +1,4 @@
-//! Programs that run: what the tracer saw of them, and what their switches cost.
+//! Processes that run: their names, and what the tracer counts of each.
 
 pub(crate) mod live;
 pub(crate) mod processes;
-pub(crate) mod top;
-pub(crate) mod trace;
-pub(crate) mod watch;

@@ -12,31 +12,32 @@ use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand}
 use clap_complete::Shell;
 
 use super::hints::{self, say_renamed};
+use super::measured::{self, CostCommand};
 use super::short_help::with_short_help;
-use super::{first_answer, help, measured};
+use super::{first_answer, help};
 use crate::base::lines;
-use crate::experiments::clock::{self, ClockCommand};
-use crate::experiments::cost::CostArgs;
+use crate::documents::classic::{self, ClassicCommand};
+use crate::documents::history::{self, HistoryArgs};
+use crate::documents::interference;
+use crate::documents::paper::PaperCommand;
+use crate::experiments::clock::overhead::OverheadArgs;
 use crate::experiments::explain::ExplainArgs;
-use crate::experiments::interference;
 use crate::experiments::links::{self, LinksArgs};
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::RingArgs;
-use crate::experiments::sensitivity::SensitivityArgs;
-use crate::observe::top::{self, TopArgs};
-use crate::observe::trace::{self, TraceArgs};
-use crate::observe::watch;
-use crate::present::output::colour;
-use crate::program::classic::{self, ClassicCommand};
 use crate::program::compare::{self, CompareArgs};
-use crate::program::history::{self, HistoryArgs};
 use crate::program::measure::{self, MeasureArgs};
 use crate::program::report::{self, ReportArgs};
 use crate::program::runs::{self, RunsCommand};
 use crate::program::trend::{self, TrendArgs};
 use crate::program::{fleet, schema};
-use crate::usage::profile::{self, ProfileArgs};
-use crate::usage::run::{self, RunArgs};
+use crate::programs::profile::{self, ProfileArgs};
+use crate::programs::run::{self, RunArgs};
+use crate::programs::sensitivity::SensitivityArgs;
+use crate::programs::watch;
+use crate::report::output::colour;
+use crate::switches::top::{self, TopArgs};
+use crate::switches::trace::{self, TraceArgs};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -84,7 +85,7 @@ fn built() -> clap::Command {
     let command = Cli::command()
         .mut_subcommand("compare", compare::with_session)
         .mut_subcommand("cost", interference::hide_old)
-        .mut_subcommand("clock", clock::hide_old);
+        .mut_subcommand("clock", hide_old_clocks);
     with_examples(signed(command))
 }
 
@@ -137,6 +138,29 @@ fn signed(command: clap::Command) -> clap::Command {
     command.mut_args(with_sign).mut_subcommands(signed)
 }
 
+/// `clock`, and what was below it before `classic experiment`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClockCommand {
+    /// What it costs to ask for the time, by every way to ask
+    ///
+    /// Each call is timed alone between two time stamps, whose own cost is subtracted, and in
+    /// batches of calls in a row.
+    #[command(after_long_help = "Example:\n  switchcost clock overhead --calls \
+             threadclock-now,getrusage")]
+    Overhead(OverheadArgs),
+    #[command(flatten)]
+    Paper(PaperCommand),
+}
+
+/// `clock` with the experiments of the paper out of its help.
+fn hide_old_clocks(command: clap::Command) -> clap::Command {
+    PaperCommand::augment_subcommands(clap::Command::new("paper"))
+        .get_subcommands()
+        .fold(command, |command, paper| {
+            command.mut_subcommand(paper.get_name(), |old| old.hide(true))
+        })
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure all in one go: rings, working sets, response, clocks
@@ -174,7 +198,7 @@ pub(crate) enum Command {
              30s\n  switchcost cost -- make -j4"
     )]
     #[command(mut_arg("budget", watch::with_program))]
-    Cost(CostArgs),
+    Cost(CostCommand),
     /// Clocks: what reading them costs, how far they can be trusted
     #[command(subcommand)]
     #[command(after_long_help = "Example:\n  switchcost clock overhead")]
@@ -404,13 +428,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         }
         Command::Ring(args) => measured::ring(&args),
         Command::Cost(args) => measured::cost(&args),
-        Command::Clock(command) => {
-            if let Some(name) = command.paper_name() {
-                say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
-            }
-            measured::clock(&command)
+        Command::Clock(ClockCommand::Overhead(args)) => measured::clock_overhead(&args),
+        Command::Clock(ClockCommand::Paper(command)) => {
+            let name = command.name();
+            say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
+            measured::paper(&command)
         }
-        Command::Classic(command) => classic::run(command),
+        Command::Classic(command) => classic::run(command, measured::classic_experiment),
         Command::Response(args) => measured::response(&args),
         Command::Sensitivity(args) => measured::sensitivity(&args),
         Command::Explain(args) => measured::explain(&args),

@@ -7,11 +7,11 @@ use clap::{Args, Command, FromArgMatches};
 
 use crate::engine::execute;
 use crate::engine::setting::Here;
-use crate::experiments::Record;
 use crate::experiments::ring::{RingArgs, plan};
-use crate::present::machine_line::machine_line;
-use crate::present::output::print_text;
-use crate::present::terminal;
+use crate::registry::Record;
+use crate::report::machine_line::machine_line;
+use crate::report::output::print_text;
+use crate::report::terminal;
 
 /// What it measures: the ring of two for five seconds.
 const PLAN: [&str; 5] = ["ring", "--members", "2", "--budget", "5s"];

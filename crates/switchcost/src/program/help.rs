@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use super::schema;
 use crate::base::failure::usage;
 use crate::base::lines;
-use crate::present::output::{ignore_broken_pipe, print, print_text};
+use crate::report::output::{ignore_broken_pipe, print, print_text};
 
 /// Commands by what they are for, in the order in which they are listed.
 const GROUPS: [(&str, &[&str]); 4] = [

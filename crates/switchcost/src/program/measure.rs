@@ -12,14 +12,14 @@ use crate::engine::execute::{self, About, Taken};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::Here;
-use crate::experiments::measure::plan::plan;
-use crate::experiments::measure::table::{rows_so_far, sentence};
-use crate::experiments::{MeasureRecord, Record};
-use crate::present::output::{print_text, say_text};
-use crate::present::page;
-use crate::present::terminal::View;
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
+use crate::registry::measure::plan::plan;
+use crate::registry::measure::table::{rows_so_far, sentence};
+use crate::registry::{MeasureRecord, Record};
+use crate::report::output::{print_text, say_text};
+use crate::report::page;
+use crate::report::terminal::View;
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {

@@ -3,20 +3,26 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::Args;
 
+use crate::documents::classic::ExperimentCommand;
+use crate::documents::interference;
+use crate::documents::interference::{InterferenceCommand, OldInterferenceArgs};
+use crate::documents::paper::PaperCommand;
 use crate::engine::execute::{self, Taken};
 use crate::engine::setting::{Here, Planned};
-use crate::experiments::clock::ClockCommand;
+use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::CostArgs;
 use crate::experiments::explain::ExplainArgs;
-use crate::experiments::interference::InterferenceCommand;
 use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
-use crate::experiments::sensitivity::SensitivityArgs;
-use crate::experiments::{Record, clock, cost, explain, interference, response, ring, sensitivity};
-use crate::observe::watch;
-use crate::present::output::Output;
+use crate::experiments::{cost, explain, response, ring};
 use crate::program::hints::say_renamed;
+use crate::programs::sensitivity;
+use crate::programs::sensitivity::SensitivityArgs;
+use crate::programs::watch::{self, ProgramArgs};
+use crate::registry::Record;
+use crate::report::output::Output;
 
 pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
     match args.launches {
@@ -25,15 +31,29 @@ pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
     }
 }
 
-pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
+/// `cost`: of rings, of a process or command, and by its old name an experiment of the paper.
+#[derive(Debug, Args)]
+pub(crate) struct CostCommand {
+    #[command(flatten)]
+    interference: OldInterferenceArgs,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    #[command(flatten)]
+    cost: CostArgs,
+}
+
+pub(crate) fn cost(command: &CostCommand) -> Result<ExitCode> {
+    let CostCommand { interference: old, program, cost: args } = command;
     let output = &args.output;
-    if args.program.is_asked_for() {
+    if program.is_asked_for() {
         output.files.check()?;
-        return watch::run(&args.program, args.effort.budget, output);
+        return watch::run(program, args.effort.budget, output);
     }
-    if args.interference.interference {
+    if old.interference {
         say_renamed("cost --interference", "classic experiment interference");
-        let chosen = &args.interference.chosen;
+        let chosen = &old.chosen;
         return measured(output, |here| {
             interference::plan::plan(chosen, args.laps, &args.effort, here)
         });
@@ -41,7 +61,7 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
     measured(output, |here| cost::plan::plan(args, here))
 }
 
-pub(crate) fn interference(args: &InterferenceCommand) -> Result<ExitCode> {
+fn interference(args: &InterferenceCommand) -> Result<ExitCode> {
     measured(&args.output, |here| {
         interference::plan::plan(&args.chosen, args.laps, &args.effort(), here)
     })
@@ -59,8 +79,19 @@ pub(crate) fn sensitivity(args: &SensitivityArgs) -> Result<ExitCode> {
     measured(&args.output, |here| sensitivity::plan::plan(args, here))
 }
 
-pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
-    measured(&command.common().output, |here| clock::plan(command, here))
+pub(crate) fn clock_overhead(args: &OverheadArgs) -> Result<ExitCode> {
+    measured(&args.common.output, |here| overhead::plan(args, here))
+}
+
+pub(crate) fn classic_experiment(command: ExperimentCommand) -> Result<ExitCode> {
+    match command {
+        ExperimentCommand::Interference(args) => interference(&args),
+        ExperimentCommand::Paper(command) => paper(&command),
+    }
+}
+
+pub(crate) fn paper(command: &PaperCommand) -> Result<ExitCode> {
+    measured(&command.common().output, |here| command.plan(here))
 }
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.

@@ -11,18 +11,18 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use rundata::run::StopReason;
 
-use super::history::{self, HistoryArgs};
 use super::measured;
 use crate::base::failure::usage;
 use crate::base::lines::table_width;
 use crate::base::values::Destination;
+use crate::documents::history::{self, HistoryArgs};
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, find_all, header, read, read_each};
-use crate::experiments::measure::table::rows_so_far;
-use crate::experiments::{self, Record};
-use crate::present::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
-use crate::present::table::Table;
-use crate::present::terminal::View;
+use crate::registry::measure::table::rows_so_far;
+use crate::registry::{self, Record};
+use crate::report::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
+use crate::report::table::Table;
+use crate::report::terminal::View;
 
 /// RUN is a name from `runs list`, the beginning of one, `last`, `last~1` for the one before, or a
 /// file (a path with a slash, or ending in .jsonl). A name given by --name means all runs that were
@@ -164,7 +164,7 @@ fn only(name: &str) -> Result<Entry> {
 fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     let plan = header(path)?.plan;
     if format != ExportFormat::Csv || !csv::keeps_order(&plan) {
-        return experiments::export(&read(path)?, format, to);
+        return registry::export(&read(path)?, format, to);
     }
     output::put_by(to, |to| {
         let mut rows = csv::Rows::new(&plan, to)?;

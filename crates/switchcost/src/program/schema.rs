@@ -8,11 +8,12 @@ use schemars::{Schema, schema_for};
 use serde::Serialize;
 
 use crate::base::failure::usage;
-use crate::experiments::Record;
-use crate::observe::{top, trace, watch};
-use crate::present::output::declarations::{COLUMNS, Column};
-use crate::present::output::{print, print_text};
-use crate::usage::{profile, run};
+use crate::programs::watch;
+use crate::programs::{profile, run};
+use crate::registry::Record;
+use crate::report::output::declarations::{COLUMNS, Column};
+use crate::report::output::{print, print_text};
+use crate::switches::{top, trace};
 
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);

@@ -37,8 +37,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms of the program, each of which may use those behind it (docs/architecture.md).
-const ROOMS: [&str; 7] =
-    ["program", "usage", "experiments", "observe", "engine", "present", "base"];
+const ROOMS: [&str; 10] = [
+    "program",
+    "registry",
+    "documents",
+    "switches",
+    "programs",
+    "experiments",
+    "observe",
+    "engine",
+    "report",
+    "base",
+];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -25,7 +25,7 @@ WIDTH, NARROW = 640, 320
 # Colours of the map end at this ratio; beyond it all are the same.
 DARKEST = log(1.25)
 
-# Colours and forms are those of the program's own pages (crates/charts/src/html/charts.css, present/page.css).
+# Colours and forms are those of the program's own pages (crates/charts/src/html/charts.css, report/page.css).
 STYLE = """
 :root {
   --paper: #ffffff; --ink: #1c2127; --muted: #59636e; --line: #d3d9de; --panel: #f5f7f8; --link: #0a5c99;

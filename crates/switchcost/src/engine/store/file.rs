@@ -10,7 +10,7 @@ use rundata::run::{Header, Line, Run};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::present::output::file::{
+use crate::report::output::file::{
     OWNERS_ONLY, Unfinished, cannot_write, make_private, refuse_others_store,
 };
 

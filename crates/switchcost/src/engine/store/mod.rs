@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::base::failure::{say, usage};
 use crate::base::secrets::masked;
-use crate::present::output::file::{make_private, refuse_others_store};
+use crate::report::output::file::{make_private, refuse_others_store};
 
 pub(crate) use file::RunFile;
 

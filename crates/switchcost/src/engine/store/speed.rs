@@ -15,7 +15,7 @@ use stats::median;
 
 use super::{Entry, Folder, header};
 use crate::base::failure::say;
-use crate::present::output::file::{make_private, refuse_others, refuse_others_store, replace};
+use crate::report::output::file::{make_private, refuse_others, refuse_others_store, replace};
 
 /// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio
 /// would be wrong for one of them.

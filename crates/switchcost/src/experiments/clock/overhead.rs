@@ -19,9 +19,9 @@ use crate::base::failure::usage;
 use crate::base::values::whole;
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::measures::{self, About};
-use crate::present::figures::CLOCK_CALLS;
-use crate::present::table::Table;
-use crate::present::terminal::{CLOCK_LEGEND, Text, View, figure as digits, table};
+use crate::report::figures::CLOCK_CALLS;
+use crate::report::table::Table;
+use crate::report::terminal::{CLOCK_LEGEND, Text, View, figure as digits, table};
 
 /// The calls by name, each with what it is.
 fn call_names() -> PossibleValuesParser {
@@ -61,7 +61,7 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
      stamps around it, median of rounds\nmean to p99: ns of all single calls, less the time \
      stamps, with interruptions; -: less than the time stamps\n";
 
-pub(super) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
@@ -149,7 +149,7 @@ fn answer(record: &TrialRecord) -> MarkedText {
     measures::answer(record, "call")
 }
 
-pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     let chart = (CLOCK_CALLS, "What it costs to ask for the time");
     let about = About { noun: "call", chart };
     measures::chart(record, &about, "Calls made one after the other.", index)

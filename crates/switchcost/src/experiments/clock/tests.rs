@@ -10,9 +10,9 @@ use rundata::trial::sampling::Phase;
 use rundata::trial::{Case, Repeats, Sample, Trial};
 
 use crate::base::lines::with_tables;
-use crate::experiments::Record;
-use crate::present::figures::tests::*;
-use crate::present::terminal::View;
+use crate::registry::Record;
+use crate::report::figures::tests::*;
+use crate::report::terminal::View;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
     let case = |trial| Case { trial, cpu: 1, policy: rundata::ring::Policy::Other }.into();
@@ -144,13 +144,13 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
     let mut record =
         analysis::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
-    let text = super::text(&record, View::default());
+    let text = crate::registry::trials::text(&record, View::default());
     let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
     assert!(text.headline.starts_with(said), "{}", text.headline);
     let columns = "ns in a row interval ns alone".split(' ').collect::<Vec<_>>();
     assert_eq!(cells(&text.table, "trial"), columns);
     assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
-    let drawn = super::figure(&record, 0).expect("two calls");
+    let drawn = crate::registry::trials::figure(&record, 0).expect("two calls");
     assert!(
         drawn.in_words.contains("From monotonic 25.0 ns to times 300 ns."),
         "{}",
@@ -215,7 +215,7 @@ fn a_wide_table_of_primes_has_cycles() {
     let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
     record.cases[0].clock_ghz = Some(2.0);
     record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);
-    let text = |view| super::primes::text(&record, &found, view).table;
+    let text = |view| crate::documents::primes::text(&record, &found, view).table;
     let table = |view: View| with_tables(view.wide, || text(view));
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(cells(&wide, "100").split_off(8), ["9.00", "2.00"], "{wide}");

@@ -13,8 +13,8 @@ use charts::{Axis, Body, Figure, Map, Mark, Region, Role, Scale, Series, Unit};
 use rundata::ring::{Walk, Work};
 use rundata::words;
 
-use crate::present::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
-use crate::present::tiles::Tile;
+use crate::report::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
+use crate::report::tiles::Tile;
 
 /// Heat maps of fewer rows say less than lines.
 const FEWEST_ROWS: usize = 3;

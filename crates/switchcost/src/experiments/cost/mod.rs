@@ -13,10 +13,12 @@ use clap::{ArgAction, Args};
 use rundata::ring::{Kind, Op, Policy, Walk};
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
+use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::experiments::interference::{CostEffort, OldInterferenceArgs};
-use crate::observe::watch::ProgramArgs;
-use crate::present::output::Output;
+use crate::report::output::Output;
+
+/// How long to measure: a grid of working sets takes longer than a ring.
+pub(crate) type CostEffort = Effort<55>;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostArgs {
@@ -128,12 +130,6 @@ pub(crate) struct CostArgs {
     /// The rings and solos of the costs themselves keep their own number of laps.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
-
-    #[command(flatten)]
-    pub(crate) interference: OldInterferenceArgs,
-
-    #[command(flatten)]
-    pub(crate) program: ProgramArgs,
 
     #[command(flatten)]
     pub(crate) effort: CostEffort,

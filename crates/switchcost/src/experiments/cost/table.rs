@@ -12,7 +12,7 @@ use super::answer::headline;
 use super::figures::map;
 use super::tables::{self, title};
 use crate::experiments::events;
-use crate::present::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
+use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
 const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
      of the ring - mean of its members' solos on the same memory) / counted switches\n\

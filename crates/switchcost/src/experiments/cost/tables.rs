@@ -11,8 +11,8 @@ use rundata::ring::Work;
 use rundata::words;
 
 use crate::base::values::each_once;
-use crate::present::table::Table;
-use crate::present::terminal::{self, GHZ, View, at_clock};
+use crate::report::table::Table;
+use crate::report::terminal::{self, GHZ, View, at_clock};
 
 /// Rings beside each other in 80 columns.
 const MOST_COLUMNS: usize = 7;

@@ -6,9 +6,9 @@ use rundata::experiment::Experiment;
 use rundata::ring::{Case, Op, Walk, Work};
 
 use crate::base::lines::with_tables;
-use crate::experiments::Record;
-use crate::present::figures::tests::*;
-use crate::present::terminal::{Text, View};
+use crate::registry::Record;
+use crate::report::figures::tests::*;
+use crate::report::terminal::{Text, View};
 
 const KIB: [u64; 12] = [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 

@@ -10,7 +10,7 @@ use rundata::ring::{Kind, Policy};
 
 use super::plan::NOT_MEASURED;
 use crate::experiments::ring::comparison::under_policy;
-use crate::present::terminal::cpu_list;
+use crate::report::terminal::cpu_list;
 
 /// The first line of a report.
 pub(crate) fn headline(record: &ExplainRecord) -> MarkedText {

@@ -6,8 +6,8 @@ use analysis::record::ExplainRecord;
 use charts::{Axis, Figure, Known, Point, Role, Series};
 
 use super::answer::{found, headline, is_whole};
-use crate::present::figures::{bars, lines, nanoseconds};
-use crate::present::tiles::Tile;
+use crate::report::figures::{bars, lines, nanoseconds};
+use crate::report::tiles::Tile;
 
 /// The figures of a run of `explain`.
 pub(crate) fn figures(record: &ExplainRecord, index: usize) -> Vec<Figure> {

@@ -6,8 +6,8 @@ use analysis::record::ExplainRecord;
 
 use super::answer::{findings, found, headline, is_whole, whole_policy};
 use crate::experiments::ring::comparison::under_policy;
-use crate::present::table::Table;
-use crate::present::terminal::{
+use crate::report::table::Table;
+use crate::report::terminal::{
     Text, View, cpu_list, difference, figure, interval, table, told_interval, told_value, value,
 };
 

@@ -13,9 +13,9 @@ use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::{self, Trial};
 
 use super::answer::headline;
-use crate::experiments::Record;
-use crate::present::figures::tests::{case, figure, figures, near, run, series};
-use crate::present::terminal::View;
+use crate::registry::Record;
+use crate::report::figures::tests::{case, figure, figures, near, run, series};
+use crate::report::terminal::View;
 
 fn ring(link: &str, kind: Kind) -> Case {
     Case { link: link.to_string(), kind, ..case(2, None) }

@@ -20,7 +20,7 @@ use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use rundata::words;
 
 use crate::experiments::ring::answer::cheapest;
-use crate::present::terminal::{count, cpu_list, told_value, told_words};
+use crate::report::terminal::{count, cpu_list, told_value, told_words};
 
 /// The link whose switch stands for the others.
 const PIPE: &str = "pipe";

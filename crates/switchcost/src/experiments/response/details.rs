@@ -21,7 +21,7 @@ use super::figures::histogram;
 use super::us;
 use crate::experiments::ring::comparison::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
-use crate::present::terminal::{
+use crate::report::terminal::{
     count, difference, drawn, estimate_words, figure, interval, table, told_interval, told_value,
     told_words, value,
 };

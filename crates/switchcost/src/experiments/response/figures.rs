@@ -11,9 +11,9 @@ use rundata::words;
 use stats::{Bin, Histogram};
 
 use super::answer::sleeper_words;
-use crate::present::figures::{bars, distribution};
-use crate::present::terminal::counted;
-use crate::present::tiles::Tile;
+use crate::report::figures::{bars, distribution};
+use crate::report::terminal::counted;
+use crate::report::tiles::Tile;
 
 /// The figures of a run of `response`, as those of rings.
 pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {

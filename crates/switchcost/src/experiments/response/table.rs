@@ -17,8 +17,8 @@ use super::details::details;
 use super::us;
 use crate::experiments::ring::comparison::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
-use crate::present::table::Table;
-use crate::present::terminal::{
+use crate::report::table::Table;
+use crate::report::terminal::{
     CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
     told_interval, told_value, value,
 };

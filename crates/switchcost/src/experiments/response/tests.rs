@@ -13,9 +13,9 @@ use rundata::run::{Header, Run};
 use rundata::trial::wakeup::{LATE_NS, Load, Wakeup};
 use rundata::trial::{self, Repeats, Trial};
 
-use crate::experiments::Record;
-use crate::present::figures::tests::*;
-use crate::present::terminal::View;
+use crate::registry::Record;
+use crate::report::figures::tests::*;
+use crate::report::terminal::View;
 
 fn wakeup(policy: Policy) -> Case {
     of_sleeper(policy, 1, None)

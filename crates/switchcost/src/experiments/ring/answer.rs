@@ -14,7 +14,7 @@ use rundata::words;
 use super::comparison;
 use super::jump;
 use crate::base::values::each_once;
-use crate::present::terminal::counted;
+use crate::report::terminal::counted;
 
 /// What a run answers: a first sentence without its full stop, to which more may be added, and what
 /// follows behind that.

@@ -10,7 +10,7 @@ use rundata::placement::Placement;
 use rundata::ring::{Case, Policy, State};
 
 use crate::base::values::each_once;
-use crate::present::terminal::{
+use crate::report::terminal::{
     self, cpu_list, difference, interval, told_interval, told_value, value,
 };
 

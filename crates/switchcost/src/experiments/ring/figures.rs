@@ -13,11 +13,11 @@ use rundata::words;
 
 use super::answer::members as counted_members;
 use crate::base::values::each_once;
-use crate::present::figures::{
+use crate::report::figures::{
     RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
     time_words,
 };
-use crate::present::tiles::Tile;
+use crate::report::tiles::Tile;
 
 /// Cases that differ in nothing but their size, by size, each with its number.
 struct Group<'a> {

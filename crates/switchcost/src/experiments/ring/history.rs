@@ -7,7 +7,7 @@ use analysis::summary::CaseSummary;
 use rundata::ring::Case;
 use rundata::words;
 
-use crate::present::terminal;
+use crate::report::terminal;
 
 /// A machine with what its ring costs: of a switch where that was published, else of a hop.
 struct PublishedRing {

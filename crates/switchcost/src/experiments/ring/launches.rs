@@ -19,8 +19,8 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::Here;
 use crate::engine::store::speed::subjects_of;
-use crate::present::output::print_text;
-use crate::present::terminal::{self, interval, sentence, value};
+use crate::report::output::print_text;
+use crate::report::terminal::{self, interval, sentence, value};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
 pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {

@@ -17,7 +17,7 @@ use rundata::ring::{Kind, Op, Policy};
 use crate::base::values::{List, above_zero, bytes, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::present::output::Output;
+use crate::report::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct RingArgs {

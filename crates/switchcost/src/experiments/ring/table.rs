@@ -14,8 +14,8 @@ use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
 use super::history;
 use crate::experiments::events;
-use crate::present::table::Table;
-use crate::present::terminal::{
+use crate::report::table::Table;
+use crate::report::terminal::{
     self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
 };
 

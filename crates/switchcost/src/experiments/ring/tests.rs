@@ -8,9 +8,9 @@ use rundata::experiment::Experiment;
 use rundata::ring::Policy;
 use rundata::run::{Run, StopReason};
 
-use crate::experiments::Record;
-use crate::present::figures::tests::*;
-use crate::present::terminal::View;
+use crate::registry::Record;
+use crate::report::figures::tests::*;
+use crate::report::terminal::View;
 
 const SIZES: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
 

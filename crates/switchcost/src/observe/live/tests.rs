@@ -8,7 +8,7 @@ use super::By;
 use super::account::{Account, Scope, Use, Who};
 use super::labels::Labels;
 use super::rows::{Shown, rate, rows};
-use crate::present::terminal::WIDTH;
+use crate::report::terminal::WIDTH;
 
 const SECOND: u64 = 1_000_000_000;
 

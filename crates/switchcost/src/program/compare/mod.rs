@@ -13,17 +13,17 @@ use rundata::run::Arm;
 
 use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
 use crate::base::values::{Destination, each_once, share};
+use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
 use crate::engine::store::speed::{subjects_of, subjects_of_files};
 use crate::engine::store::{self, Entry, Folder, header};
-use crate::experiments::Record;
 use crate::experiments::ring::RingArgs;
-use crate::present::output::put_json;
-use crate::present::page;
-use crate::program::history::find_published;
 use crate::program::report::drawn::Drawn;
 use crate::program::{report, session};
+use crate::registry::Record;
+use crate::report::output::put_json;
+use crate::report::page;
 
 /// What of `ring` serves a comparison of stored runs too; all else that it takes is for --ab.
 const OF_RUNS_TOO: [&str; 4] = ["json", "csv", "quiet", "verbose"];

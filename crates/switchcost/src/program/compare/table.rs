@@ -18,9 +18,9 @@ use textwrap::core::display_width;
 use super::CompareArgs;
 use crate::base::lines;
 use crate::base::values::Destination;
-use crate::present::output::columns::Columns;
-use crate::present::output::{print_text, put_json, say_text};
-use crate::present::terminal::{self, counted};
+use crate::report::output::columns::Columns;
+use crate::report::output::{print_text, put_json, say_text};
+use crate::report::terminal::{self, counted};
 
 /// Differences that --verbose prints; the JSON form has all.
 const MOST_DIFFERENCES: usize = 12;

@@ -8,8 +8,8 @@ use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use super::questions::DIFFERENCE;
 use crate::base::values::each_once;
 use crate::engine::effort::CONFIDENCE;
-use crate::present::terminal::counted;
-use crate::present::tiles::Tile;
+use crate::report::terminal::counted;
+use crate::report::tiles::Tile;
 
 /// Runs that are told of one by one, each a line.
 const MOST_TOLD: usize = 3;

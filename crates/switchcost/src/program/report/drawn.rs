@@ -13,13 +13,13 @@ use rundata::plan::Plan;
 use rundata::run::Run;
 
 use crate::base::lines::{self, WIDTH};
+use crate::documents::history::costs;
 use crate::engine::store::read;
-use crate::experiments::Record;
-use crate::present::figures::published::of_published;
-use crate::present::page;
-use crate::present::terminal::{View, counted};
-use crate::present::tiles::Tile;
-use crate::program::history::costs;
+use crate::registry::Record;
+use crate::report::figures::published::of_published;
+use crate::report::page;
+use crate::report::terminal::{View, counted};
+use crate::report::tiles::Tile;
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {

@@ -6,9 +6,9 @@ use charts::{escape, micro};
 
 use super::Report;
 use super::drawn::Drawn;
-use crate::present::page::{self, MOST_TILES, paragraph, tile};
-use crate::present::terminal::{counted, sentence};
-use crate::present::tiles::Tile;
+use crate::report::page::{self, MOST_TILES, paragraph, tile};
+use crate::report::terminal::{counted, sentence};
+use crate::report::tiles::Tile;
 
 /// By their `names` the charts tell runs apart.
 pub(super) fn header(report: &Report, names: &[String]) -> String {

@@ -17,15 +17,15 @@ use clap::Args;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
+use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::find_all;
 use crate::engine::store::speed::subjects_of_files;
-use crate::experiments::{self, Record};
-use crate::present::figures::published::{is_one_published_figure, with_published};
-use crate::present::figures::{COST_BY_ARRAY, RING_COST};
-use crate::present::output::{print_text, put};
-use crate::present::page::{self, DETAILS};
-use crate::program::history::find_published;
+use crate::registry::{self, Record};
+use crate::report::figures::published::{is_one_published_figure, with_published};
+use crate::report::figures::{COST_BY_ARRAY, RING_COST};
+use crate::report::output::{print_text, put};
+use crate::report::page::{self, DETAILS};
 use difference::Difference;
 use drawn::Drawn;
 use questions::HISTORY;
@@ -174,7 +174,7 @@ fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
     let all = all.filter_map(|(run, record)| {
         Some((run.experiment?.name(), record.as_ref()?, run.unfinished))
     });
-    are_parts(runs).then(|| format!("{}.", experiments::sentence(&all.collect::<Vec<_>>())))
+    are_parts(runs).then(|| format!("{}.", registry::sentence(&all.collect::<Vec<_>>())))
 }
 
 /// What differs between the runs of the experiment that the first run is of; of runs of several

@@ -2,8 +2,8 @@
 
 use charts::Figure;
 
-use crate::present::figures::published::AS_PRINTED;
-use crate::present::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
+use crate::report::figures::published::AS_PRINTED;
+use crate::report::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
 
 /// The chart of the difference of two runs.
 pub(super) const DIFFERENCE: &str = "difference";

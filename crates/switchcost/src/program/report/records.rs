@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::base::failure::usage;
-use crate::present::page::FindingsPage;
 use crate::program::trend;
-use crate::usage::{profile, run};
+use crate::programs::{profile, run};
+use crate::report::page::FindingsPage;
 
 /// Returns the record's path if a record is what was asked for.
 pub(super) fn named(names: &[String]) -> Result<Option<&Path>> {

@@ -3,7 +3,7 @@
 use analysis::trend::{By, Trend};
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 
-use crate::present::figures::{lines, nanoseconds};
+use crate::report::figures::{lines, nanoseconds};
 
 /// The chart of the cost.
 pub(super) const COST: &str = "trend";

@@ -19,8 +19,8 @@ use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::subjects_of_files;
 use crate::engine::store::{Folder, header};
-use crate::present::output::{Tables, check_place};
-use crate::present::page::ReportOutput;
+use crate::report::output::{Tables, check_place};
+use crate::report::page::ReportOutput;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrendArgs {

@@ -6,9 +6,9 @@ use charts::Figure;
 use super::figures::{CLOCK, COST, figures};
 use super::table;
 use crate::base::lines::{WIDTH, within};
-use crate::present::page::{FindingsDetails, FindingsPage, GENERATOR};
-use crate::present::terminal::counted;
-use crate::present::tiles::Tile;
+use crate::report::page::{FindingsDetails, FindingsPage, GENERATOR};
+use crate::report::terminal::counted;
+use crate::report::tiles::Tile;
 
 /// Charts by id, each with its question.
 const QUESTIONS: [(&str, &str); 2] =

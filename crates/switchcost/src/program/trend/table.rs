@@ -14,9 +14,9 @@ use super::figures::figure;
 use super::page::page;
 use crate::base::lines;
 use crate::base::values::Destination;
-use crate::present::output::columns::Columns;
-use crate::present::output::{for_people, look_of, print, put_json, say_text};
-use crate::present::terminal::{self, counted};
+use crate::report::output::columns::Columns;
+use crate::report::output::{for_people, look_of, print, put_json, say_text};
+use crate::report::terminal::{self, counted};
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {

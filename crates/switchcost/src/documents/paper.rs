@@ -1,0 +1,61 @@
+//! Experiments that only the papers ask for: `classic experiment NAME`.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use super::{malloc, primes, sampling};
+use crate::engine::setting::{Here, Planned};
+use crate::experiments::clock::Common;
+
+/// The experiments that only the paper asks for: typed as `classic experiment NAME`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PaperCommand {
+    /// How precise and accurate getrusage and threadclock are, timing the same work
+    ///
+    /// The first N primes are computed many times, timed in turn by each way of timing; the less
+    /// the results scatter, the more precise the way.
+    #[command(
+        mut_arg("budget", |arg| arg.default_value("60s+")),
+        after_long_help = "Example:\n  switchcost classic experiment primes --primes 100,1000"
+    )]
+    Primes(primes::PrimesArgs),
+    /// What malloc and free cost, by size of the block, and what made the slow ones slow
+    #[command(after_long_help = "Example:\n  switchcost classic experiment malloc --budget 10s")]
+    Malloc(malloc::MallocArgs),
+    /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
+    // It has a duration of its own.
+    #[command(
+        mut_arg("budget", |arg| arg.alias(None).alias("seconds")),
+        after_long_help = "Example:\n  switchcost classic experiment sampling"
+    )]
+    Sampling(sampling::SamplingArgs),
+}
+
+impl PaperCommand {
+    /// Returns the options that all experiments on one CPU share.
+    pub(crate) fn common(&self) -> &Common {
+        match self {
+            Self::Primes(args) => &args.common,
+            Self::Malloc(args) => &args.common,
+            Self::Sampling(args) => &args.common,
+        }
+    }
+
+    /// Returns the name below `classic experiment`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Primes(_) => "primes",
+            Self::Malloc(_) => "malloc",
+            Self::Sampling(_) => "sampling",
+        }
+    }
+
+    /// Makes the plan, with notes on what is not available here.
+    pub(crate) fn plan(&self, here: &Here) -> Result<Planned> {
+        match self {
+            Self::Primes(args) => primes::plan(args, here),
+            Self::Malloc(args) => malloc::plan(args, here),
+            Self::Sampling(args) => sampling::plan(args, here),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The profile of `switchcost run`, and a quick measurement where there is none.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use analysis::program::WorkingSet;
+use anyhow::{Context, bail};
+use launcher::KeptActions;
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::{Batching, FEWEST_ROUNDS};
+use rundata::ring::{Case, Op, Work};
+
+use super::choice::{self, Accepts, Chosen};
+use crate::base::values::Budget;
+use crate::engine::effort::Effort;
+use crate::engine::execute::{self, About};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::progress::Progress;
+use crate::engine::setting::{Here, pair};
+use crate::engine::store::Folder;
+use crate::report::output::{Files, Output};
+
+/// The profile of `switchcost run`, which may be a quick measurement of its own.
+pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
+    choice::best(Some(set), None, Accepts::CostsAndQuick, &choice::this_machine())
+}
+
+/// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
+/// more rounds than there is time for.
+const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
+
+/// What notes on its run say.
+const NOTICE: &str = "a quick measurement of `switchcost run`";
+
+/// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
+/// in each of five rounds, a second or two in all.
+pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
+    Folder::of_user()?.make()?;
+    let here = Here::detect()?;
+    let allowed = here.allowed.clone();
+    let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
+    let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
+    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
+    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
+    let budget = Budget { time: Duration::from_secs(10), extends: true };
+    let rounds = Some(FEWEST_ROUNDS);
+    let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
+    let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
+    let plan = plan.with_solos();
+    let notices = vec![NOTICE.to_string()];
+    let quiet =
+        Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
+    let taken = {
+        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
+        let _kept = KeptActions::keep();
+        let about = About { is_quick: true, ..About::of(&quiet) };
+        let progress = Progress::new(&plan, true);
+        let interrupt = Interrupt::watch()?;
+        execute::take((plan, notices), here, &interrupt, progress, None, about)
+    };
+    if taken.exit_code() != ExitCode::SUCCESS {
+        bail!("interrupted");
+    }
+    // It has moved this process away from the CPU that it measured.
+    probe::placement::pin(&allowed).context("cannot go back to all CPUs")
+}

@@ -1,0 +1,228 @@
+//! Which record an experiment has, and what is done with any: printed, drawn, exported. The registry
+//! above all experiments: `measure` is made of others' records, so that it stands here too.
+
+pub(crate) mod measure;
+mod records;
+pub(crate) mod trials;
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use analysis::marked::MarkedText;
+use analysis::parts::part_runs;
+use analysis::subject::Subject;
+use analysis::{record, summary_line};
+use anstream::stream::RawStream;
+use anyhow::{Context, Result};
+use charts::{Body, Figure, Look, Role, terminal as plot};
+use rundata::experiment::{Experiment, Takes};
+use rundata::run::{Header, Run};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::base::failure::say;
+use crate::base::lines;
+use crate::base::values::Destination;
+use crate::report::figures::{rounds, with_note_on_rough};
+use crate::report::output::{
+    self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
+    to_json,
+};
+use crate::report::terminal::{self, Common, View};
+use crate::report::tiles::Tile;
+
+use records::Reported;
+
+pub(crate) use measure::MeasureRecord;
+
+/// What `--json` writes of a run, and what `runs export` does.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "AnyRecord")]
+pub(crate) enum Record {
+    /// Of `ring` and `cost`.
+    Rings(Box<record::RingRecord>),
+    /// Of `clock` and `classic experiment interference`.
+    Trials(Box<record::TrialRecord>),
+    /// Of `response`.
+    Response(Box<record::ResponseRecord>),
+    /// Of `explain`.
+    Explain(Box<record::ExplainRecord>),
+    /// Of `measure`: of each of its experiments.
+    Measure(Box<MeasureRecord>),
+}
+
+impl Record {
+    pub(crate) fn of(run: &Run) -> Self {
+        if run.header.plan.experiment == Experiment::Measure {
+            return Self::Measure(Box::new(MeasureRecord::from_run(run)));
+        }
+        match run.header.plan.experiment.takes() {
+            Takes::Both if run.header.plan.experiment == Experiment::Explain => {
+                Self::Explain(Box::new(record::ExplainRecord::of(run)))
+            }
+            Takes::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
+            Takes::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
+            Takes::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
+        }
+    }
+
+    /// Returns what the experiment makes of its record.
+    fn reported(&self) -> &dyn Reported {
+        match self {
+            Self::Rings(record) => &**record,
+            Self::Trials(record) => &**record,
+            Self::Response(record) => &**record,
+            Self::Explain(record) => &**record,
+            Self::Measure(record) => &**record,
+        }
+    }
+
+    /// Returns the result in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of
+    /// two, else the figure that stands for the run: `114 ns getuid`.
+    pub(crate) fn result(&self) -> Option<String> {
+        self.reported().result()
+    }
+
+    /// The first line of the run file.
+    pub(crate) fn header(&self) -> &Header {
+        self.reported().header()
+    }
+
+    /// Returns what every record has beside its findings.
+    pub(crate) fn common(&self) -> Common<'_> {
+        self.reported().common()
+    }
+
+    /// Returns all that is printed, ending with a newline; `path` is where the run is stored.
+    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> MarkedText {
+        if let Self::Measure(record) = self {
+            return measure::table::text(record, path, view);
+        }
+        lines::with_tables(view.wide, || {
+            terminal::report(run, self.reported().text(view), &self.common(), path, view)
+        })
+    }
+
+    /// Returns the charts. `index` is the run's place among the runs that are drawn together.
+    pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        if let Self::Measure(record) = self {
+            let runs = part_runs(run);
+            let parts = record.parts.iter().zip(&runs);
+            return parts.flat_map(|(part, run)| part.figures(run, index)).collect();
+        }
+        let mut figures = self.reported().figures(run, index);
+        let mut seen = rounds::of_rings(run);
+        seen.extend(rounds::of_trials(run));
+        figures.extend(rounds::figure(seen, index));
+        figures.into_iter().map(with_note_on_rough).collect()
+    }
+
+    /// What a report begins with, as the terminal does.
+    pub(crate) fn headline(&self) -> MarkedText {
+        self.reported().headline()
+    }
+
+    /// Figures that stand for it, what matters most first.
+    pub(crate) fn tiles(&self) -> Vec<Tile> {
+        self.reported().tiles()
+    }
+
+    /// Writes all that `output` asks for. The table goes to standard output, or to standard error
+    /// where that belongs to a machine-readable format.
+    pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
+        let mut errors = Vec::new();
+        if !output.files.quiet {
+            let is_taken =
+                [&output.files.json, &output.files.csv].contains(&&Some(Destination::Stdout));
+            let text = self.text(run, path, output.view);
+            let printed = match is_taken {
+                true => {
+                    let text = self.shown(&text, run, output.plot, &io::stderr());
+                    output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
+                }
+                false => print(self.shown(&text, run, output.plot, &io::stdout()).as_bytes()),
+            };
+            errors.extend(printed.context("cannot print the report").err());
+        }
+        let json = output.files.json.as_ref().and_then(|to| put_json(self, Some(to)).err());
+        let csv = output.files.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
+        errors.extend(json.into_iter().chain(csv));
+        // The last is told by whoever asked; the others would be lost.
+        let last = errors.pop();
+        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+        last.map_or(Ok(()), Err)
+    }
+
+    /// Prints the report of a stored run, with its charts if they are asked for.
+    pub(crate) fn show(&self, run: &Run, path: &Path, view: View, plot: bool) -> Result<()> {
+        let text = self.text(run, Some(path), view);
+        print(self.shown(&text, run, plot, &io::stdout()).as_bytes())
+            .context("cannot print the report")
+    }
+
+    /// The report as a stream shows it, with its charts if they are asked for.
+    fn shown(
+        &self,
+        text: &MarkedText,
+        run: &Run,
+        is_plotted: bool,
+        stream: &(impl RawStream + AsFd),
+    ) -> String {
+        let text = output::for_people(text, stream);
+        match is_plotted {
+            true => text + &self.plotted(run, &output::look_of(stream)),
+            false => text,
+        }
+    }
+
+    /// Its charts in text. Single samples by round are left to the report in HTML: they are too
+    /// many for a terminal. Maps are in the report already.
+    fn plotted(&self, run: &Run, look: &Look) -> String {
+        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
+        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
+        let figures = self.figures(run, 0).into_iter().filter(is_shown);
+        let drawn: String =
+            figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
+        match drawn.is_empty() {
+            true => "\nplot: nothing was measured that can be drawn\n".to_string(),
+            false => drawn,
+        }
+    }
+}
+
+/// What runs of several experiments say together, each with its name and what is said of it if it
+/// did not end.
+pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> MarkedText {
+    let rings = |experiment: Experiment| {
+        all.iter().find_map(|(name, record, _)| match record {
+            Record::Rings(record) if *name == experiment.name() => Some(&**record),
+            _ => None,
+        })
+    };
+    let noise: Vec<_> = all.iter().map(|(name, of, _)| (*name, of.common().noise)).collect();
+    let words = summary_line::in_words(rings(Experiment::Ring), rings(Experiment::Cost), &noise);
+    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), words)
+}
+
+/// Writes a run in a machine-readable format. The record is computed only for the one that is the
+/// record.
+pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
+    let bytes = match format {
+        ExportFormat::Json => to_json(&Record::of(run))?,
+        ExportFormat::Csv => return put_by(to, |to| csv::samples(run, to)),
+        ExportFormat::SummaryCsv => summary::summary_csv(run)?,
+        ExportFormat::Markdown => summary::markdown(run),
+        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
+        ExportFormat::Rows => rows::line(Ok(run.clone()))?,
+        ExportFormat::History => history::rows(run)?,
+    };
+    put(&bytes, to)
+}
+
+#[cfg(test)]
+mod nonsense;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Tables of declared columns: each is what stands above it, and how a row fills its cell.
+
+use anyhow::Result;
+
+use super::csv;
+use crate::report::table::Table;
+
+/// The columns of a table whose rows are of `R`, in their order.
+pub(crate) struct Columns<'a, R>(Vec<Column<'a, R>>);
+
+struct Column<'a, R> {
+    /// With the unit of what is below it.
+    head: String,
+    cell: Box<dyn Fn(&R) -> String + 'a>,
+    /// Words stand to the left.
+    is_text: bool,
+}
+
+impl<'a, R> Columns<'a, R> {
+    pub(crate) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One of words, to the left.
+    pub(crate) fn left<C: ToString>(mut self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
+        let cell = Box::new(move |row: &R| of(row).to_string());
+        self.0.push(Column { head: head.to_string(), cell, is_text: true });
+        self
+    }
+
+    /// One of figures, to the right.
+    pub(crate) fn right<C: ToString>(self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
+        let mut columns = self.left(head, of);
+        columns.0.last_mut().into_iter().for_each(|last| last.is_text = false);
+        columns
+    }
+
+    /// One of figures that may be unknown: a dash then.
+    pub(crate) fn or_dash<C: ToString>(
+        self,
+        head: &str,
+        of: impl Fn(&R) -> Option<C> + 'a,
+    ) -> Self {
+        self.right(head, move |row| of(row).map_or("-".to_string(), |of| of.to_string()))
+    }
+
+    /// The same of CSV: empty then.
+    pub(crate) fn known<C: ToString>(self, head: &str, of: impl Fn(&R) -> Option<C> + 'a) -> Self {
+        self.right(head, move |row| csv::known(of(row)))
+    }
+
+    /// The rows on the terminal.
+    pub(crate) fn table(&self, rows: impl IntoIterator<Item = R>) -> Table {
+        let cells = rows.into_iter().map(|row| self.cells(&row));
+        Table::of(self.heads(), cells).texts(|at| self.0[at].is_text)
+    }
+
+    /// The rows as a table in Markdown, ending with a newline.
+    pub(crate) fn markdown(&self, rows: impl IntoIterator<Item = R>) -> String {
+        let line = |cells: Vec<String>| {
+            let cells = cells.iter().map(|cell| cell.trim().replace('|', "\\|"));
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let rule = self.0.iter().map(|column| if column.is_text { "|:--" } else { "|--:" });
+        let rows = rows.into_iter().map(|row| line(self.cells(&row)));
+        line(self.heads()) + &rule.collect::<String>() + "|\n" + &rows.collect::<String>()
+    }
+
+    /// The rows as CSV.
+    pub(crate) fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
+        let heads: Vec<&str> = self.0.iter().map(|column| &*column.head).collect();
+        csv::write(&heads, rows.into_iter().map(|row| self.cells(&row)))
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.0.iter().map(|column| column.head.clone()).collect()
+    }
+
+    fn cells(&self, row: &R) -> Vec<String> {
+        self.0.iter().map(|column| (column.cell)(row)).collect()
+    }
+}

@@ -1,0 +1,343 @@
+//! Formats of other programs: Go's benchmark format, and OpenMetrics.
+
+use analysis::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
+use charts::{clean, is_obeyed, printable};
+use rundata::experiment::Experiment;
+
+/// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
+/// line for each case and round. Samples of one round share a worker and are no repetitions of each
+/// other, so that a line is a round: its median, over all its hops.
+pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
+    // benchstat compares only what has the same configuration: what may differ between two runs
+    // that are compared stands in a remark, which it passes over.
+    let mut text = format!("# run: {}\n", clean(&subject.side.name));
+    if let Some(release) = subject.machine.kernel.release.known() {
+        text += &format!("# kernel: {}\n", clean(release));
+    }
+    if let Some(ghz) = subject.clock_ghz {
+        text += &format!("# clock: {ghz:.2} GHz\n");
+    }
+    // What `go test` prints too.
+    text += "goos: linux\n";
+    let target = target(subject);
+    if let Some(target) = target {
+        text += &format!("goarch: {}\n", go_architecture(target));
+    }
+    text += "pkg: switchcost\n";
+    if let Some(cpu) = subject.machine.cpu_name() {
+        text += &format!("cpu: {}\n", clean(cpu));
+    }
+    text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n";
+    text += "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n";
+    let cpus = subject.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
+    for case in &subject.cases {
+        let name = benchmark(case);
+        for (round, iterations) in &case.iterations {
+            let figures = case.figures.iter();
+            let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
+            let mut figures: Vec<(f64, &str)> = figures.flatten().collect();
+            // benchstat takes the first for the figure of the line, as in what `go test` prints;
+            // without any there is none.
+            figures.sort_by_key(|(_, unit)| *unit != NS_PER_OPERATION);
+            if !figures.is_empty() {
+                text += &format!("{name}-{cpus}\t{iterations}");
+                for (value, unit) in figures {
+                    text += &format!("\t{} {unit}", decimal(value));
+                }
+                text.push('\n');
+            }
+        }
+    }
+    text.into_bytes()
+}
+
+/// Go's unit of what a benchmark takes.
+const NS_PER_OPERATION: &str = "ns/op";
+
+/// A round's figure with its unit, in nanoseconds and, as far as it may be quoted in them, in
+/// cycles.
+fn in_round(
+    of: Quantity,
+    values: &Values,
+    round: u32,
+    target: Option<&str>,
+) -> Option<impl Iterator<Item = (f64, &'static str)>> {
+    let ns = *values.by_round()?.get(&round)?;
+    let (unit, unit_of_cycles) = go_units(of)?;
+    let clock_ghz = target.and_then(|target| clock_ghz(values, target));
+    let cycles = clock_ghz.zip(unit_of_cycles).map(|(ghz, unit)| (ns * ghz, unit));
+    Some([Some((ns, unit)), cycles].into_iter().flatten())
+}
+
+/// In nanoseconds, and in cycles where it has a clock.
+fn go_units(quantity: Quantity) -> Option<(&'static str, Option<&'static str>)> {
+    match quantity {
+        Quantity::NsPerHop | Quantity::TrialNs => Some((NS_PER_OPERATION, Some("cycles/op"))),
+        Quantity::NsPerSwitchAboveSolo => Some(("ns/switch", Some("cycles/switch"))),
+        Quantity::PartNs => Some(("ns/part", None)),
+        Quantity::CpuNsPerHop => Some(("cpu-ns/op", None)),
+        Quantity::CpuNsPerSwitchAboveSolo => None,
+    }
+}
+
+/// What a run's program was built for.
+fn target(subject: &Subject) -> Option<&str> {
+    match &subject.side.origin {
+        Origin::Run { build, .. } => Some(&build.target),
+        Origin::Publication { .. } => None,
+    }
+}
+
+/// The clock that a figure is at, if it may be quoted in cycles of it.
+fn clock_ghz(values: &Values, target: &str) -> Option<f64> {
+    let launch = values.launches().first()?;
+    launch.cycles(target)?.quote_cost().ok()?;
+    launch.clock_ghz(target)
+}
+
+/// Go's name of the architecture of a target triple; its own where Go has none.
+fn go_architecture(target: &str) -> &str {
+    match target.split('-').next().unwrap_or(target) {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "i686" | "i586" => "386",
+        other => other,
+    }
+}
+
+/// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
+fn benchmark(case: &Subcase) -> String {
+    let experiment = match case.label("members").is_some() {
+        true if case.experiment == Experiment::Response => "ring",
+        _ => case.experiment.name(),
+    };
+    let mut name = "Benchmark".to_string();
+    for word in experiment.split('-') {
+        let (first, others) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        name += &(first.to_uppercase() + others);
+    }
+    let plain = |c: char| if c.is_whitespace() || c == '/' || is_obeyed(c) { '_' } else { c };
+    for (label, value) in &case.labels {
+        name.push('/');
+        name.extend(label.chars().map(plain).chain(['=']).chain(value.chars().map(plain)));
+    }
+    name
+}
+
+/// A number without an exponent and without a tail of noughts.
+fn decimal(value: f64) -> String {
+    format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is,
+/// and the figure.
+const FAMILIES: [(&str, &str, Quantity); 6] = [
+    (
+        "switchcost_switch",
+        "Cost of a counted context switch above the solo ring, median over rounds",
+        Quantity::NsPerSwitchAboveSolo,
+    ),
+    ("switchcost_hop", "Time of a hop, median over rounds", Quantity::NsPerHop),
+    (
+        "switchcost_switch_cpu",
+        "CPU time of a counted context switch above the solo ring, median over rounds",
+        Quantity::CpuNsPerSwitchAboveSolo,
+    ),
+    ("switchcost_hop_cpu", "CPU time of a hop, median over rounds", Quantity::CpuNsPerHop),
+    ("switchcost_trial", "What a trial measures, median over rounds", Quantity::TrialNs),
+    ("switchcost_part", "A part of a context switch", Quantity::PartNs),
+];
+
+type Labels = Vec<(String, String)>;
+
+/// OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0), of gauges only: what the
+/// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
+/// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
+pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
+    let mut text = String::new();
+    let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
+        if values.is_empty() {
+            return;
+        }
+        text += &format!("# TYPE {name} gauge\n");
+        if !unit.is_empty() {
+            text += &format!("# UNIT {name} {unit}\n");
+        }
+        text += &format!("# HELP {name} {help}\n");
+        for (own, value) in values {
+            text += &format!("{name}{} {value}\n", labels(&own));
+        }
+    };
+    for (name, help, of) in FAMILIES {
+        let seconds = told(subject, |case| {
+            Some(launch(case, of)?.estimate?.quote_cost().ok()?.value() / 1e9)
+        });
+        family(&format!("{name}_seconds"), "seconds", &format!("{help}."), seconds);
+        let cycles = told(subject, |case| {
+            Some(launch(case, of)?.cycles(target(subject)?)?.quote_cost().ok()?.value())
+        });
+        let help = format!("{help}, in cycles of the core's clock.");
+        family(&format!("{name}_cycles"), "cycles", &help, cycles);
+    }
+    let clock = told(subject, |case| {
+        let target = target(subject)?;
+        Some(case.figures.values().find_map(|values| clock_ghz(values, target))? * 1e9)
+    });
+    let help = "The core's clock that the figures of a case are at.";
+    family("switchcost_clock_hertz", "hertz", help, clock);
+    let why = |case: &Subcase| {
+        let (of, _) = case.figures.first_key_value()?;
+        let why = launch(case, *of)?.estimate?.quote_cost().err()?.reason();
+        Some(([&about_case(case)[..], &[("why".to_string(), why)]].concat(), 1.0))
+    };
+    let not_quotable = subject.cases.iter().filter_map(why).collect();
+    let help = "Cases that were measured and have no figure, and why.";
+    family("switchcost_not_quotable", "", help, not_quotable);
+    let rounds = told(subject, |case| Some(case.figures.values().next()?.by_round()?.len() as f64));
+    family("switchcost_rounds", "", "Rounds behind a case.", rounds);
+    let spread = subject.noise.as_ref().and_then(|noise| noise.round_spread);
+    let help = "Scatter of the figures from round to round.";
+    let about = || about(&subject.side.experiment);
+    let spread = spread.map(|spread| (about(), spread)).into_iter().collect();
+    family("switchcost_round_spread_ratio", "ratio", help, spread);
+    let help = "The run that these figures are from.";
+    let described = [about(), described(subject)].concat();
+    family("switchcost_run_info", "", help, vec![(described, 1.0)]);
+    text.push_str("# EOF\n");
+    text.into_bytes()
+}
+
+/// What every line has: the experiment. Not the run's name: each run would be a series of its own
+/// for ever.
+fn about(experiment: &str) -> Labels {
+    vec![("experiment".to_string(), experiment.to_string())]
+}
+
+fn about_case(case: &Subcase) -> Labels {
+    [about(case.experiment.name()), case.labels.clone()].concat()
+}
+
+/// What a run says of a figure of a case.
+fn launch(case: &Subcase, of: Quantity) -> Option<&Measured> {
+    case.figures.get(&of)?.launches().first()
+}
+
+/// The cases that have a figure, with it.
+fn told(subject: &Subject, of: impl Fn(&Subcase) -> Option<f64>) -> Vec<(Labels, f64)> {
+    let told = |case: &Subcase| {
+        let value = of(case).filter(|value| value.is_finite())?;
+        Some((about_case(case), value))
+    };
+    subject.cases.iter().filter_map(told).collect()
+}
+
+/// By the names that these facts have in tables of Python and datasets.
+fn described(subject: &Subject) -> Labels {
+    let mut all = vec![("run", &subject.side.name)];
+    if let Origin::Run { started, build, .. } = &subject.side.origin {
+        all.extend([("started", started), ("build_version", &build.version)]);
+    }
+    all.extend(subject.machine.cpu_name().map(|name| ("cpu_model", name)));
+    all.extend(subject.machine.kernel.release.known().map(|release| ("kernel_release", release)));
+    all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+}
+
+/// `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end of line
+/// are escaped.
+fn labels(all: &[(String, String)]) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let one = |(name, value): &(String, String)| {
+        // The format takes control characters as they are; a terminal would obey them.
+        let value =
+            printable(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{}=\"{value}\"", name.chars().map(letter).collect::<String>())
+    };
+    format!("{{{}}}", all.iter().map(one).collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::at_clock::AtClock;
+    use analysis::estimate::Speed;
+
+    use super::*;
+    use crate::report::figures::tests::fixture;
+
+    /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600
+    /// cycles; the hop of the ring of four may not be quoted.
+    fn at_two_ghz() -> Subject {
+        let mut subject = Subject::of_run(&fixture());
+        let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });
+        for case in &mut subject.cases {
+            let is_open = case.label("members") == Some("4");
+            for of in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
+                let Some(Values::Measured(launches)) = case.figures.get_mut(&of) else { continue };
+                let estimate = launches[0].estimate.as_mut().unwrap();
+                estimate.speed = Speed::Full;
+                if is_open && of == Quantity::NsPerHop {
+                    (estimate.low, estimate.high) =
+                        (Some(-estimate.value), Some(3.0 * estimate.value));
+                    estimate.resolved = false;
+                }
+                launches[0].clock = clock;
+            }
+        }
+        subject
+    }
+
+    /// The words behind a line's name and iterations, of the lines that have such a label.
+    fn lines<'a>(text: &'a str, label: &str) -> Vec<Vec<&'a str>> {
+        let lines = text.lines().filter(|line| line.contains(label));
+        lines.map(|line| line.split_whitespace().skip(2).collect()).collect()
+    }
+
+    #[test]
+    fn go_gets_the_cycles_of_what_may_be_quoted() {
+        let text = String::from_utf8(go_bench(&at_two_ghz())).unwrap();
+        let units = |label: &str| {
+            let first = lines(&text, label).swap_remove(0);
+            first.iter().skip(1).step_by(2).map(|unit| unit.to_string()).collect::<Vec<_>>()
+        };
+        let with = ["ns/op", "ns/switch", "cycles/switch", "cycles/op", "cpu-ns/op"];
+        assert_eq!(units("members=2/"), with);
+        let without = ["ns/op", "ns/switch", "cycles/switch", "cpu-ns/op"];
+        assert_eq!(units("members=4/"), without);
+        for line in lines(&text, "members=2/") {
+            let at = |place: usize| line[place].parse::<f64>().unwrap();
+            assert!((at(6) - 2.0 * at(0)).abs() < 0.01 && (at(4) - 2.0 * at(2)).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn a_collector_gets_cycles_and_the_clock_of_what_may_be_quoted() {
+        let text = String::from_utf8(openmetrics(&at_two_ghz())).unwrap();
+        let value = |name: &str, members: &str| {
+            let mut lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            let line = lines.find(|line| line.contains(&format!("members=\"{members}\"")))?;
+            line.rsplit(' ').next()?.parse::<f64>().ok()
+        };
+        for (what, members) in [("hop", "1"), ("hop", "2"), ("switch", "2"), ("switch", "4")] {
+            let seconds = value(&format!("switchcost_{what}_seconds"), members).unwrap();
+            let cycles = value(&format!("switchcost_{what}_cycles"), members).unwrap();
+            assert!((cycles / (seconds * 2e9) - 1.0).abs() < 1e-9, "{what} {members}");
+        }
+        assert_eq!(value("switchcost_hop_cycles", "4"), None);
+        assert_eq!(value("switchcost_clock_hertz", "2"), Some(2e9));
+        assert!(!text.contains("cpu_cycles"), "{text}");
+        let plain = String::from_utf8(openmetrics(&Subject::of_run(&fixture()))).unwrap();
+        assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        let label = |value: &str| labels(&[("huge-pages".to_string(), value.to_string())]);
+        assert_eq!(label("a\"b\\c\nd"), r#"{huge_pages="a\"b\\c\nd"}"#);
+    }
+
+    #[test]
+    fn numbers_have_neither_exponent_nor_tail() {
+        assert_eq!(decimal(3214.5), "3214.5");
+        assert_eq!(decimal(1e9), "1000000000");
+        assert_eq!(decimal(-0.25), "-0.25");
+    }
+}

@@ -1,4 +1,0 @@
-//! What a command used.
-
-pub(crate) mod profile;
-pub(crate) mod run;

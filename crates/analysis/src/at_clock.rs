@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
-use stats::ratio::Open;
+use stats::ratio::ExtraUncertainty;
 
 use crate::speed::clock_ghz;
 
@@ -42,10 +42,12 @@ impl Brought {
     }
 
     /// The error of the power, or where nobody knows it, any from 0 to 1; relative to the figure.
-    pub fn open(&self) -> Open {
+    pub fn open(&self) -> ExtraUncertainty {
         match self.power {
-            Some(power) => Open { error: (self.apart * power.standard_error).abs(), slack: 0.0 },
-            None => Open { error: 0.0, slack: (self.apart / 2.0).abs() },
+            Some(power) => {
+                ExtraUncertainty { error: (self.apart * power.standard_error).abs(), slack: 0.0 }
+            }
+            None => ExtraUncertainty { error: 0.0, slack: (self.apart / 2.0).abs() },
         }
     }
 }
@@ -117,7 +119,7 @@ mod tests {
         assert!(factor * (1.0 - slack) < 1.0 + 2e-3 && factor * (1.0 + slack) > 1.1 - 2e-3);
         for same in [5000.0, 5009.0] {
             let still = AT.to(same, None);
-            assert_eq!((still.factor(), still.open()), (1.0, Open::default()));
+            assert_eq!((still.factor(), still.open()), (1.0, ExtraUncertainty::default()));
         }
     }
 

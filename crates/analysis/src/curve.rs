@@ -3,17 +3,17 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::changepoint::{Analysis, Fit, Turn};
+use stats::changepoint::{CurveAnalysis, FormFit, Turn};
 
 /// The cost of one switch in ns (`y`; signed) at one size (`x`), and its standard error if it is
 /// known.
-pub use stats::changepoint::Point;
+pub use stats::changepoint::CurvePoint;
 
 use crate::estimate::Estimate;
 
 /// A point of an estimate.
-pub(crate) fn point(size: u64, cost: &Estimate) -> Point {
-    Point { x: size as f64, y: cost.value, error: cost.standard_error }
+pub(crate) fn point(size: u64, cost: &Estimate) -> CurvePoint {
+    CurvePoint { x: size as f64, y: cost.value, error: cost.standard_error }
 }
 
 /// How the cost changes at a knee or break.
@@ -42,7 +42,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// The place of the fit's turn of this number.
-    pub(crate) fn of(all: &Analysis, fit: &Fit, which: usize) -> Self {
+    pub(crate) fn of(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Self {
         let (first, last) = all.brackets(fit, which);
         let sizes = &all.data.places;
         let after = fit.brackets[which] + 1;
@@ -59,7 +59,11 @@ impl Place {
 }
 
 /// The best fit of points at `fewest` sizes or more; or why there is none.
-pub(crate) fn best<'a>(all: &'a Analysis, fewest: usize, what: &str) -> Result<&'a Fit, String> {
+pub(crate) fn best<'a>(
+    all: &'a CurveAnalysis,
+    fewest: usize,
+    what: &str,
+) -> Result<&'a FormFit, String> {
     match all.data.places.len() {
         1 => Err(format!("1 size{what} is too few ({fewest} are needed)")),
         few if few < fewest => Err(format!("{few} sizes{what} are too few ({fewest} are needed)")),
@@ -69,7 +73,7 @@ pub(crate) fn best<'a>(all: &'a Analysis, fewest: usize, what: &str) -> Result<&
 }
 
 /// The level of a flat fit at x; or that it is not resolved from zero.
-pub(crate) fn level(all: &Analysis, flat: &Fit, x: f64) -> Result<f64, String> {
+pub(crate) fn level(all: &CurveAnalysis, flat: &FormFit, x: f64) -> Result<f64, String> {
     let level = flat.at(x).abs();
     let half = all.half_width(flat, [1.0, 0.0, 0.0, 0.0]);
     let is_resolved = half.is_some_and(|half| half < level);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use stats::ratio::Open;
+use stats::ratio::ExtraUncertainty;
 use stats::{
     Center, FewFigures, Interval, PriorScatter, bootstrap, median, normal_quantile,
     student_quantile,
@@ -190,7 +190,7 @@ impl Estimate {
         seed: u64,
     ) -> Option<Self> {
         let rounds = figures.len() as u32;
-        let bare = Self::bare(center.of(figures)?, rounds, confidence, Speed::NotJudged);
+        let bare = Self::bare(center.compute(figures)?, rounds, confidence, Speed::NotJudged);
         let found = (rounds >= minimum_rounds)
             .then(|| bootstrap(figures, center, confidence, seed))
             .flatten();
@@ -282,7 +282,7 @@ impl Estimate {
     }
 
     /// The same where something else leaves it open, too: shares of the figure.
-    pub fn with_open(&self, open: Open) -> Self {
+    pub fn with_open(&self, open: ExtraUncertainty) -> Self {
         let there = self.part(1.0, open.error);
         let ends = there.interval().zip(there.standard_error);
         let more = open.slack * there.value.abs();

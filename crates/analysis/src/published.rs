@@ -161,7 +161,7 @@ pub mod li2007 {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer};
-    use stats::{Interval, Summary};
+    use stats::{Interval, SampleSummary};
 
     use super::{PublishedError, positive, rows};
     use crate::findings::interference::{CONFIDENCE, Runs};
@@ -242,7 +242,7 @@ pub mod li2007 {
             };
             let runs = |Times { environment, setting, array_bytes, low, high }: Times| {
                 let interval = Interval { low, high, confidence: CONFIDENCE };
-                let times = Summary::from_interval(interval, RUNS);
+                let times = SampleSummary::from_interval(interval, RUNS);
                 Runs { setting, environment, array_bytes, times, by_round: BTreeMap::new() }
             };
             Ok(Self {

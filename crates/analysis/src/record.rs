@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{Cost, alike};
-use crate::curve::Point;
+use crate::curve::CurvePoint;
 use crate::estimate::widest;
 use crate::explain;
 use crate::findings::{self, Findings};
@@ -224,7 +224,8 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
         |of: &CaseSummary| (!of.does_not_switch).then(|| Case { members: 1, ..of.case.clone() });
     let law_of = |(_, mut indices): (Case, Vec<usize>)| {
         indices.sort_by_key(|index| cases[*index].case.members);
-        let points: Vec<Point> = indices.iter().filter_map(|index| cases[*index].point()).collect();
+        let points: Vec<CurvePoint> =
+            indices.iter().filter_map(|index| cases[*index].point()).collect();
         let law = above_zero(scaling::law(&points));
         Series { cases: indices, in_words: law.in_words(), law }
     };
@@ -270,7 +271,7 @@ mod tests {
     fn linear() -> scaling::Verdict {
         let point = |members: u32| {
             let y = 1000.0 + 100.0 * f64::from(members);
-            Point { x: f64::from(members), y, error: Some(y / 200.0) }
+            CurvePoint { x: f64::from(members), y, error: Some(y / 200.0) }
         };
         scaling::law(&[2, 4, 8, 16, 32, 64].map(point))
     }

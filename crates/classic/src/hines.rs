@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use probe::classic::{Block, Whose, first_primes, usage};
+use probe::classic::{HeapBlock, UsageScope, first_primes, usage};
 use threadclock::{CpuTime, ThreadClock, getpinfo, time_stamp_ordered};
 
 use crate::{Call, Ended, print};
@@ -67,7 +67,7 @@ pub(crate) fn test_cycles(call: &Call) -> Ended {
         return Err(call.fail(why, 1));
     }
     let getrusage = ticks(trials, || {
-        black_box(usage(Whose::Own));
+        black_box(usage(UsageScope::Own));
     });
     let getpinfo = ticks(trials, || {
         let _ = black_box(getpinfo(0));
@@ -133,7 +133,7 @@ fn time(primes: usize, trials: u32) -> (Tally, Tally) {
     let mut found = Vec::with_capacity(primes);
     let mut work = || first_primes(black_box(&mut found), black_box(primes));
     work();
-    let rusage = || usage(Whose::Own).total_ns();
+    let rusage = || usage(UsageScope::Own).total_ns();
     let pinfo = || getpinfo(0).map_or(0, |time| time.ns);
     (trial(trials, rusage, &mut work), trial(trials, pinfo, &mut work))
 }
@@ -214,12 +214,12 @@ fn allocate(bytes: usize, trials: u32) -> Option<Vec<Taken>> {
     let mut blocks = Vec::with_capacity(trials as usize);
     for _ in 0..trials {
         let start = now();
-        let block = Block::new(bytes);
+        let block = HeapBlock::new(bytes);
         all.push(Taken::between(start, now()));
         blocks.push(block);
     }
     let complete = blocks.iter().all(Option::is_some);
-    blocks.into_iter().flatten().for_each(Block::free);
+    blocks.into_iter().flatten().for_each(HeapBlock::free);
     complete.then_some(all)
 }
 

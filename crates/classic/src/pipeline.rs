@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-use probe::classic::{Forked, exit_now, fork, wait_for};
+use probe::classic::{ForkSide, exit_now, fork, wait_for};
 use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::process::Pid;
@@ -88,11 +88,11 @@ fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), ExitCo
     for _ in 1..count {
         let (next_input, output) = pipe().map_err(failed("pipe", CANNOT_MAKE_PIPE))?;
         match fork().map_err(failed("fork", CANNOT_FORK_OR_START))? {
-            Forked::Child => {
+            ForkSide::Child => {
                 drop((loop_output, next_input));
                 exit_now(i32::from(follow(input, output)));
             }
-            Forked::Parent(pid) => others.push(pid),
+            ForkSide::Parent(pid) => others.push(pid),
         }
         input = next_input;
     }

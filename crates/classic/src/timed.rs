@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use probe::classic::{
-    ChildEnd, ChildTicks, Forked, child_ticks, execute, exit_now, fork, local_time, wait_for,
+    ChildEnd, ChildTicks, ForkSide, child_ticks, execute, exit_now, fork, local_time, wait_for,
 };
 use probe::set_parent_death_signal;
 use rustix::io::Errno;
@@ -102,13 +102,13 @@ fn run(call: &Call) -> Result<Ended, ExitCode> {
     let (started_at, clock) = (SystemTime::now(), Instant::now());
     let own = getpid().as_raw_pid();
     let pid = match fork().map_err(failed("fork", FAILED))? {
-        Forked::Child => {
+        ForkSide::Child => {
             if call.parent.is_some() && set_parent_death_signal(own) != Ok(true) {
                 exit_now(i32::from(FAILED));
             }
             become_command(call);
         }
-        Forked::Parent(pid) => pid.as_raw_pid(),
+        ForkSide::Parent(pid) => pid.as_raw_pid(),
     };
     say(&format!("{pid}: start      {}", local(started_at)));
     let end = wait_for(pid).map_err(failed("wait4", FAILED))?;
@@ -166,13 +166,13 @@ fn hint(name: &OsStr, errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
-    use probe::classic::{Whose, usage};
+    use probe::classic::{UsageScope, usage};
 
     use super::*;
 
     #[test]
     fn a_sum_of_whole_seconds_is_carried() {
-        let mut usage = usage(Whose::Own);
+        let mut usage = usage(UsageScope::Own);
         let raw = &mut usage.0;
         (raw.ru_utime.tv_sec, raw.ru_utime.tv_usec) = (1, 400_000);
         (raw.ru_stime.tv_sec, raw.ru_stime.tv_usec) = (0, 600_000);

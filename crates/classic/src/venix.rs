@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use probe::classic::{
-    Forked, Hangup, OwnSignal, Pause, Whose, caught, exit_now, fork, send_signal, usage, wait_for,
-    watch_members,
+    ForkSide, HangupSignal, OwnSignal, PeerSignal, UsageScope, caught, exit_now, fork, send_signal,
+    usage, wait_for, watch_members,
 };
 use rustix::process::{Signal, getpid, getuid};
 
@@ -30,7 +30,7 @@ fn ask(loops: u32) {
 /// `simsig [loops]`: a signal sent to oneself, caught by a handler that installs itself again.
 pub(crate) fn simsig(call: &Call) -> Ended {
     let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
-    let signal = OwnSignal::<Hangup>::new().map_err(failed("signal", 1))?;
+    let signal = OwnSignal::<HangupSignal>::new().map_err(failed("signal", 1))?;
     let before = used();
     send(loops, &signal);
     let used = since(before);
@@ -44,7 +44,7 @@ pub(crate) fn simsig(call: &Call) -> Ended {
 
 /// A signal to oneself is caught before the call returns. Measured code.
 #[inline(never)]
-fn send(loops: u32, signal: &OwnSignal<Hangup>) {
+fn send(loops: u32, signal: &OwnSignal<HangupSignal>) {
     for _ in 0..loops {
         // What is not caught is missed at the end.
         let _ = signal.send();
@@ -64,18 +64,18 @@ fn left_of(loops: u32) -> i64 {
 pub(crate) fn twosig(call: &Call) -> Ended {
     let [loops] = call.counts("[loops]", [(2_000, u32::MAX)])?;
     let before = used();
-    let pause = watch_members().and_then(|()| Pause::<Hangup>::new());
+    let pause = watch_members().and_then(|()| PeerSignal::<HangupSignal>::new());
     let pause = pause.map_err(failed("sigaction", 1))?;
     let first = getpid().as_raw_pid();
     let second = match fork().map_err(failed("fork", 1))? {
-        Forked::Child => {
+        ForkSide::Child => {
             let has_parent = probe::set_parent_death_signal(first) == Ok(true);
             if has_parent {
                 pause.answer(first, u64::from(loops));
             }
             exit_now(i32::from(!has_parent));
         }
-        Forked::Parent(pid) => pid.as_raw_pid(),
+        ForkSide::Parent(pid) => pid.as_raw_pid(),
     };
     // The first signal starts it, and the last that is caught here is not answered.
     if pause.exchange(second, loops).is_err() {
@@ -100,7 +100,7 @@ const ENOUGH_NS: u64 = 1_000_000_000;
 type Used = [u64; 4];
 
 fn used() -> Used {
-    let (own, children) = (usage(Whose::Own), usage(Whose::Children));
+    let (own, children) = (usage(UsageScope::Own), usage(UsageScope::Children));
     [own.system_ns(), own.user_ns(), children.system_ns(), children.user_ns()]
 }
 

@@ -21,13 +21,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use probe::command::{BlockedStopSignals, Inherited, StopHandlers, start_again, stop_signal};
-use probe::standstill::{PATIENCE, Standstill};
+use probe::command::{BlockedStopSignals, InheritedState, StopHandlers, start_again, stop_signal};
+use probe::standstill::{PATIENCE, StandstillWatch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-pub use probe::command::KeptActions;
+pub use probe::command::SavedActions;
 use series::{Answer, NAME, Request};
 pub use series::{Enough, Series, look_up, order};
 pub use serve::serve_if_asked;
@@ -47,7 +47,7 @@ pub struct Launcher {
 
 /// Looks whether the launcher goes on.
 struct Watch {
-    standstill: Standstill,
+    standstill: StandstillWatch,
     next_look: Instant,
     /// It was killed, as it had been stopped and nobody continued it: its process id.
     given_up: Option<i32>,
@@ -55,7 +55,7 @@ struct Watch {
 
 impl Watch {
     fn of(process: Pid) -> Self {
-        let standstill = Standstill::of(process);
+        let standstill = StandstillWatch::new(process);
         Self { next_look: Instant::now() + standstill.pause(), standstill, given_up: None }
     }
 
@@ -112,7 +112,7 @@ impl Launcher {
             has_environment: !series.environment.is_empty(),
             series,
             blocked: blocked.before(),
-            inherited: Inherited::own(),
+            inherited: InheritedState::own(),
         };
         // Numbers and flags only: it has a form in JSON, and no zero.
         let request = serde_json::to_vec(&request).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use probe::command::{Inherited, Texts, write_words};
+use probe::command::{CommandTexts, InheritedState, write_commands};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -144,16 +144,16 @@ impl Series {
     /// Writes all of them to a file in memory, and the environment behind them, if there is one;
     /// programs are looked for by the PATH of this process. EINVAL where a word has a byte of zero.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
-        let texts = |words: &Vec<OsString>| -> Result<Texts, Errno> {
+        let texts = |words: &Vec<OsString>| -> Result<CommandTexts, Errno> {
             let paths = in_path(words.first().ok_or(Errno::INVAL)?).into_iter();
             let candidates = paths.map(|path| path.into_os_string().into_vec()).collect();
-            Ok(Texts { candidates, words: bytes_of(words)? })
+            Ok(CommandTexts { candidates, words: bytes_of(words)? })
         };
         let mut all = self.all().map(texts).collect::<Result<Vec<_>, _>>()?;
         if !self.environment.is_empty() {
-            all.push(Texts { candidates: Vec::new(), words: bytes_of(&self.environment)? });
+            all.push(CommandTexts { candidates: Vec::new(), words: bytes_of(&self.environment)? });
         }
-        write_words(&all)
+        write_commands(&all)
     }
 }
 
@@ -233,8 +233,8 @@ pub(crate) struct Request {
     pub(crate) series: Series,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,
-    /// What else it was started with ([`Inherited`]).
-    pub(crate) inherited: Inherited,
+    /// What else it was started with ([`InheritedState`]).
+    pub(crate) inherited: InheritedState,
 }
 
 /// The call that makes a process the command.

@@ -13,9 +13,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use probe::command::{
-    FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
-    let_go_of_traced, monotonic_raw_ns, note_forwarded, send_signal, set_variable, stop_signal,
-    unblock_stop_signals, wait_for,
+    CommandFile, CommandStarter, FORWARDED_BYTES, MemoryHighWater, StartedCommand, StopHandlers,
+    ended_child, inherited, monotonic_raw_ns, note_forwarded, release_traced_children, send_signal,
+    set_variable, stop_signal, unblock_stop_signals, wait_for,
 };
 use rundata::reading::Reading;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -59,7 +59,7 @@ fn serve(request: Option<OsString>) -> io::Result<()> {
         return Ok(());
     }
     let socket = UnixStream::from(inherited(request.socket)?);
-    let words = Words::map(inherited(request.words)?)?;
+    let words = CommandFile::map(inherited(request.words)?)?;
     if request.has_environment {
         for variable in words.texts(words.commands().saturating_sub(1))? {
             set_variable(variable)?;
@@ -109,12 +109,12 @@ impl Answers {
 /// Starts the commands of a series, one after the other.
 struct Server<'a> {
     request: &'a Request,
-    words: &'a Words,
+    words: &'a CommandFile,
     answers: &'a mut Answers,
-    starter: Starter,
+    starter: CommandStarter,
     handlers: StopHandlers,
     /// Absent where the kernel has no such file: commands are charged with more then.
-    high_water: Option<HighWater>,
+    high_water: Option<MemoryHighWater>,
     /// Whether children are to end where they would become the command.
     rehearsal: bool,
     /// Where each command's program was found; none before its first run.
@@ -148,7 +148,7 @@ impl<'a> Server<'a> {
     /// From now on this process notes signals that ask to stop, and adopts orphaned descendants.
     fn new(
         request: &'a Request,
-        words: &'a Words,
+        words: &'a CommandFile,
         answers: &'a mut Answers,
     ) -> Result<Self, Answer> {
         let handlers = StopHandlers::install(None).map_err(failed(0, "sigaction"))?;
@@ -161,9 +161,9 @@ impl<'a> Server<'a> {
             request,
             words,
             answers,
-            starter: Starter::new(request.inherited).map_err(failed(0, "mmap"))?,
+            starter: CommandStarter::new(request.inherited).map_err(failed(0, "mmap"))?,
             handlers,
-            high_water: HighWater::own().ok(),
+            high_water: MemoryHighWater::own().ok(),
             rehearsal: false,
             found: vec![None; words.commands()],
             null: null.map_err(failed(0, "open /dev/null"))?,
@@ -256,7 +256,7 @@ impl<'a> Server<'a> {
         let null = self.null.as_ref().map(AsFd::as_fd);
         let found = found.unwrap_or(0);
         let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);
-        let Started { pid: child, handle, before_exec } =
+        let StartedCommand { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
         if self.request.series.announce && !rehearsal {
@@ -332,7 +332,7 @@ impl<'a> Server<'a> {
             match poll(&mut both, Some(&timeout)) {
                 Ok(0) => {
                     samples.look(|| has_ended(handle));
-                    self.traced |= let_go_of_traced();
+                    self.traced |= release_traced_children();
                     // Zombies would gather while a command runs for days.
                     self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();

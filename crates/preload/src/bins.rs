@@ -6,12 +6,12 @@ pub const BUCKETS: usize = 496;
 const STEPS: usize = 16;
 
 /// Classes of size: 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
-pub const CLASSES: usize = 49;
+pub const SIZE_CLASSES: usize = 49;
 
 /// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17
 /// s on.
 #[inline(always)]
-pub fn bucket(ns: u64) -> usize {
+pub fn bucket_index(ns: u64) -> usize {
     let exponent = 63 - (ns | 1).leading_zeros() as usize;
     if exponent < 4 {
         return ns as usize;
@@ -21,7 +21,7 @@ pub fn bucket(ns: u64) -> usize {
 }
 
 /// The times of a bucket, in ns: from the first, below the second.
-pub fn edges(bucket: usize) -> (u64, u64) {
+pub fn bucket_bounds(bucket: usize) -> (u64, u64) {
     let edge = |number: usize| match number / STEPS {
         0 => number as u64,
         power => ((STEPS + number % STEPS) as u64) << (power - 1),
@@ -31,12 +31,12 @@ pub fn edges(bucket: usize) -> (u64, u64) {
 
 /// The class of a size in bytes.
 #[inline(always)]
-pub fn class(bytes: usize) -> usize {
-    ((usize::BITS - bytes.leading_zeros()) as usize).min(CLASSES - 1)
+pub fn size_class(bytes: usize) -> usize {
+    ((usize::BITS - bytes.leading_zeros()) as usize).min(SIZE_CLASSES - 1)
 }
 
 /// The sizes of a class in bytes: from the first to the second, which both belong to it.
-pub fn sizes(class: usize) -> (u64, u64) {
+pub fn class_bounds(class: usize) -> (u64, u64) {
     match class {
         0 => (0, 0),
         _ => (1 << (class - 1), (1 << class) - 1),
@@ -51,18 +51,21 @@ mod tests {
     #[test]
     fn buckets_join_and_are_narrow() {
         for number in 0..BUCKETS - 1 {
-            let (low, high) = edges(number);
-            assert_eq!((bucket(low), bucket(high - 1), bucket(high)), (number, number, number + 1));
+            let (low, high) = bucket_bounds(number);
+            assert_eq!(
+                (bucket_index(low), bucket_index(high - 1), bucket_index(high)),
+                (number, number, number + 1)
+            );
             assert!(high - low <= 1 || (high - low) * 16 <= low, "{low} to {high}");
         }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-        assert_eq!(edges(BUCKETS - 1).1, 1 << 34);
+        assert_eq!(bucket_index(u64::MAX), BUCKETS - 1);
+        assert_eq!(bucket_bounds(BUCKETS - 1).1, 1 << 34);
     }
 
     proptest! {
         #[test]
         fn a_size_lies_in_its_class(bytes in 0_usize..1 << 47) {
-            let (least, most) = sizes(class(bytes));
+            let (least, most) = class_bounds(size_class(bytes));
             prop_assert!((least..=most).contains(&(bytes as u64)));
         }
     }

@@ -7,14 +7,14 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-use crate::bins::{BUCKETS, CLASSES};
+use crate::bins::{BUCKETS, SIZE_CLASSES};
 
 /// The first word of the header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"swcalls2");
 
 /// The environment variable with the token of the shared memory, [`TOKEN_DIGITS`] hexadecimal
 /// digits, a colon and its path.
-pub const VARIABLE: &str = "SWITCHCOST_PROFILE_DATA";
+pub const ENVIRONMENT_VARIABLE: &str = "SWITCHCOST_PROFILE_DATA";
 
 /// Digits of a token.
 pub const TOKEN_DIGITS: usize = 16;
@@ -26,10 +26,10 @@ pub const SLOTS: usize = 1024;
 pub const PAGE_BYTES: usize = 4096;
 
 /// The calls of an allocator that are counted, in the order of their cells.
-pub const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "aligned_alloc", "free"];
+pub const ALLOCATOR_CALLS: [&str; 5] = ["malloc", "calloc", "realloc", "aligned_alloc", "free"];
 
 /// The symbols by which a program calls them, whose place the library takes.
-pub const SYMBOLS: [&CStr; 9] = [
+pub const ALLOCATOR_SYMBOLS: [&CStr; 9] = [
     c"malloc",
     c"calloc",
     c"realloc",
@@ -42,45 +42,45 @@ pub const SYMBOLS: [&CStr; 9] = [
 ];
 
 /// Functions that may be named.
-pub const NAMED: usize = 31;
+pub const MAX_NAMED: usize = 31;
 /// The place after them: a function that does nothing, to know what timing one adds to it.
-pub const NOTHING: usize = NAMED;
+pub const EMPTY_FUNCTION: usize = MAX_NAMED;
 
 /// Stands in the library, then the code of all places, each at the next multiple of
-/// [`PLACE_CODE_BYTES`].
-pub const PLACES_MARK: &[u8] = b"switchcost places";
+/// [`STUB_BYTES`].
+pub const STUBS_MARK: &[u8] = b"switchcost places";
 /// Bytes of the code of a place.
-pub const PLACE_CODE_BYTES: usize = 16;
+pub const STUB_BYTES: usize = 16;
 
 /// Longest name of a function in bytes.
-pub const NAME_BYTES: usize = 127;
+pub const MAX_NAME_BYTES: usize = 127;
 
 /// The cell of intervals with nothing in them.
-pub const EMPTY: usize = 0;
+pub const EMPTY_CELL: usize = 0;
 /// The cell of what counting a call takes beside the call.
-pub const OWN: usize = 1;
+pub const OVERHEAD_CELL: usize = 1;
 /// The cell of a short call that is known, timed as those of a program are.
-pub const KNOWN: usize = 2;
+pub const KNOWN_CELL: usize = 2;
 /// The cell of [`KNOWN_CALLS`] such calls in one interval, in which they overlap.
-pub const KNOWN_IN_A_ROW: usize = 3;
+pub const KNOWN_IN_A_ROW_CELL: usize = 3;
 /// The same, where each waits for the one before: they do not overlap.
-pub const KNOWN_CHAINED: usize = 4;
-const FIRST: usize = 5;
-const FIRST_NAMED: usize = FIRST + ALLOCATOR.len() * CLASSES;
+pub const KNOWN_CHAINED_CELL: usize = 4;
+const FIRST_ALLOCATOR_CELL: usize = 5;
+const FIRST_NAMED_CELL: usize = FIRST_ALLOCATOR_CELL + ALLOCATOR_CALLS.len() * SIZE_CLASSES;
 /// Cells of a slot.
-pub const CELLS: usize = FIRST_NAMED + NAMED + 1;
+pub const CELLS_PER_SLOT: usize = FIRST_NAMED_CELL + MAX_NAMED + 1;
 
 /// Bytes of a slot.
-pub const SLOT_BYTES: usize = CELLS * size_of::<Cell>();
+pub const SLOT_BYTES: usize = CELLS_PER_SLOT * size_of::<CallCell>();
 /// Bytes of all of it; pages that nobody writes to take no memory.
-pub const BYTES: usize = size_of::<Header>() + SLOTS * SLOT_BYTES;
+pub const MEMORY_BYTES: usize = size_of::<SharedHeader>() + SLOTS * SLOT_BYTES;
 
-/// Calls of [`KNOWN_IN_A_ROW`] and of [`KNOWN_CHAINED`].
+/// Calls of [`KNOWN_IN_A_ROW_CELL`] and of [`KNOWN_CHAINED_CELL`].
 pub const KNOWN_CALLS: u64 = 16;
 
 /// What all threads share.
 #[repr(C, align(4096))]
-pub struct Header {
+pub struct SharedHeader {
     /// [`MAGIC`].
     pub magic: AtomicU64,
     /// A number that nobody can foresee: memory with another is not that of this run.
@@ -97,7 +97,7 @@ pub struct Header {
 
 /// The calls of one kind by one thread.
 #[repr(C, align(4096))]
-pub struct Cell {
+pub struct CallCell {
     /// Their CPU time.
     pub sum_ns: AtomicU64,
     /// The longest by CPU time.
@@ -109,34 +109,35 @@ pub struct Cell {
     /// The longest by the wall clock, of those that were switched.
     pub max_wall_ns: AtomicU64,
     unused: [u64; WORDS - 5],
-    /// Calls by CPU time ([`crate::bins::bucket`]).
+    /// Calls by CPU time ([`crate::bins::bucket_index`]).
     pub buckets: [AtomicU64; BUCKETS],
 }
 
 /// Words of a cell before its buckets.
 const WORDS: usize = PAGE_BYTES / 8 - BUCKETS;
 
-const _: () = assert!(size_of::<Cell>() == PAGE_BYTES && size_of::<Header>() % PAGE_BYTES == 0);
+const _: () =
+    assert!(size_of::<CallCell>() == PAGE_BYTES && size_of::<SharedHeader>() % PAGE_BYTES == 0);
 
-/// The cell of a call of an allocator (place in [`ALLOCATOR`]) with a class of size.
+/// The cell of a call of an allocator (place in [`ALLOCATOR_CALLS`]) with a class of size.
 #[inline(always)]
 pub const fn allocator_cell(function: usize, class: usize) -> usize {
-    FIRST + function * CLASSES + class
+    FIRST_ALLOCATOR_CELL + function * SIZE_CLASSES + class
 }
 
-/// The cell of a function that was named, or of [`NOTHING`].
+/// The cell of a function that was named, or of [`EMPTY_FUNCTION`].
 #[inline(always)]
 pub const fn named_cell(number: usize) -> usize {
-    FIRST_NAMED + number
+    FIRST_NAMED_CELL + number
 }
 
 /// What a cell counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellKind {
     /// Intervals with nothing in them.
     Empty,
     /// What counting takes.
-    Own,
+    Overhead,
     /// A known call.
     Known,
     /// Several of them in a row.
@@ -145,27 +146,28 @@ pub enum Kind {
     KnownChained,
     /// A call of an allocator and its class of size.
     Allocator {
-        /// Place in [`ALLOCATOR`].
+        /// Place in [`ALLOCATOR_CALLS`].
         function: usize,
         /// Class of size.
         class: usize,
     },
-    /// A function that was named, or [`NOTHING`].
+    /// A function that was named, or [`EMPTY_FUNCTION`].
     Named(usize),
 }
 
 /// What the cell of this number counts.
-pub fn kind(cell: usize) -> Kind {
+pub fn cell_kind(cell: usize) -> CellKind {
     match cell {
-        EMPTY => Kind::Empty,
-        OWN => Kind::Own,
-        KNOWN => Kind::Known,
-        KNOWN_IN_A_ROW => Kind::KnownInARow,
-        KNOWN_CHAINED => Kind::KnownChained,
-        _ if cell < FIRST_NAMED => {
-            Kind::Allocator { function: (cell - FIRST) / CLASSES, class: (cell - FIRST) % CLASSES }
-        }
-        _ => Kind::Named(cell - FIRST_NAMED),
+        EMPTY_CELL => CellKind::Empty,
+        OVERHEAD_CELL => CellKind::Overhead,
+        KNOWN_CELL => CellKind::Known,
+        KNOWN_IN_A_ROW_CELL => CellKind::KnownInARow,
+        KNOWN_CHAINED_CELL => CellKind::KnownChained,
+        _ if cell < FIRST_NAMED_CELL => CellKind::Allocator {
+            function: (cell - FIRST_ALLOCATOR_CELL) / SIZE_CLASSES,
+            class: (cell - FIRST_ALLOCATOR_CELL) % SIZE_CLASSES,
+        },
+        _ => CellKind::Named(cell - FIRST_NAMED_CELL),
     }
 }
 
@@ -175,18 +177,18 @@ mod tests {
 
     #[test]
     fn each_cell_has_one_meaning() {
-        for cell in 0..CELLS {
-            let again = match kind(cell) {
-                Kind::Empty => EMPTY,
-                Kind::Own => OWN,
-                Kind::Known => KNOWN,
-                Kind::KnownInARow => KNOWN_IN_A_ROW,
-                Kind::KnownChained => KNOWN_CHAINED,
-                Kind::Allocator { function, class } => allocator_cell(function, class),
-                Kind::Named(number) => named_cell(number),
+        for cell in 0..CELLS_PER_SLOT {
+            let again = match cell_kind(cell) {
+                CellKind::Empty => EMPTY_CELL,
+                CellKind::Overhead => OVERHEAD_CELL,
+                CellKind::Known => KNOWN_CELL,
+                CellKind::KnownInARow => KNOWN_IN_A_ROW_CELL,
+                CellKind::KnownChained => KNOWN_CHAINED_CELL,
+                CellKind::Allocator { function, class } => allocator_cell(function, class),
+                CellKind::Named(number) => named_cell(number),
             };
             assert_eq!(again, cell);
         }
-        assert_eq!(kind(CELLS - 1), Kind::Named(NOTHING));
+        assert_eq!(cell_kind(CELLS_PER_SLOT - 1), CellKind::Named(EMPTY_FUNCTION));
     }
 }

@@ -18,7 +18,7 @@ pub type Assignment = ring::Assignment<Case, Batching>;
 /// Why a case gave no (further) samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Unmeasured {
+pub struct CaseFailure {
     /// What happened: the value, the limit or errno, the next step.
     pub message: String,
     /// The machine has run out of something: a case that needs as much would fail too.
@@ -112,19 +112,21 @@ fn grace() -> Duration {
 impl Assignment {
     /// Takes the samples in the calling process, which is single-threaded and for this alone; each
     /// goes to `sink` as soon as it is proven.
-    pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
+    pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), CaseFailure> {
         let Self { case_number, round, .. } = *self;
-        self.check().map_err(|message| Unmeasured { message, exhausted: false })?;
+        self.check().map_err(|message| CaseFailure { message, exhausted: false })?;
         match &self.case {
             Case::Ring(case) => {
                 let assignment = self.of_ring(case);
                 ring::run(&assignment, &mut |sample| sink(Sample::Ring(sample))).map_err(|error| {
-                    Unmeasured { message: error.to_string(), exhausted: error.is_exhaustion() }
+                    CaseFailure { message: error.to_string(), exhausted: error.is_exhaustion() }
                 })
             }
             Case::Trial(case) => {
-                let sample = trial::run(case_number, case, round, self.batching.trial.trials)
-                    .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
+                let sample =
+                    trial::run(case_number, case, round, self.batching.trial.trials).map_err(
+                        |error| CaseFailure { message: error.to_string(), exhausted: false },
+                    )?;
                 sink(Sample::Trial(sample));
                 Ok(())
             }

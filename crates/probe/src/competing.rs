@@ -13,7 +13,7 @@ use model::competing::{CompetingTasks, On, Task};
 use model::machine::Machine;
 
 use crate::machine::{Sources, interrupt_sources, since};
-use crate::procfs::{self, Stat, ids_in, one_line, read_at_most};
+use crate::procfs::{self, StatFile, ids_in, one_line, read_at_most};
 
 /// Shortest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(250);
@@ -38,7 +38,7 @@ const SHELLS: [&str; 7] = ["ash", "bash", "busybox", "dash", "fish", "sh", "zsh"
 const KTHREADD: i32 = 2;
 
 /// Looks at the tasks of the machine from the start of a run to its end.
-pub struct Watcher {
+pub struct CompetitionWatcher {
     root: PathBuf,
     /// This program, whose descendants do not compete.
     own: i32,
@@ -54,13 +54,13 @@ pub struct Watcher {
     had: BTreeMap<(String, bool, u32), (Task, BTreeSet<i32>)>,
     /// CPU time on the measured CPUs that own threads and others were seen to have.
     seen_ns: u64,
-    at_start: Counts,
+    at_start: MachineCounts,
     /// What is known before the end.
     found: CompetingTasks,
 }
 
 /// What only grows: its first and last value are enough.
-struct Counts {
+struct MachineCounts {
     /// As [`procfs::cpu_times_ns`].
     cpu_times_ns: [Option<u64>; 4],
     /// CPU time of all children of this program that it has waited for, and of theirs.
@@ -71,7 +71,7 @@ struct Counts {
 /// A task whose CPU time grew: its process, its thread id, and by how many nanoseconds.
 type Grown = (i32, i32, u64);
 
-impl Watcher {
+impl CompetitionWatcher {
     /// Takes the first look, below `root`. `own` is the process that measures, `cpus` where.
     pub fn begin(root: &Path, own: u32, cpus: &[u32], machine: &Machine) -> Self {
         let now = Instant::now();
@@ -85,7 +85,7 @@ impl Watcher {
             times: HashMap::new(),
             had: BTreeMap::new(),
             seen_ns: 0,
-            at_start: Counts::read(root, own as i32, cpus),
+            at_start: MachineCounts::read(root, own as i32, cpus),
             found: CompetingTasks {
                 cpus: cpus.to_vec(),
                 siblings: siblings(cpus, machine),
@@ -132,7 +132,8 @@ impl Watcher {
     /// Looks for the last time, and gives what was seen since the first.
     pub fn end(&mut self) -> CompetingTasks {
         self.look();
-        let (now, then) = (Counts::read(&self.root, self.own, &self.found.cpus), &self.at_start);
+        let (now, then) =
+            (MachineCounts::read(&self.root, self.own, &self.found.cpus), &self.at_start);
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let [busy_ns, irq_ns, softirq_ns, steal_ns] =
             from_fn(|which| grown(now.cpu_times_ns[which], then.cpu_times_ns[which]));
@@ -208,8 +209,8 @@ impl Watcher {
         }
     }
 
-    fn stat(&self, pid: i32, tid: i32) -> Option<Stat> {
-        Stat::parse(read(&self.root, &format!("{pid}/task/{tid}/stat")).ok()?)
+    fn stat(&self, pid: i32, tid: i32) -> Option<StatFile> {
+        StatFile::parse(read(&self.root, &format!("{pid}/task/{tid}/stat")).ok()?)
     }
 
     /// Enters what a task had, by the CPU on which it ran last: the kernel shows no other.
@@ -259,10 +260,10 @@ impl Watcher {
     }
 }
 
-impl Counts {
+impl MachineCounts {
     fn read(root: &Path, own: i32, cpus: &[u32]) -> Self {
         let text = read_at_most(&root.join("proc/stat"), MOST_BYTES_OF_ALL).unwrap_or_default();
-        let stat = read(root, &format!("{own}/stat")).ok().and_then(Stat::parse);
+        let stat = read(root, &format!("{own}/stat")).ok().and_then(StatFile::parse);
         Self {
             cpu_times_ns: procfs::cpu_times_ns(&text, cpus),
             children_ns: stat.and_then(|stat| stat.cpu_ns([16, 17])),
@@ -282,7 +283,7 @@ fn hidden(root: &Path) -> Option<String> {
         return Some(format!("/proc: {error}"));
     }
     let first = read(root, &format!("{KTHREADD}/stat"));
-    match first.map(|text| Stat::parse(text).and_then(|stat| stat.is_kernel_thread())) {
+    match first.map(|text| StatFile::parse(text).and_then(|stat| stat.is_kernel_thread())) {
         Ok(Some(true)) => None,
         Ok(_) => Some("no kernel threads: a container".to_string()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use model::ring::Counters;
 
-use crate::procfs::{self, Text, Unreadable};
-use crate::sys::{Task, cpu_clocks_ns};
+use crate::procfs::{self, FileText, UnreadableFile};
+use crate::sys::{TaskId, cpu_clocks_ns};
 
 /// Voluntary and involuntary switches, and migrations.
 type Switches = ([u64; 2], Option<u64>);
@@ -19,7 +19,7 @@ type Faults = [u64; 2];
 
 /// Counters since the start of a task, or their sum over tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CounterSnapshot {
     /// Both kinds of switches, both kinds of faults, CPU time, its ticks in user mode, all its
     /// ticks. Times are in nanoseconds.
     counts: [u64; 7],
@@ -27,7 +27,7 @@ pub struct Snapshot {
     run_delay_ns: Option<u64>,
 }
 
-impl Snapshot {
+impl CounterSnapshot {
     fn new(
         switches: Switches,
         [minor, major]: Faults,
@@ -41,7 +41,7 @@ impl Snapshot {
     }
 
     /// The sum over tasks that are all at rest: each is waited for if it is still on its way there.
-    pub fn of_resting(tasks: &[Task]) -> Result<Self, Unreadable> {
+    pub fn of_resting(tasks: &[TaskId]) -> Result<Self, UnreadableFile> {
         let mut sum = Self { migrations: Some(0), run_delay_ns: Some(0), ..Self::default() };
         for task in tasks {
             let faults = rest(*task)?;
@@ -52,13 +52,13 @@ impl Snapshot {
     }
 
     /// The calling thread's own, with the clocks read last: for the moment before a batch.
-    pub fn of_self_before(task: Task) -> Result<Self, Unreadable> {
+    pub fn of_self_before(task: TaskId) -> Result<Self, UnreadableFile> {
         let ((_, faults), switches) = (stat(&text(task, "stat")?)?, switches_of(task)?);
         Ok(Self::new(switches, faults, run_delay_ns(task), clocks_ns(task)?))
     }
 
     /// The calling thread's own, with the clocks read first: for the moment after a batch.
-    pub fn of_self_after(task: Task) -> Result<Self, Unreadable> {
+    pub fn of_self_after(task: TaskId) -> Result<Self, UnreadableFile> {
         let (clocks, (_, faults)) = (clocks_ns(task)?, stat(&text(task, "stat")?)?);
         Ok(Self::new(switches_of(task)?, faults, run_delay_ns(task), clocks))
     }
@@ -98,23 +98,23 @@ impl Snapshot {
 }
 
 /// The scheduler's sum, the ticks in user mode, all ticks.
-fn clocks_ns(task: Task) -> Result<[u64; 3], Unreadable> {
+fn clocks_ns(task: TaskId) -> Result<[u64; 3], UnreadableFile> {
     cpu_clocks_ns(task.tid, task.pid == std::process::id() as i32).map_err(|errno| {
-        Unreadable(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
+        UnreadableFile(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
     })
 }
 
 /// Time that a task could have run but waited for a CPU: the second number of `schedstat`
 /// (Documentation/scheduler/sched-stats.rst). None where the kernel does not count it.
-fn run_delay_ns(task: Task) -> Option<u64> {
+fn run_delay_ns(task: TaskId) -> Option<u64> {
     text(task, "schedstat").ok()?.text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// More than any of the files has: about two kilobytes, far fewer than a page.
 const MOST_BYTES: u64 = 1 << 16;
 
-fn text(task: Task, file: &str) -> Result<Text, Unreadable> {
-    let Task { pid, tid } = task;
+fn text(task: TaskId, file: &str) -> Result<FileText, UnreadableFile> {
+    let TaskId { pid, tid } = task;
     // Of a process of one thread its own file says the same, and the kernel makes two entries fewer
     // for it.
     let path = match pid == tid && pid != std::process::id() as i32 {
@@ -122,14 +122,14 @@ fn text(task: Task, file: &str) -> Result<Text, Unreadable> {
         false => format!("/proc/{pid}/task/{tid}/{file}"),
     };
     match procfs::read_at_most(Path::new(&path), MOST_BYTES) {
-        Ok(text) => Ok(Text { path, text }),
-        Err(error) => Err(Unreadable(format!("cannot read {path}: {error}"))),
+        Ok(text) => Ok(FileText { path, text }),
+        Err(error) => Err(UnreadableFile(format!("cannot read {path}: {error}"))),
     }
 }
 
 /// Switches and migrations: from `sched`, which has both, or where the kernel was built without it
 /// from `status`, which has the switches alone.
-fn switches_of(task: Task) -> Result<Switches, Unreadable> {
+fn switches_of(task: TaskId) -> Result<Switches, UnreadableFile> {
     let in_sched = text(task, "sched").and_then(|text| switches(&text, IN_SCHED));
     in_sched.or_else(|_| switches(&text(task, "status")?, IN_STATUS))
 }
@@ -137,13 +137,16 @@ fn switches_of(task: Task) -> Result<Switches, Unreadable> {
 const IN_SCHED: [&str; 2] = ["nr_voluntary_switches", "nr_involuntary_switches"];
 const IN_STATUS: [&str; 2] = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
 
-fn switches(text: &Text, [voluntary, involuntary]: [&str; 2]) -> Result<Switches, Unreadable> {
+fn switches(
+    text: &FileText,
+    [voluntary, involuntary]: [&str; 2],
+) -> Result<Switches, UnreadableFile> {
     let counts = [text.number(voluntary)?, text.number(involuntary)?];
     Ok((counts, text.number("se.nr_migrations").ok()))
 }
 
 /// State and page faults: fields 3, 10 and 12 of proc_pid_stat(5).
-fn stat(text: &Text) -> Result<(char, Faults), Unreadable> {
+fn stat(text: &FileText) -> Result<(char, Faults), UnreadableFile> {
     let faults = |item, field| text.of_stat(item, |stat| stat.number(field));
     let state = text.of_stat("state", |stat| stat.number(3))?;
     Ok((state, [faults("minflt", 10)?, faults("majflt", 12)?]))
@@ -151,7 +154,7 @@ fn stat(text: &Text) -> Result<(char, Faults), Unreadable> {
 
 /// Waits until a task sleeps, then gives its faults. A member that has just sent the token may not
 /// have come to its next wait yet; its switch on the way there belongs to the batch.
-fn rest(task: Task) -> Result<Faults, Unreadable> {
+fn rest(task: TaskId) -> Result<Faults, UnreadableFile> {
     const ATTEMPTS: u32 = 2000;
     let mut attempt = 0;
     loop {
@@ -159,10 +162,10 @@ fn rest(task: Task) -> Result<Faults, Unreadable> {
         match state {
             'S' | 'D' => return Ok(faults),
             state if attempt == ATTEMPTS || matches!(state, 'Z' | 'X') => {
-                let Task { tid, .. } = task;
+                let TaskId { tid, .. } = task;
                 let why =
                     format!("task {tid} is still running ({state}) though the token is elsewhere");
-                return Err(Unreadable(why));
+                return Err(UnreadableFile(why));
             }
             _ => thread::sleep(Duration::from_micros(if attempt < 20 { 50 } else { 1000 })),
         }
@@ -183,8 +186,8 @@ mod tests {
     const SCHED: &str = "ring (7, #threads: 1)\n---\nse.nr_migrations      :   3\n\
         nr_switches  : 30\nnr_voluntary_switches    :   20\nnr_involuntary_switches  :  10\n";
 
-    fn file(text: &str) -> Text {
-        Text { path: "/proc/7/task/7/file".to_string(), text: text.to_string() }
+    fn file(text: &str) -> FileText {
+        FileText { path: "/proc/7/task/7/file".to_string(), text: text.to_string() }
     }
 
     #[test]
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_split_follows_the_ticks_of_the_whole_ring() {
-        let of = |clocks| Snapshot::new(([0, 0], None), [0, 0], Some(5), clocks);
+        let of = |clocks| CounterSnapshot::new(([0, 0], None), [0, 0], Some(5), clocks);
         let before = of([100, 0, 0]);
         assert_eq!(of([1100, 0, 0]).since(&before).user_ns, None, "no tick, no split");
         let after = of([1100, 4, 16]);

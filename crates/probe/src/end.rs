@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 /// One end of a channel between two members: one uses it to send, or to receive.
-pub trait End {
+pub trait LinkEnd {
     /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
     /// counters could not be read (`SharedArea::wait_at_gate`).
     const POLLS: bool = false;
@@ -40,13 +40,13 @@ pub enum LinkError {
 pub type CallError = (&'static str, Errno);
 
 /// Says of a failure which call it was.
-pub trait By<T> {
+pub trait CallContext<T> {
     /// As a failure of `call`.
-    fn by(self, call: &'static str) -> Result<T, CallError>;
+    fn in_call(self, call: &'static str) -> Result<T, CallError>;
 }
 
-impl<T> By<T> for Result<T, Errno> {
-    fn by(self, call: &'static str) -> Result<T, CallError> {
+impl<T> CallContext<T> for Result<T, Errno> {
+    fn in_call(self, call: &'static str) -> Result<T, CallError> {
         self.map_err(|errno| (call, errno))
     }
 }

@@ -7,19 +7,19 @@ use model::trial::command::Executable;
 use object::read::{Object, ReadCache};
 
 /// Where that of a running process or thread is.
-pub fn path_of(id: i32) -> Option<String> {
+pub fn read_path(id: i32) -> Option<String> {
     Some(fs::read_link(format!("/proc/{id}/exe")).ok()?.to_string_lossy().into_owned())
 }
 
 /// The words that a running process was started with, as far as they are UTF-8.
-pub fn words_of(pid: i32) -> Option<Vec<String>> {
+pub fn read_words(pid: i32) -> Option<Vec<String>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = line.strip_suffix(&[0])?.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8(word.to_vec()).ok()).collect()
 }
 
 /// Of a running process.
-pub fn of_process(pid: i32) -> Option<Executable> {
+pub fn find_for_process(pid: i32) -> Option<Executable> {
     let link = PathBuf::from(format!("/proc/{pid}/exe"));
     let path = fs::read_link(&link).ok()?;
     // The link leads to the file itself, whatever is at its path by now.
@@ -27,7 +27,7 @@ pub fn of_process(pid: i32) -> Option<Executable> {
 }
 
 /// Of a command's first word: a path, or a name that is looked for in `path`, as PATH has it.
-pub fn of_command(program: &str, path: &str) -> Option<Executable> {
+pub fn find_for_command(program: &str, path: &str) -> Option<Executable> {
     let found = match program.contains('/') {
         true => Some(PathBuf::from(program)),
         false => {
@@ -55,16 +55,16 @@ mod tests {
 
     #[test]
     fn a_command_and_its_process_have_the_same_executable() {
-        let own = of_process(std::process::id() as i32).expect("own process");
-        assert_eq!(of_command(&own.path, ""), Some(own.clone()));
+        let own = find_for_process(std::process::id() as i32).expect("own process");
+        assert_eq!(find_for_command(&own.path, ""), Some(own.clone()));
         let (folder, name) = own.path.rsplit_once('/').expect("a whole path");
-        assert_eq!(of_command(name, &format!("/nowhere:{folder}")), Some(own));
+        assert_eq!(find_for_command(name, &format!("/nowhere:{folder}")), Some(own));
     }
 
     #[test]
     fn what_is_no_program_has_no_identity() {
-        assert_eq!(of_command("no-such-program", "/bin:/usr/bin"), None);
-        let script = of_command("/proc/self/status", "").expect("a file");
+        assert_eq!(find_for_command("no-such-program", "/bin:/usr/bin"), None);
+        let script = find_for_command("/proc/self/status", "").expect("a file");
         assert_eq!(script.build_id, None);
     }
 }

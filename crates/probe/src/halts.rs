@@ -8,26 +8,26 @@ use std::time::Duration;
 use model::ring::Halts;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::machine::{self, Count};
+use crate::machine::{self, HaltCounter};
 use crate::sys;
 
 /// Shorter differences of the two clocks are those of two readings.
 const LEAST_SUSPENDED: Duration = Duration::from_millis(1);
 
 /// Where the kernel counts it for this process.
-pub struct Watch {
-    quotas: Vec<Count>,
-    frozen: Option<Count>,
+pub struct HaltWatch {
+    quotas: Vec<HaltCounter>,
+    frozen: Option<HaltCounter>,
 }
 
 /// What was counted up to a moment.
-pub struct Moment {
+pub struct HaltReading {
     throttled_ns: u64,
     frozen_ns: u64,
     suspended: Duration,
 }
 
-impl Watch {
+impl HaltWatch {
     /// Looks where; from here on the signal that ends a stop is noted in this thread and all that
     /// it forks or starts.
     pub fn start() -> Self {
@@ -37,13 +37,13 @@ impl Watch {
     }
 
     /// What was counted so far. Signals up to here are forgotten.
-    pub fn before(&self) -> Moment {
+    pub fn before(&self) -> HaltReading {
         sys::was_continued();
         self.now()
     }
 
     /// What kept members from running since; none where nothing did.
-    pub fn since(&self, before: &Moment) -> Option<Halts> {
+    pub fn since(&self, before: &HaltReading) -> Option<Halts> {
         let now = self.now();
         let suspended = now.suspended.saturating_sub(before.suspended);
         let suspended =
@@ -57,15 +57,15 @@ impl Watch {
         (halts != Halts::default()).then_some(halts)
     }
 
-    fn now(&self) -> Moment {
-        let ns = |of: &Count| {
+    fn now(&self) -> HaltReading {
+        let ns = |of: &HaltCounter| {
             let text = fs::read_to_string(&of.path).ok()?;
             let line =
                 text.lines().find_map(|line| line.strip_prefix(of.item)?.strip_prefix(' '))?;
             line.trim().parse::<u64>().ok()?.checked_mul(of.unit_ns)
         };
         let clock = |id| Duration::try_from(clock_gettime(id)).unwrap_or_default();
-        Moment {
+        HaltReading {
             throttled_ns: self.quotas.iter().filter_map(ns).sum(),
             frozen_ns: self.frozen.iter().filter_map(ns).sum(),
             suspended: clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic)),
@@ -87,10 +87,11 @@ mod tests {
             fs::write(&second, format!("nr_throttled 9\nthrottled_time {two}\n")).unwrap();
             fs::write(&frozen, format!("frozen_usec {three}\n")).unwrap();
         };
-        let count = |path: &str, item, unit_ns| Count { path: path.to_string(), item, unit_ns };
+        let count =
+            |path: &str, item, unit_ns| HaltCounter { path: path.to_string(), item, unit_ns };
         let quotas =
             vec![count(&first, "throttled_usec", 1000), count(&second, "throttled_time", 1)];
-        let watch = Watch { quotas, frozen: Some(count(&frozen, "frozen_usec", 1000)) };
+        let watch = HaltWatch { quotas, frozen: Some(count(&frozen, "frozen_usec", 1000)) };
         put(5, 7, 1);
         let before = watch.now();
         assert_eq!(watch.since(&before), None);

@@ -24,7 +24,7 @@ mod stack;
 mod sys;
 
 pub use procfs::one_line;
-pub use random::unforeseen;
+pub use random::random_number;
 pub use stack::{THREAD_BYTES, room_for_thread, with_stack};
 pub use sys::{
     RefusedCall, busy_quantum_ns, check_needed_calls, default_child, has_file_privileges,
@@ -35,9 +35,9 @@ pub use sys::{
 /// without a worker.
 pub mod classic {
     pub use crate::sys::{
-        Block, ChildEnd, ChildTicks, Forked, Hangup, OwnSignal, Pause, Usage, Whose, caught,
-        child_ticks, execute, exit_now, fork, local_time, send_signal, usage, wait_for,
-        watch_members,
+        ChildEnd, ChildTicks, ForkSide, HangupSignal, HeapBlock, OwnSignal, PeerSignal,
+        ResourceUsage, UsageScope, caught, child_ticks, execute, exit_now, fork, local_time,
+        send_signal, usage, wait_for, watch_members,
     };
     pub use crate::trial::first_primes;
 }
@@ -45,15 +45,16 @@ pub mod classic {
 /// What the launcher of commands asks of the kernel.
 pub mod command {
     pub use crate::sys::{
-        BeforeExec, BlockedStopSignals, ChildEnd, CpuClock, FORWARDED_BYTES, HighWater, Inherited,
-        KeptActions, Started, Starter, StopHandlers, Texts, Words, cpu_clock_ns, ended_child,
-        inherited, is_ignored, let_go_of_traced, monotonic_raw_ns, note_forwarded, send_signal,
-        set_variable, start_again, stop_signal, unblock_stop_signals, wait_for, write_words,
+        BeforeExec, BlockedStopSignals, ChildEnd, CommandFile, CommandStarter, CommandTexts,
+        CpuClock, FORWARDED_BYTES, InheritedState, MemoryHighWater, SavedActions, StartedCommand,
+        StopHandlers, cpu_clock_ns, ended_child, inherited, is_ignored, monotonic_raw_ns,
+        note_forwarded, release_traced_children, send_signal, set_variable, start_again,
+        stop_signal, unblock_stop_signals, wait_for, write_commands,
     };
 }
 
 /// Whether standard output was closed when this program began. What has its number since then takes
 /// everything, and keeps nothing.
 pub fn output_was_closed() -> bool {
-    sys::Inherited::own().had_closed(1)
+    sys::InheritedState::own().had_closed(1)
 }

@@ -14,7 +14,7 @@ use crate::procfs::ids_in;
 
 /// A resource limit.
 #[derive(Clone, Debug)]
-struct Limit {
+struct KernelLimit {
     /// As the manuals call it.
     name: &'static str,
     value: u64,
@@ -24,14 +24,14 @@ struct Limit {
     raise: String,
 }
 
-impl Limit {
+impl KernelLimit {
     /// Within two per cent of the limit: others of the same user come and go meanwhile.
     fn is_reached(&self) -> bool {
         self.in_use.is_some_and(|used| used.saturating_add(self.value / 50) >= self.value)
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for KernelLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is {}", self.name, self.value)?;
         if let Some(used) = self.in_use {
@@ -45,7 +45,7 @@ impl fmt::Display for Limit {
 /// anything that was made is given back.
 pub fn behind(call: &str, errno: Errno) -> String {
     let (suspects, certain) = suspects(call, errno);
-    let words: Vec<String> = suspects.iter().map(Limit::to_string).collect();
+    let words: Vec<String> = suspects.iter().map(KernelLimit::to_string).collect();
     match (words.is_empty(), certain) {
         (true, _) => "No limit that this program knows explains it".to_string(),
         (false, true) => format!("Limit reached: {}", words.join("; also ")),
@@ -55,18 +55,19 @@ pub fn behind(call: &str, errno: Errno) -> String {
 
 /// The limits that are reached, and that they are; or all that could be behind it where none is
 /// reached.
-fn suspects(call: &str, errno: Errno) -> (Vec<Limit>, bool) {
+fn suspects(call: &str, errno: Errno) -> (Vec<KernelLimit>, bool) {
     // Without a free descriptor nothing else can be read, and nothing else can be behind it.
     // A queue refused for its bytes gives the same errno.
     if errno == Errno::MFILE && call != "mq_open" {
         return (vec![open_files()], true);
     }
     let all = candidates(Path::new("/"), call, errno);
-    let reached: Vec<Limit> = all.iter().filter(|limit| limit.is_reached()).cloned().collect();
+    let reached: Vec<KernelLimit> =
+        all.iter().filter(|limit| limit.is_reached()).cloned().collect();
     if reached.is_empty() { (all, false) } else { (reached, true) }
 }
 
-fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
+fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<KernelLimit> {
     let found = match errno {
         Errno::MFILE => vec![Some(open_files()), queue_bytes()],
         Errno::NOSPC => vec![of_kind(root, call)],
@@ -76,7 +77,7 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
             let raise = "sysctl fs.pipe-user-pages-hard=0 (or run as root)".to_string();
             vec![
                 sysctl(root, "fs.file-max", number_in(root, "proc/sys/fs/file-nr", 0)),
-                pages.filter(|limit| limit.value > 0).map(|limit| Limit { raise, ..limit }),
+                pages.filter(|limit| limit.value > 0).map(|limit| KernelLimit { raise, ..limit }),
             ]
         }
         Errno::NOMEM => memory(root, &machine::read(root)),
@@ -85,7 +86,7 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
             let machine = machine::read(root);
             // A thread without memory for its stack fails with EAGAIN too.
             let of_memory = memory(root, &machine).into_iter().flatten();
-            let of_memory = of_memory.filter(Limit::is_reached).map(Some);
+            let of_memory = of_memory.filter(KernelLimit::is_reached).map(Some);
             tasks(root, &machine).into_iter().chain(of_memory).collect()
         }
         _ => Vec::new(),
@@ -117,7 +118,7 @@ pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn tasks(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
+fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let all = machine.load.tasks.known().copied();
     let group = machine.cgroup.pids_max.known().and_then(Option::as_ref);
     let raise_pids = "sysctl kernel.pid_max=4194304 (root)".to_string();
@@ -129,14 +130,14 @@ fn tasks(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
         getrlimit(Resource::Nproc).current.map(|value| {
             let twice = value.saturating_mul(2);
             let raise = format!("ulimit -u {twice} (root, or the hard limit in limits.conf(5))");
-            Limit { name: "RLIMIT_NPROC", value, in_use: own_tasks(root), raise }
+            KernelLimit { name: "RLIMIT_NPROC", value, in_use: own_tasks(root), raise }
         }),
-        sysctl(root, "kernel.pid_max", all).map(|limit| Limit { raise: raise_pids, ..limit }),
+        sysctl(root, "kernel.pid_max", all).map(|limit| KernelLimit { raise: raise_pids, ..limit }),
         sysctl(root, "kernel.threads-max", all),
     ]
 }
 
-fn memory(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
+fn memory(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let group = machine.cgroup.memory_max_bytes.known().and_then(Option::as_ref);
     let (total, free) = (&machine.memory.total_bytes, &machine.memory.available_bytes);
     vec![
@@ -144,7 +145,7 @@ fn memory(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
             let raise = format!("raise the memory limit of {}", limit.path);
             of_group("the control group's memory in bytes", limit, raise)
         }),
-        total.known().zip(free.known()).map(|(total, free)| Limit {
+        total.known().zip(free.known()).map(|(total, free)| KernelLimit {
             name: "the machine's memory in bytes",
             value: *total,
             in_use: Some(total.saturating_sub(*free)),
@@ -154,12 +155,12 @@ fn memory(root: &Path, machine: &Machine) -> Vec<Option<Limit>> {
     ]
 }
 
-fn of_group(name: &'static str, limit: &CgroupLimit, raise: String) -> Limit {
-    Limit { name, value: limit.max, in_use: limit.current.known().copied(), raise }
+fn of_group(name: &'static str, limit: &CgroupLimit, raise: String) -> KernelLimit {
+    KernelLimit { name, value: limit.max, in_use: limit.current.known().copied(), raise }
 }
 
 /// Stacks of threads and of coroutines are mappings, two each, and so is what neighbours share.
-fn mappings(root: &Path) -> Option<Limit> {
+fn mappings(root: &Path) -> Option<KernelLimit> {
     let maps = fs::read_to_string(root.join("proc/self/maps")).unwrap_or_default();
     let in_use = Some(maps.lines().count() as u64).filter(|count| *count > 0);
     sysctl(root, "vm.max_map_count", in_use)
@@ -181,31 +182,31 @@ fn own_tasks(root: &Path) -> Option<u64> {
     Some(count).filter(|count| *count > 0)
 }
 
-fn open_files() -> Limit {
+fn open_files() -> KernelLimit {
     let value = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let twice = value.saturating_mul(2);
     let raise = format!("ulimit -n {twice} (members that are threads share one table)");
-    Limit { name: "RLIMIT_NOFILE", value, in_use: None, raise }
+    KernelLimit { name: "RLIMIT_NOFILE", value, in_use: None, raise }
 }
 
 /// Bytes of all queues of the user (mq_overview(7)).
-fn queue_bytes() -> Option<Limit> {
+fn queue_bytes() -> Option<KernelLimit> {
     let value = getrlimit(Resource::Msgqueue).current?;
     let raise = "ulimit -q unlimited (root, or the hard limit in limits.conf(5))".to_string();
-    Some(Limit { name: "RLIMIT_MSGQUEUE", value, in_use: None, raise })
+    Some(KernelLimit { name: "RLIMIT_MSGQUEUE", value, in_use: None, raise })
 }
 
 /// Ports that the kernel gives to sockets without one (ip(7)): each end of a connection has one.
-fn ports(root: &Path) -> Option<Limit> {
+fn ports(root: &Path) -> Option<KernelLimit> {
     const FILE: &str = "proc/sys/net/ipv4/ip_local_port_range";
     let (first, last) = (number_in(root, FILE, 0)?, number_in(root, FILE, 1)?);
     let name = "net.ipv4.ip_local_port_range in ports";
     let raise = "sysctl net.ipv4.ip_local_port_range='1024 65535' (root)".to_string();
-    Some(Limit { name, value: (last + 1).saturating_sub(first), in_use: None, raise })
+    Some(KernelLimit { name, value: (last + 1).saturating_sub(first), in_use: None, raise })
 }
 
 /// How many objects of a kind of IPC there may be (mq_overview(7), proc_sys_kernel(5)).
-fn of_kind(root: &Path, call: &str) -> Option<Limit> {
+fn of_kind(root: &Path, call: &str) -> Option<KernelLimit> {
     let limit = match call {
         "mq_open" => return sysctl(root, "fs.mqueue.queues_max", None),
         "msgget" => sysctl(root, "kernel.msgmni", None)?,
@@ -213,21 +214,21 @@ fn of_kind(root: &Path, call: &str) -> Option<Limit> {
             // SEMMNI.
             let value = number_in(root, "proc/sys/kernel/sem", 3)?;
             let name = "kernel.sem (its fourth number)";
-            Limit { name, value, in_use: None, raise: String::new() }
+            KernelLimit { name, value, in_use: None, raise: String::new() }
         }
         _ => return None,
     };
     // With the kernel's own values, whatever the machine's are.
     let raise = "ask for fewer members: the ring has an IPC namespace of its own, with the \
         kernel's default limits";
-    Some(Limit { raise: raise.to_string(), ..limit })
+    Some(KernelLimit { raise: raise.to_string(), ..limit })
 }
 
 /// A limit that /proc/sys has a file for.
-fn sysctl(root: &Path, name: &'static str, in_use: Option<u64>) -> Option<Limit> {
+fn sysctl(root: &Path, name: &'static str, in_use: Option<u64>) -> Option<KernelLimit> {
     let value = number_in(root, &format!("proc/sys/{}", name.replace('.', "/")), 0)?;
     let raise = format!("sysctl {name}={} (root)", value.saturating_mul(2));
-    Some(Limit { name, value, in_use, raise })
+    Some(KernelLimit { name, value, in_use, raise })
 }
 
 fn number_in(root: &Path, file: &str, field: usize) -> Option<u64> {
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(value("pipe"), None);
     }
 
-    fn names(limits: Vec<Limit>) -> Vec<&'static str> {
+    fn names(limits: Vec<KernelLimit>) -> Vec<&'static str> {
         limits.into_iter().map(|limit| limit.name).collect()
     }
 

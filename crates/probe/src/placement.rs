@@ -18,7 +18,7 @@ pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
 }
 
 /// CPUs that a process's first thread may run on, sorted.
-pub fn allowed_of(pid: i32) -> Result<Vec<u32>, Errno> {
+pub fn allowed_cpus_of(pid: i32) -> Result<Vec<u32>, Errno> {
     allowed(Some(Pid::from_raw(pid).ok_or(Errno::SRCH)?))
 }
 
@@ -146,7 +146,7 @@ pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
 
 /// CPUs for the controller: away from those of the ring, and from their SMT siblings where enough
 /// are left; all that are allowed when the ring needs every one.
-pub fn for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
+pub fn choose_for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
     let away: Vec<u32> = allowed.iter().copied().filter(|cpu| !ring.contains(cpu)).collect();
     let is_sibling = |cpu: &u32| {
         let siblings = machine.smt_siblings_of(*cpu);

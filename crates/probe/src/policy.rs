@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-use crate::procfs::Stat;
+use crate::procfs::StatFile;
 use crate::stack::{THREAD_BYTES, room_for_thread};
 use crate::sys;
 use crate::{limits, placement};
@@ -34,13 +34,13 @@ pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
 }
 
 /// That a policy was refused, what it needs, and what there is of that.
-pub fn refused(policy: Policy, errno: Errno) -> String {
-    format!("policy {policy} was refused ({errno}): {}", needs(policy, errno))
+pub fn describe_refusal(policy: Policy, errno: Errno) -> String {
+    format!("policy {policy} was refused ({errno}): {}", describe_needs(policy, errno))
 }
 
 /// What a policy that was refused needs, and what there is of it. It is tried on a thread: with
 /// EAGAIN or ENOMEM there was none.
-pub fn needs(policy: Policy, errno: Errno) -> String {
+pub fn describe_needs(policy: Policy, errno: Errno) -> String {
     if errno == Errno::NOMEM {
         return "no thread could be started to try it: there is not enough memory (ulimit -v)"
             .into();
@@ -63,7 +63,7 @@ pub fn needs(policy: Policy, errno: Errno) -> String {
 /// The highest priority at which the calling process may use a real-time policy (sched(7)): the
 /// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its
 /// own.
-pub fn highest(policy: Policy) -> Result<u32, Errno> {
+pub fn highest_priority(policy: Policy) -> Result<u32, Errno> {
     let may =
         |priority: u32| on_own_thread(move || take_at(policy, priority as i32)).map(|()| priority);
     let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
@@ -92,7 +92,7 @@ fn on_own_thread(
 
 /// What a process has from the process that started it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct SchedulingState {
     /// Its id.
     pub pid: u32,
     /// The CPUs that it may run on, sorted.
@@ -105,7 +105,7 @@ pub struct Standing {
     pub nice: i32,
 }
 
-impl Standing {
+impl SchedulingState {
     /// That of the calling process.
     pub fn own() -> io::Result<Self> {
         let stat = std::fs::read_to_string("/proc/self/stat")?;
@@ -129,7 +129,7 @@ impl Standing {
 
 /// Fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy.
 fn fields(stat: &str) -> Option<[i32; 3]> {
-    let stat = Stat::parse(stat)?;
+    let stat = StatFile::parse(stat)?;
     Some([stat.number(19)?, stat.number(40)?, stat.number(41)?])
 }
 
@@ -148,15 +148,17 @@ mod tests {
 
     #[test]
     fn a_thread_that_could_not_be_started_is_no_missing_privilege() {
-        let (thread, privilege) =
-            (refused(Policy::Fifo, Errno::AGAIN), refused(Policy::Fifo, Errno::PERM));
+        let (thread, privilege) = (
+            describe_refusal(Policy::Fifo, Errno::AGAIN),
+            describe_refusal(Policy::Fifo, Errno::PERM),
+        );
         assert!(thread.contains("RLIMIT_NPROC") && !thread.contains("CAP_SYS_NICE"), "{thread}");
         assert!(privilege.contains("CAP_SYS_NICE"), "{privilege}");
     }
 
     #[test]
     fn this_process_stands_somewhere() {
-        let own = Standing::own().expect("/proc/self/stat is readable");
+        let own = SchedulingState::own().expect("/proc/self/stat is readable");
         assert_eq!(own.pid, std::process::id());
         assert!(!own.cpus.is_empty());
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::procfs::{Stat, ids_in};
+use crate::procfs::{StatFile, ids_in};
 
 /// Where the hierarchies of control groups are that hold every process: version 2, and what systemd
 /// keeps beside version 1.
@@ -52,9 +52,9 @@ fn parent_of(root: &Path, pid: i32) -> Option<i32> {
 }
 
 /// The name of a process may be any bytes.
-fn stat_of(root: &Path, pid: i32) -> Option<Stat> {
+fn stat_of(root: &Path, pid: i32) -> Option<StatFile> {
     let bytes = fs::read(root.join(format!("proc/{pid}/stat"))).ok()?;
-    Stat::parse(String::from_utf8_lossy(&bytes))
+    StatFile::parse(String::from_utf8_lossy(&bytes))
 }
 
 /// The processes that call themselves `name` or whose program's file is called so, as `pgrep -x`

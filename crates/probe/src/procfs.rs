@@ -14,12 +14,12 @@ const TICK_NS: u64 = 10_000_000;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A task's `stat` file (proc_pid_stat(5)).
-pub(crate) struct Stat {
+pub(crate) struct StatFile {
     text: String,
     name_end: usize,
 }
 
-impl Stat {
+impl StatFile {
     /// The name in parentheses may itself hold blanks and parentheses: it ends with the last one.
     pub(crate) fn parse(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
@@ -67,34 +67,34 @@ pub fn one_line(name: &str) -> String {
 
 /// The state of a process, one letter.
 pub(crate) fn state_of(pid: i32) -> Option<char> {
-    Stat::parse(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.state()
+    StatFile::parse(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.state()
 }
 
 /// A file or clock of the kernel that could not be read: which, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unreadable(pub(crate) String);
+pub struct UnreadableFile(pub(crate) String);
 
 /// The text of a file, and where it is from.
-pub(crate) struct Text {
+pub(crate) struct FileText {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-impl Text {
-    fn lacks(&self, item: &str) -> Unreadable {
-        Unreadable(format!("{} has no readable '{item}'", self.path))
+impl FileText {
+    fn lacks(&self, item: &str) -> UnreadableFile {
+        UnreadableFile(format!("{} has no readable '{item}'", self.path))
     }
 
-    pub(crate) fn value(&self, item: &str) -> Result<&str, Unreadable> {
+    pub(crate) fn value(&self, item: &str) -> Result<&str, UnreadableFile> {
         value(&self.text, item).ok_or_else(|| self.lacks(item))
     }
 
-    pub(crate) fn number<T: FromStr>(&self, item: &str) -> Result<T, Unreadable> {
+    pub(crate) fn number<T: FromStr>(&self, item: &str) -> Result<T, UnreadableFile> {
         self.value(item)?.parse().map_err(|_| self.lacks(item))
     }
 
-    pub(crate) fn bytes(&self, item: &str) -> Result<u64, Unreadable> {
+    pub(crate) fn bytes(&self, item: &str) -> Result<u64, UnreadableFile> {
         kilobytes(self.value(item)?).ok_or_else(|| self.lacks(item))
     }
 
@@ -102,9 +102,9 @@ impl Text {
     pub(crate) fn of_stat<T>(
         &self,
         item: &str,
-        of: impl Fn(Stat) -> Option<T>,
-    ) -> Result<T, Unreadable> {
-        Stat::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
+        of: impl Fn(StatFile) -> Option<T>,
+    ) -> Result<T, UnreadableFile> {
+        StatFile::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
     }
 }
 

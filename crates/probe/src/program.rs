@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-use crate::procfs::{self, Text, Unreadable, one_line};
+use crate::procfs::{self, FileText, UnreadableFile, one_line};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
 /// Why a program cannot be watched.
@@ -35,8 +35,8 @@ pub enum WatchError {
     Other(String),
 }
 
-impl From<Unreadable> for WatchError {
-    fn from(error: Unreadable) -> Self {
+impl From<UnreadableFile> for WatchError {
+    fn from(error: UnreadableFile) -> Self {
         Self::Other(error.0)
     }
 }
@@ -69,7 +69,7 @@ const HUGE: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
 
 /// Pages that were touched, as far as the page tables show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Referenced {
+pub struct ReferencedPages {
     /// Bytes of the pages touched: of a huge one all, however little of it was.
     pub bytes: u64,
     /// Bytes of all huge pages there are; how many of them were touched is not known.
@@ -79,14 +79,14 @@ pub struct Referenced {
 /// A program by its id. Its folder in /proc is held open: after its end the files of no other
 /// process with the same id are read or written.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct WatchedProcess {
     folder: Arc<OwnedFd>,
     pid: i32,
     /// Its name (comm).
     pub name: String,
 }
 
-impl Watched {
+impl WatchedProcess {
     /// Finds the process below `root`.
     pub fn find(root: &Path, pid: i32) -> Result<Self, WatchError> {
         let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -126,12 +126,12 @@ impl Watched {
             .map_err(|errno| WatchError::of(&self.path(name), errno))
     }
 
-    fn text(&self, name: &str) -> Result<Text, WatchError> {
+    fn text(&self, name: &str) -> Result<FileText, WatchError> {
         let (path, mut bytes) = (self.path(name), Vec::new());
         let read = File::from(self.file(name, OFlags::RDONLY)?).read_to_end(&mut bytes);
         read.map_err(|error| WatchError::of(&path, error))?;
         // A name may be any bytes.
-        Ok(Text { path, text: String::from_utf8_lossy(&bytes).into_owned() })
+        Ok(FileText { path, text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
     /// Its threads.
@@ -157,7 +157,7 @@ impl Watched {
     }
 
     /// Looks at all threads again.
-    pub fn look(&self, count: &mut Count) -> Result<(), WatchError> {
+    pub fn look(&self, count: &mut SwitchCounter) -> Result<(), WatchError> {
         self.check_alive()?;
         let mut now = BTreeMap::new();
         for tid in self.tasks()? {
@@ -174,18 +174,18 @@ impl Watched {
         Ok(())
     }
 
-    fn thread(&self, tid: i32) -> Result<(u64, Seen), WatchError> {
+    fn thread(&self, tid: i32) -> Result<(u64, ThreadReading), WatchError> {
         let start = self.text(&format!("task/{tid}/stat"))?;
         let start = start.of_stat("starttime", |stat| stat.number(22))?;
         let status = self.text(&format!("task/{tid}/status"))?;
         // Not every kernel has it (CONFIG_SCHED_INFO).
         let cpu_ns = self.text(&format!("task/{tid}/schedstat")).ok();
         let cpu_ns = cpu_ns.and_then(|file| file.text.split_whitespace().next()?.parse().ok());
-        let switches = Switches {
+        let switches = SwitchCounts {
             voluntary: status.number("voluntary_ctxt_switches")?,
             involuntary: status.number("nonvoluntary_ctxt_switches")?,
         };
-        Ok((start, Seen { switches, cpu_ns }))
+        Ok((start, ThreadReading { switches, cpu_ns }))
     }
 
     /// CPU time of all its threads so far, those that have ended among them, in nanoseconds, by the
@@ -216,12 +216,12 @@ impl Watched {
     }
 
     /// The pages touched since (proc_pid_smaps(5)).
-    pub fn referenced(&self) -> Result<Referenced, WatchError> {
+    pub fn referenced(&self) -> Result<ReferencedPages, WatchError> {
         let file = self.or_not_in_kernel("smaps_rollup", self.text("smaps_rollup"))?;
         // A kernel that does not name a kind of huge pages has none of it.
         let huge = HUGE.into_iter().filter(|item| file.value(item).is_ok());
         let huge_bytes = huge.map(|item| file.bytes(item)).sum::<Result<u64, _>>()?;
-        Ok(Referenced { bytes: file.bytes("Referenced")?, huge_bytes })
+        Ok(ReferencedPages { bytes: file.bytes("ReferencedPages")?, huge_bytes })
     }
 
     /// A file that is not there, of a process that is.
@@ -257,14 +257,14 @@ type Thread = (i32, u64);
 
 /// Voluntary and involuntary switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
+pub struct SwitchCounts {
     /// Voluntary ones.
     pub voluntary: u64,
     /// Involuntary ones.
     pub involuntary: u64,
 }
 
-impl Switches {
+impl SwitchCounts {
     /// Both kinds.
     pub fn all(&self) -> u64 {
         self.voluntary + self.involuntary
@@ -273,32 +273,32 @@ impl Switches {
 
 /// What a look found of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
-    switches: Switches,
+struct ThreadReading {
+    switches: SwitchCounts,
     /// CPU time so far in nanoseconds; absent where the kernel does not report it.
     cpu_ns: Option<u64>,
 }
 
 /// The switches of a program's threads, counted from the first look at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct SwitchCounter {
     is_from_start: bool,
-    before: BTreeMap<Thread, Seen>,
-    last: BTreeMap<Thread, Seen>,
+    before: BTreeMap<Thread, ThreadReading>,
+    last: BTreeMap<Thread, ThreadReading>,
     /// Threads at the last look.
     pub threads: usize,
     /// Threads that ended between two looks: what they did after the last one is not counted.
     pub ended: usize,
 }
 
-impl Count {
+impl SwitchCounter {
     /// Counts all that a process has done since it was started, and not only what it does from the
     /// first look on.
     pub fn from_start() -> Self {
         Self { is_from_start: true, ..Self::default() }
     }
 
-    fn see(&mut self, now: BTreeMap<Thread, Seen>) {
+    fn see(&mut self, now: BTreeMap<Thread, ThreadReading>) {
         if self.last.is_empty() && !self.is_from_start {
             self.before.clone_from(&now);
         }
@@ -308,10 +308,10 @@ impl Count {
         self.last.extend(now);
     }
 
-    /// Switches since the first look. A thread that came later is counted from its start.
-    pub fn switches(&self) -> Switches {
-        let mut sum = Switches::default();
-        for (thread, Seen { switches: now, .. }) in &self.last {
+    /// SwitchCounts since the first look. A thread that came later is counted from its start.
+    pub fn switches(&self) -> SwitchCounts {
+        let mut sum = SwitchCounts::default();
+        for (thread, ThreadReading { switches: now, .. }) in &self.last {
             let before = self.before.get(thread).map(|seen| seen.switches).unwrap_or_default();
             sum.voluntary += now.voluntary.saturating_sub(before.voluntary);
             sum.involuntary += now.involuntary.saturating_sub(before.involuntary);
@@ -323,7 +323,7 @@ impl Count {
     /// missing to the process's clock was used by threads that came and ended between two looks.
     /// Absent where the kernel does not report that of one.
     pub fn cpu_ns(&self) -> Option<u64> {
-        let since = |(thread, now): (&Thread, &Seen)| {
+        let since = |(thread, now): (&Thread, &ThreadReading)| {
             let before = self.before.get(thread).map_or(Some(0), |seen| seen.cpu_ns)?;
             now.cpu_ns?.checked_sub(before)
         };

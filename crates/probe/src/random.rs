@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// A number of the kernel's (getrandom(2)), for names in folders where others may write too.
-pub fn unforeseen() -> Result<u64, Errno> {
+pub fn random_number() -> Result<u64, Errno> {
     let mut bytes = [0; 8];
     // So few bytes are given at once or not at all.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
@@ -16,9 +16,9 @@ pub fn unforeseen() -> Result<u64, Errno> {
 
 /// A seeded source of numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct RandomSource(u64);
 
-impl Random {
+impl RandomSource {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         // The first outputs for the seed 1234567, as in the reference implementation's tests.
-        let mut random = Random::new(1_234_567);
+        let mut random = RandomSource::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);
         assert_eq!(random.next(), 9_817_491_932_198_370_423);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_below_their_end() {
-        let mut random = Random::new(1);
+        let mut random = RandomSource::new(1);
         assert!((0..1000).all(|_| random.below(7) < 7) && random.below(1) == 0);
     }
 
@@ -67,7 +67,7 @@ mod tests {
     fn pauses_are_even_over_their_range_and_fixed_by_the_seed() {
         let longest = Duration::from_millis(200);
         let pauses = |seed| {
-            let mut random = Random::new(seed);
+            let mut random = RandomSource::new(seed);
             (0..10_000).map(|_| random.pause(200_000_000)).collect::<Vec<_>>()
         };
         assert_eq!(pauses(7), pauses(7));

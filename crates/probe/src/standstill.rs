@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks again and again whether a child stands.
 #[derive(Debug)]
-pub struct Standstill {
+pub struct StandstillWatch {
     child: Pid,
     /// Its own children count as itself.
     with_children: bool,
@@ -27,16 +27,16 @@ pub struct Standstill {
     stands: Option<(i32, Duration)>,
 }
 
-impl Standstill {
+impl StandstillWatch {
     /// Of a child of this process.
-    pub fn of(child: Pid) -> Self {
+    pub fn new(child: Pid) -> Self {
         Self { child, with_children: false, pause: PAUSE, stands: None }
     }
 
     /// Of a child and all that it has forked. Where the kernel keeps no list of these
     /// (CONFIG_PROC_CHILDREN), of the child alone.
     pub fn with_children(child: Pid) -> Self {
-        Self { with_children: true, ..Self::of(child) }
+        Self { with_children: true, ..Self::new(child) }
     }
 
     /// How long to wait before the next look.
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     /// Looks without a pause between them until it says who stands.
-    fn looks_until_told(of: &mut Standstill) -> Option<i32> {
+    fn looks_until_told(of: &mut StandstillWatch) -> Option<i32> {
         (0..20).find_map(|_| of.look())
     }
 
@@ -104,7 +104,7 @@ mod tests {
         // A group of its own: one that is orphaned with somebody in it who stands is sent SIGHUP.
         let child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let mut watch = Standstill::of(pid);
+        let mut watch = StandstillWatch::new(pid);
         assert_eq!(looks_until_told(&mut watch), None);
         kill_process(pid, Signal::STOP).unwrap();
         wait_for("a stop", || watch.stopped());
@@ -123,14 +123,14 @@ mod tests {
         shell.process_group(0);
         let child = shell.args(["-c", script]).stderr(std::process::Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&child);
-        let mut watch = Standstill::with_children(pid);
+        let mut watch = StandstillWatch::with_children(pid);
         let Ok(_) = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) else {
             return end(child);
         };
         let sleep = wait_for("a stop", || watch.stopped());
         assert_ne!(sleep, pid.as_raw_pid());
         assert_eq!(looks_until_told(&mut watch), Some(sleep));
-        assert_eq!(Standstill::of(pid).stopped(), None);
+        assert_eq!(StandstillWatch::new(pid).stopped(), None);
         kill_process(Pid::from_raw(sleep).unwrap(), Signal::KILL).unwrap();
         end(child);
     }

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::location::{Center, Interval, Summary, quantile, student_quantile};
+use crate::location::{Center, Interval, SampleSummary, quantile, student_quantile};
 
 /// Resamples behind every interval: the quantiles in use are then stable to about a tenth of the
 /// interval's half-width.
@@ -14,7 +14,7 @@ const RESAMPLES: usize = 2000;
 
 /// What resampled rounds say of their middle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bootstrapped {
+pub struct BootstrapEstimate {
     /// Where it lies.
     pub interval: Interval,
     /// Its standard deviation.
@@ -29,14 +29,14 @@ pub fn bootstrap(
     center: Center,
     confidence: f64,
     seed: u64,
-) -> Option<Bootstrapped> {
+) -> Option<BootstrapEstimate> {
     let mut middles = resampled_middles(figures, center, seed)?;
     // In this order sums round the same, however they were drawn.
     middles.sort_by(f64::total_cmp);
     let tail = expanded_tail(figures.len(), center, confidence)?;
     let (low, high) = (quantile(&middles, tail)?, quantile(&middles, 1.0 - tail)?);
-    let standard_error = Summary::of(&middles)?.deviation;
-    Some(Bootstrapped { interval: Interval { low, high, confidence }, standard_error })
+    let standard_error = SampleSummary::from_values(&middles)?.deviation;
+    Some(BootstrapEstimate { interval: Interval { low, high, confidence }, standard_error })
 }
 
 /// The middles of all resamples, in the order in which they were drawn. Absent below two figures.
@@ -47,26 +47,26 @@ pub(crate) fn resampled_middles(figures: &[f64], center: Center, seed: u64) -> O
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     if center == Center::Median {
-        let ranked = Ranked::new(figures);
+        let ranked = RankedFigures::new(figures);
         let mut times = vec![0; count];
         return Some((0..RESAMPLES).map(|_| ranked.median_of(&mut times, &mut rng)).collect());
     }
     let mut drawn = vec![0.0; count];
     let mut middle = |_| {
         drawn.fill_with(|| figures[rng.random_range(0..count)]);
-        center.of(&drawn)
+        center.compute(&drawn)
     };
     (0..RESAMPLES).map(&mut middle).collect()
 }
 
 /// Figures whose resampled medians are found by counting, without sorting again.
-struct Ranked {
+struct RankedFigures {
     sorted: Vec<f64>,
     /// The place of each figure in the order.
     ranks: Vec<usize>,
 }
 
-impl Ranked {
+impl RankedFigures {
     fn new(figures: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..figures.len()).collect();
         order.sort_by(|a, b| figures[*a].total_cmp(&figures[*b]));
@@ -113,7 +113,7 @@ const CLUSTER_RESAMPLES: usize = 400;
 
 /// The median of figures that come in rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pooled {
+pub struct PooledMedian {
     /// Median of all figures.
     pub value: f64,
     /// Its standard deviation over resampled rounds.
@@ -122,12 +122,12 @@ pub struct Pooled {
     pub rounds: u32,
 }
 
-impl Pooled {
+impl PooledMedian {
     /// The median of figures that come in rounds. Rounds are resampled whole: what lies within one
     /// is not independent. Absent below two rounds.
-    pub fn of(by_round: &BTreeMap<u32, Vec<f64>>, seed: u64) -> Option<Self> {
+    pub fn from_rounds(by_round: &BTreeMap<u32, Vec<f64>>, seed: u64) -> Option<Self> {
         let rounds = by_round.len();
-        let sorted = Sorted::new(by_round.values());
+        let sorted = SortedRounds::new(by_round.values());
         let value = sorted.median(&vec![1; rounds]).filter(|_| rounds > 1)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut weights = vec![0; rounds];
@@ -137,13 +137,13 @@ impl Pooled {
             sorted.median(&weights)
         };
         let medians: Vec<f64> = (0..CLUSTER_RESAMPLES).filter_map(|_| resampled()).collect();
-        let standard_error = Summary::of(&medians)?.deviation;
+        let standard_error = SampleSummary::from_values(&medians)?.deviation;
         Some(Self { value, standard_error, rounds: u32::try_from(rounds).ok()? })
     }
 }
 
 /// The figures of all rounds, sorted, each with the number of its round.
-struct Sorted {
+struct SortedRounds {
     figures: Vec<(f64, usize)>,
     /// Figures of each round.
     counts: Vec<usize>,
@@ -152,7 +152,7 @@ struct Sorted {
     lower: Vec<usize>,
 }
 
-impl Sorted {
+impl SortedRounds {
     fn new<'a>(rounds: impl Iterator<Item = &'a Vec<f64>> + Clone) -> Self {
         let counts: Vec<usize> = rounds.clone().map(Vec::len).collect();
         let mut figures: Vec<(f64, usize)> = Vec::with_capacity(counts.iter().sum());
@@ -221,8 +221,8 @@ mod tests {
             for (figures, weight) in rounds.iter().zip(&weights) {
                 (0..*weight).for_each(|_| drawn.extend(figures));
             }
-            let found = Sorted::new(rounds.iter()).median(&weights[..rounds.len()]);
-            prop_assert_eq!(found, Center::Median.of(&drawn));
+            let found = SortedRounds::new(rounds.iter()).median(&weights[..rounds.len()]);
+            prop_assert_eq!(found, Center::Median.compute(&drawn));
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
             for median in &found[..20] {
                 let drawn: Vec<f64> =
                     figures.iter().map(|_| figures[rng.random_range(0..figures.len())]).collect();
-                prop_assert_eq!(Center::Median.of(&drawn), Some(*median));
+                prop_assert_eq!(Center::Median.compute(&drawn), Some(*median));
             }
         }
     }
@@ -332,12 +332,12 @@ mod tests {
         // Rounds at 100 and 102 by turns, without scatter within: the error is that of the rounds.
         let rounds: BTreeMap<u32, Vec<f64>> =
             (0..20).map(|round| (round, vec![100.0 + 2.0 * f64::from(round % 2); 30])).collect();
-        let found = Pooled::of(&rounds, 1).unwrap();
+        let found = PooledMedian::from_rounds(&rounds, 1).unwrap();
         assert_eq!((found.value, found.rounds), (101.0, 20));
         assert!((0.8..1.05).contains(&found.standard_error), "{found:?}");
-        assert_eq!(Pooled::of(&rounds, 1), Some(found), "the seed fixes it");
+        assert_eq!(PooledMedian::from_rounds(&rounds, 1), Some(found), "the seed fixes it");
         let alike: BTreeMap<u32, Vec<f64>> = (0..20).map(|round| (round, vec![7.0; 3])).collect();
-        assert_eq!(Pooled::of(&alike, 1).unwrap().standard_error, 0.0);
-        assert_eq!(Pooled::of(&rounds.into_iter().take(1).collect(), 1), None);
+        assert_eq!(PooledMedian::from_rounds(&alike, 1).unwrap().standard_error, 0.0);
+        assert_eq!(PooledMedian::from_rounds(&rounds.into_iter().take(1).collect(), 1), None);
     }
 }

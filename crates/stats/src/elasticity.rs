@@ -28,7 +28,7 @@ const FEWEST_ROUNDS: usize = 5;
 
 /// A figure at a level, both above zero, and how many it stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AtLevel {
+pub struct FigureAtLevel {
     /// The level.
     pub level: f64,
     /// The figure.
@@ -38,7 +38,7 @@ pub struct AtLevel {
 }
 
 /// The levels of a round that are taken for one, by the numbers of their figures.
-pub fn same_level(levels: impl IntoIterator<Item = f64>) -> Vec<Vec<usize>> {
+pub fn group_by_level(levels: impl IntoIterator<Item = f64>) -> Vec<Vec<usize>> {
     let mut at_level: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (number, level) in levels.into_iter().enumerate() {
         at_level.entry((level.ln() / SAME).round() as i64).or_default().push(number);
@@ -47,18 +47,18 @@ pub fn same_level(levels: impl IntoIterator<Item = f64>) -> Vec<Vec<usize>> {
 }
 
 /// Whether levels are so far apart that they tell by which power a figure goes with them.
-pub fn tells_power(levels: &[f64]) -> bool {
+pub fn has_level_span(levels: &[f64]) -> bool {
     let span = || Some(quantile(levels, 0.95)?.ln() - quantile(levels, 0.05)?.ln());
     span().is_some_and(|span| span >= LEAST_SPAN)
 }
 
 /// Of figures that come in rounds, each with its level (`(level, figure)`, both above zero):
-/// [`elasticity_of`] the medians that each round has at each level. Absent where the level hardly
+/// [`fit_elasticity`] the medians that each round has at each level. Absent where the level hardly
 /// changed.
-pub fn elasticity(by_round: &BTreeMap<u32, Vec<(f64, f64)>>) -> Option<Elasticity> {
+pub fn estimate_elasticity(by_round: &BTreeMap<u32, Vec<(f64, f64)>>) -> Option<Elasticity> {
     let levels: Vec<f64> = by_round.values().flatten().map(|(level, _)| *level).collect();
     let rounds = by_round.values().map(|figures| points(figures));
-    tells_power(&levels).then(|| elasticity_of(&rounds.collect::<Vec<_>>())).flatten()
+    has_level_span(&levels).then(|| fit_elasticity(&rounds.collect::<Vec<_>>())).flatten()
 }
 
 /// Of what rounds have at levels: the weighted least squares of its logarithms. What lies within a
@@ -66,13 +66,13 @@ pub fn elasticity(by_round: &BTreeMap<u32, Vec<(f64, f64)>>) -> Option<Elasticit
 /// clusters, Bell and McCaffrey 2002, Survey Methodology 28), so that one round with a level of its
 /// own does not vouch for itself. Absent below five rounds, where two rounds alone have another
 /// level, and where something is not above zero.
-pub fn elasticity_of(rounds: &[Vec<AtLevel>]) -> Option<Elasticity> {
-    let is_sound = |of: &AtLevel| of.level > 0.0 && of.figure > 0.0;
+pub fn fit_elasticity(rounds: &[Vec<FigureAtLevel>]) -> Option<Elasticity> {
+    let is_sound = |of: &FigureAtLevel| of.level > 0.0 && of.figure > 0.0;
     if rounds.len() < FEWEST_ROUNDS || !rounds.iter().flatten().all(is_sound) {
         return None;
     }
-    let sums: Vec<Sums> = rounds.iter().map(|round| Sums::of(round)).collect();
-    let all = sums.iter().fold(Sums::default(), |all, round| all.plus(round, 1.0));
+    let sums: Vec<LogSums> = rounds.iter().map(|round| LogSums::from_round(round)).collect();
+    let all = sums.iter().fold(LogSums::default(), |all, round| all.plus(round, 1.0));
     let value = all.slope()?;
     let count = rounds.len() as f64;
     // What is left of the spread of levels without a round must still tell a power.
@@ -94,11 +94,11 @@ const LEAST_LEFT: f64 = 0.6;
 
 /// Weighted sums of logarithms, all that a slope needs: of 1, x, y, x x and x y.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums([f64; 5]);
+struct LogSums([f64; 5]);
 
-impl Sums {
-    fn of(round: &[AtLevel]) -> Self {
-        let add = |sums: Self, of: &AtLevel| {
+impl LogSums {
+    fn from_round(round: &[FigureAtLevel]) -> Self {
+        let add = |sums: Self, of: &FigureAtLevel| {
             let (x, y) = (of.level.ln() - MIDDLE, of.figure.ln());
             sums.plus(&Self([1.0, x, y, x * x, x * y]), of.weight)
         };
@@ -126,14 +126,14 @@ impl Sums {
 /// digits.
 const MIDDLE: f64 = 8.6;
 
-fn points(figures: &[(f64, f64)]) -> Vec<AtLevel> {
+fn points(figures: &[(f64, f64)]) -> Vec<FigureAtLevel> {
     let point = |of: Vec<usize>| {
         let (levels, figures): (Vec<f64>, Vec<f64>) = of.into_iter().map(|at| figures[at]).unzip();
         let weight = figures.len() as f64;
-        Some(AtLevel { level: median(&levels)?, figure: median(&figures)?, weight })
+        Some(FigureAtLevel { level: median(&levels)?, figure: median(&figures)?, weight })
     };
     let levels = figures.iter().map(|(level, _)| *level);
-    same_level(levels).into_iter().filter_map(point).collect()
+    group_by_level(levels).into_iter().filter_map(point).collect()
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
     fn a_power_of_the_level_is_found_as_it_is() {
         for power in [0.0, 0.3, 1.0, -0.5] {
             let figure = |level: f64| (level, 7.0 * level.powf(power));
-            let found = elasticity(&rounds(6, |round, place| {
+            let found = estimate_elasticity(&rounds(6, |round, place| {
                 figure(if (round + place / 20) % 2 == 0 { 5200.0 } else { 5800.0 })
             }));
             let found = found.unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_was_interrupted_changes_nothing() {
-        let found = elasticity(&rounds(8, |round, place| {
+        let found = estimate_elasticity(&rounds(8, |round, place| {
             let level = if round % 2 == 0 { 5200.0 } else { 5800.0 };
             // One of five, at one of the levels only.
             let is_interrupted = place % 5 == 0 && round % 2 == 0;
@@ -180,16 +180,16 @@ mod tests {
     #[test]
     fn one_level_and_few_rounds_say_nothing() {
         let of = |count, span: f64| {
-            elasticity(&rounds(count, |round, _| {
+            estimate_elasticity(&rounds(count, |round, _| {
                 let level = 5200.0 * (1.0 + span * f64::from(round % 2));
                 (level, level)
             }))
         };
         assert_eq!((of(8, 0.0), of(8, 0.009), of(4, 0.1)), (None, None, None));
         assert!(of(8, 0.011).is_some() && of(5, 0.1).is_some());
-        assert_eq!(elasticity(&BTreeMap::new()), None);
+        assert_eq!(estimate_elasticity(&BTreeMap::new()), None);
         // Of levels that are none.
-        let zero = elasticity(&rounds(8, |round, _| (f64::from(round % 2), 1.0)));
+        let zero = estimate_elasticity(&rounds(8, |round, _| (f64::from(round % 2), 1.0)));
         assert_eq!(zero, None);
     }
 
@@ -208,7 +208,7 @@ mod tests {
                     let level: f64 = if round < others { 5775.0 } else { 5500.0 };
                     (level, level.powf(0.7) * f64::exp(own))
                 });
-                let Some(found) = elasticity(&rounds) else { continue };
+                let Some(found) = estimate_elasticity(&rounds) else { continue };
                 let t = student_quantile(0.95, f64::from(count) - 2.0).unwrap();
                 told += 1;
                 covered += i32::from((found.value - 0.7).abs() <= t * found.standard_error);
@@ -236,7 +236,7 @@ mod tests {
                 let level: f64 = 5500.0 * f64::exp(clock);
                 (level, level.powf(0.6) * f64::exp(own + 0.005 * normal()))
             });
-            let Some(found) = elasticity(&figures) else { return false };
+            let Some(found) = estimate_elasticity(&figures) else { return false };
             told += 1;
             let t = student_quantile(0.95, 18.0).unwrap();
             (found.value - 0.6).abs() <= t * found.standard_error

@@ -1,7 +1,7 @@
 //! The middle of few figures, whose own scatter says little: it is taken together with what is
 //! known beforehand of how such figures scatter.
 
-use crate::location::{Summary, mad_sigma, median};
+use crate::location::{SampleSummary, mad_sigma, median};
 
 /// How figures of one kind scatter, as known before any of them was taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,8 @@ impl FewFigures {
     /// Takes the median of all figures. Their own deviation and the prior one are pooled by their
     /// degrees of freedom, as of two samples of one variance. Absent without figures.
     pub fn from_rounds(figures: &[f64], prior: PriorScatter) -> Option<Self> {
-        let deviation = Summary::of(figures).map_or(0.0, |summary| summary.deviation);
+        let deviation =
+            SampleSummary::from_values(figures).map_or(0.0, |summary| summary.deviation);
         Self::with_deviation(figures, deviation, prior)
     }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// One bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bin {
+#[serde(rename = "Bin")]
+pub struct HistogramBin {
     /// Least value that belongs in it, in nanoseconds.
     pub from_ns: u64,
     /// Least value above it, in nanoseconds.
@@ -18,7 +19,7 @@ pub struct Bin {
     pub total_ns: f64,
 }
 
-impl Bin {
+impl HistogramBin {
     /// Its lower edge: `5 us`.
     pub fn label(&self) -> String {
         let thousands = self.from_ns.checked_ilog(1000).unwrap_or(0).min(3);
@@ -29,12 +30,12 @@ impl Bin {
 
 /// Bins from that of the least to that of the greatest value, empty ones between them included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Histogram(pub Vec<Bin>);
+pub struct Histogram(pub Vec<HistogramBin>);
 
 impl Histogram {
     /// The histogram of values with how often each came, in nanoseconds. Values below 1 ns are in
     /// the first bin, 0 to 1 ns.
-    pub fn of(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
         let mut bins: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
         for (value, times) in values.into_iter().filter(|(value, _)| value.is_finite()) {
             let bin = bins.entry(bin_of(value)).or_default();
@@ -46,7 +47,7 @@ impl Histogram {
         };
         let bin = |number: usize| {
             let (count, total_ns) = bins.get(&number).copied().unwrap_or_default();
-            Bin { from_ns: edge(number), below_ns: edge(number + 1), count, total_ns }
+            HistogramBin { from_ns: edge(number), below_ns: edge(number + 1), count, total_ns }
         };
         Self((*first..=*last).map(bin).collect())
     }
@@ -73,17 +74,18 @@ mod tests {
 
     #[test]
     fn values_fall_between_the_edges_of_their_bin() {
-        let histogram = Histogram::of([(1.0, 1), (1.9, 2), (2.0, 1), (19.0, 3), (-4.0, 1)]);
+        let histogram =
+            Histogram::from_values([(1.0, 1), (1.9, 2), (2.0, 1), (19.0, 3), (-4.0, 1)]);
         let bins: Vec<(u64, u64, u64)> =
             histogram.0.iter().map(|bin| (bin.from_ns, bin.below_ns, bin.count)).collect();
         assert_eq!(bins, [(0, 1, 1), (1, 2, 3), (2, 5, 1), (5, 10, 0), (10, 20, 3)]);
-        let label = |value: f64| Histogram::of([(value, 1)]).0[0].label();
+        let label = |value: f64| Histogram::from_values([(value, 1)]).0[0].label();
         assert_eq!(
             [label(0.5), label(700.0), label(5e6), label(3e9)],
             ["0 ns", "500 ns", "5 ms", "2 s"]
         );
         assert_eq!(histogram.0[1].total_ns, 1.0 + 3.8);
-        assert_eq!(Histogram::of([]), Histogram::default());
+        assert_eq!(Histogram::from_values([]), Histogram::default());
     }
 
     proptest! {
@@ -91,7 +93,7 @@ mod tests {
         fn no_value_is_lost(values in prop::collection::vec((any::<f64>(), 0_u32..9), 0..50)) {
             let finite = values.iter().filter(|(value, _)| value.is_finite());
             let all: u64 = finite.map(|(_, times)| u64::from(*times)).sum();
-            let histogram = Histogram::of(values.clone());
+            let histogram = Histogram::from_values(values.clone());
             prop_assert_eq!(histogram.0.iter().map(|bin| bin.count).sum::<u64>(), all);
             let neighbours = histogram.0.windows(2);
             for pair in neighbours {

@@ -2,7 +2,7 @@
 
 /// A point of a fit. `T` is the most coefficients that the caller's models have.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<const T: usize> {
+pub struct FitRow<const T: usize> {
     /// The value of each basis function.
     pub basis: [f64; T],
     /// What was measured.
@@ -13,7 +13,7 @@ pub struct Row<const T: usize> {
 
 /// Coefficients and what they rest on; those that a model does not use are 0.
 #[derive(Clone, Copy, Debug)]
-pub struct Solution<const T: usize> {
+pub struct LeastSquaresFit<const T: usize> {
     /// One for each basis function.
     pub coefficients: [f64; T],
     /// Weighted sum of squared residuals.
@@ -23,7 +23,7 @@ pub struct Solution<const T: usize> {
     inverse: [[f64; T]; T],
 }
 
-impl<const T: usize> Solution<T> {
+impl<const T: usize> LeastSquaresFit<T> {
     /// Variance of a linear combination of the coefficients, for standard errors as given.
     pub fn variance_of(&self, combination: [f64; T]) -> f64 {
         let projected = |column: usize| -> f64 {
@@ -43,18 +43,18 @@ impl<const T: usize> Solution<T> {
 /// normal equations are not. None where the points cannot separate the first `terms` basis
 /// functions.
 pub fn least_squares<const T: usize>(
-    rows: impl Iterator<Item = Row<T>>,
+    rows: impl Iterator<Item = FitRow<T>>,
     terms: usize,
-) -> Option<Solution<T>> {
+) -> Option<LeastSquaresFit<T>> {
     fit(rows, &(0..terms).collect::<Vec<_>>())
 }
 
 /// The best coefficients of which only the first may be below zero. With so few every set of those
 /// above zero can be tried, and the best sound one is the answer exactly (Lawson and Hanson 1974,
 /// chapter 23, says when it is: the least squares of some such set). None without one.
-pub fn nonnegative<const T: usize>(
-    rows: impl Iterator<Item = Row<T>> + Clone,
-) -> Option<Solution<T>> {
+pub fn nonnegative_least_squares<const T: usize>(
+    rows: impl Iterator<Item = FitRow<T>> + Clone,
+) -> Option<LeastSquaresFit<T>> {
     let sets = (1..1_usize << T).filter(|set| set & 1 == 1);
     let solve = |set: usize| {
         let used: Vec<usize> = (0..T).filter(|i| set >> i & 1 == 1).collect();
@@ -66,10 +66,13 @@ pub fn nonnegative<const T: usize>(
 }
 
 /// With the basis functions of these numbers only.
-fn fit<const T: usize>(rows: impl Iterator<Item = Row<T>>, used: &[usize]) -> Option<Solution<T>> {
+fn fit<const T: usize>(
+    rows: impl Iterator<Item = FitRow<T>>,
+    used: &[usize],
+) -> Option<LeastSquaresFit<T>> {
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); used.len()];
     let mut rest = Vec::new();
-    for Row { basis, y, precision } in rows {
+    for FitRow { basis, y, precision } in rows {
         for (column, &which) in columns.iter_mut().zip(used) {
             column.push(basis[which] * precision);
         }
@@ -102,7 +105,7 @@ fn fit<const T: usize>(rows: impl Iterator<Item = Row<T>>, used: &[usize]) -> Op
     }
     let chi2 = dot(&rest, &rest);
     let sound = chi2.is_finite() && coefficients.iter().all(|c| c.is_finite());
-    sound.then_some(Solution { coefficients, chi2, inverse })
+    sound.then_some(LeastSquaresFit { coefficients, chi2, inverse })
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -131,8 +134,8 @@ fn invert_upper<const T: usize>(upper: &[[f64; T]; T], terms: usize) -> [[f64; T
 mod tests {
     use super::*;
 
-    fn rows(ys: &[f64]) -> Vec<Row<3>> {
-        let row = |(i, y): (usize, &f64)| Row {
+    fn rows(ys: &[f64]) -> Vec<FitRow<3>> {
+        let row = |(i, y): (usize, &f64)| FitRow {
             basis: [1.0, i as f64, (i * i) as f64],
             y: *y,
             precision: 2.0,
@@ -142,7 +145,8 @@ mod tests {
 
     #[test]
     fn an_exact_curve_is_found_again() {
-        let found = nonnegative(rows(&[3.0, 5.5, 9.0, 13.5, 19.0]).into_iter()).unwrap();
+        let found =
+            nonnegative_least_squares(rows(&[3.0, 5.5, 9.0, 13.5, 19.0]).into_iter()).unwrap();
         for (coefficient, wanted) in found.coefficients.iter().zip([3.0, 2.0, 0.5]) {
             assert!((coefficient - wanted).abs() < 1e-9, "{found:?}");
         }
@@ -153,7 +157,7 @@ mod tests {
     fn what_would_be_below_zero_is_zero_and_the_rest_the_best_without_it() {
         // The free fit of these has a quadratic term of -1: the best line is 8 - x / 2... at least
         // flat.
-        let found = nonnegative(rows(&[6.0, 7.0, 6.0]).into_iter()).unwrap();
+        let found = nonnegative_least_squares(rows(&[6.0, 7.0, 6.0]).into_iter()).unwrap();
         assert_eq!(found.coefficients[1..], [0.0, 0.0]);
         assert!((found.coefficients[0] - 19.0 / 3.0).abs() < 1e-12);
         assert!((found.chi2 - 4.0 * 2.0 / 3.0).abs() < 1e-12, "{found:?}");
@@ -164,12 +168,12 @@ mod tests {
 
     #[test]
     fn columns_of_zeros_and_columns_alike_are_not_both_used() {
-        let row = |basis: [f64; 3], y: f64| Row { basis, y, precision: 1.0 };
+        let row = |basis: [f64; 3], y: f64| FitRow { basis, y, precision: 1.0 };
         let same = |x: f64| row([1.0, x, x], 1.0 + 4.0 * x);
-        let found = nonnegative([1.0, 2.0, 5.0].map(same).into_iter()).unwrap();
+        let found = nonnegative_least_squares([1.0, 2.0, 5.0].map(same).into_iter()).unwrap();
         assert!(found.chi2 < 1e-15 && found.coefficients[1..].contains(&0.0), "{found:?}");
-        let none = nonnegative([row([1.0, 0.0, 0.0], 3.0); 2].into_iter()).unwrap();
+        let none = nonnegative_least_squares([row([1.0, 0.0, 0.0], 3.0); 2].into_iter()).unwrap();
         assert!((none.coefficients[0] - 3.0).abs() < 1e-12 && none.coefficients[1] == 0.0);
-        assert!(nonnegative([row([f64::NAN; 3], 3.0)].into_iter()).is_none());
+        assert!(nonnegative_least_squares([row([f64::NAN; 3], 3.0)].into_iter()).is_none());
     }
 }

@@ -1,12 +1,12 @@
 //! Statistics for repeated measurements: numbers in, numbers out.
 //!
 //! - location and spread: [`median`], [`midmean`], [`quantile`], [`mad_sigma`];
-//! - intervals: [`bootstrap`], [`Pooled`] for figures that come in rounds, [`Summary`] for normal ones;
-//! - scatters: [`Growth`], [`PooledGrowth`], [`Permutation`], [`scatter_between`];
+//! - intervals: [`bootstrap`], [`PooledMedian`] for figures that come in rounds, [`SampleSummary`] for normal ones;
+//! - scatters: [`ScatterGrowth`], [`PooledGrowth`], [`Permutation`], [`scatter_between_groups`];
 //! - ratios of two costs: [`ratio`];
 //! - curves with turns: [`changepoint`];
-//! - by which power a figure goes with a level: [`elasticity`];
-//! - how many kinds there are, by a sample of them: [`richness`];
+//! - by which power a figure goes with a level: [`estimate_elasticity`];
+//! - how many kinds there are, by a sample of them: [`estimate_richness`];
 //! - [periods](find_period) in moments, and [histograms](Histogram).
 //!
 //! Deterministic: what is random is drawn from a seed. No input or output, no unsafe code.
@@ -24,20 +24,24 @@ pub mod ratio;
 mod richness;
 mod scatter;
 
-pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
-pub use elasticity::{AtLevel, Elasticity, elasticity, elasticity_of, same_level, tells_power};
+pub use bootstrap::{BootstrapEstimate, PooledMedian, bootstrap};
+pub use elasticity::{
+    Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, group_by_level, has_level_span,
+};
 pub use few::{FewFigures, PriorScatter};
-pub use histogram::{Bin, Histogram};
-pub use least_squares::{Row, Solution, least_squares, nonnegative};
+pub use histogram::{Histogram, HistogramBin};
+pub use least_squares::{FitRow, LeastSquaresFit, least_squares, nonnegative_least_squares};
 pub use location::{
-    Center, Interval, Moved, Summary, mad_sigma, mean, median, median_interval, midmean,
+    Center, Interval, MeanShift, SampleSummary, mad_sigma, mean, median, median_interval, midmean,
     normal_quantile, quantile, quantile_ranks, student_quantile, weighted_median,
 };
-pub use periods::{Period, Windows, find_period};
-pub use richness::{Richness, richness};
-pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};
+pub use periods::{MomentWindows, Period, find_period};
+pub use richness::{Richness, estimate_richness};
+pub use scatter::{
+    GroupEstimate, Permutation, PooledGrowth, ScatterGrowth, scatter_between_groups,
+};
 
 /// The examples of the README are tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeExamples;

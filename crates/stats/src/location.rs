@@ -42,7 +42,7 @@ pub enum Center {
 
 impl Center {
     /// The middle of `values`; absent for an empty list.
-    pub fn of(self, values: &[f64]) -> Option<f64> {
+    pub fn compute(self, values: &[f64]) -> Option<f64> {
         match self {
             Self::Median => median(values),
             Self::Mean => mean(values),
@@ -148,7 +148,8 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 
 /// Mean and scatter of at least two figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
+#[serde(rename = "Summary")]
+pub struct SampleSummary {
     /// Arithmetic mean.
     pub mean: f64,
     /// Sample standard deviation, with n - 1 below the squares.
@@ -157,10 +158,10 @@ pub struct Summary {
     pub count: u32,
 }
 
-impl Summary {
+impl SampleSummary {
     /// Mean and scatter of `values`. Absent below two figures, as one has no scatter, and if a
     /// figure is not finite or the squares overflow.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         // Of one figure 0 / 0, which is not finite.
@@ -210,7 +211,8 @@ pub fn normal_quantile(confidence: f64) -> Option<f64> {
 
 /// A move of a mean as a part of it: 0.01 is 1 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Moved {
+#[serde(rename = "Moved")]
+pub struct MeanShift {
     /// The move; signed.
     pub part: f64,
     /// Lower end of its interval.
@@ -219,11 +221,11 @@ pub struct Moved {
     pub high: f64,
 }
 
-impl Moved {
+impl MeanShift {
     /// Welch's interval (1947) for a difference of means with scatters of their own, the degrees of
     /// freedom by Satterthwaite (1946), over the mean before.
-    pub fn of(before: &Summary, after: &Summary, confidence: f64) -> Option<Self> {
-        let share = |s: &Summary| s.deviation * s.deviation / f64::from(s.count);
+    pub fn between(before: &SampleSummary, after: &SampleSummary, confidence: f64) -> Option<Self> {
+        let share = |s: &SampleSummary| s.deviation * s.deviation / f64::from(s.count);
         let (a, b) = (share(before), share(after));
         let freedom = (a + b) * (a + b) / (a * a / before.freedom() + b * b / after.freedom());
         let level = before.mean.abs();
@@ -246,7 +248,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::scatter::Growth;
+    use crate::scatter::ScatterGrowth;
 
     proptest! {
         /// A weight is as often as a value comes.
@@ -362,28 +364,28 @@ mod tests {
         // Student (1908), the additional sleep of ten patients, drug 2 minus drug 1: mean 1.58, s
         // 1.23 (n - 1), 95 % interval 0.70 to 2.46 as R's t.test prints it.
         let differences = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let summary = Summary::of(&differences).unwrap();
+        let summary = SampleSummary::from_values(&differences).unwrap();
         let interval = summary.interval(0.95).unwrap();
         assert!((summary.mean - 1.58).abs() < 1e-12);
         assert!((summary.deviation - 1.229995).abs() < 1e-6, "{summary:?}");
         assert!((interval.low - 0.7001142).abs() < 1e-6, "{interval:?}");
         assert!((interval.high - 2.4598858).abs() < 1e-6, "{interval:?}");
-        let back = Summary::from_interval(interval, 10).unwrap();
+        let back = SampleSummary::from_interval(interval, 10).unwrap();
         assert!((back.deviation - summary.deviation).abs() < 1e-9, "{back:?}");
     }
 
     #[test]
     fn too_few_or_senseless_figures_have_no_interval() {
-        assert_eq!(Summary::of(&[]), None);
-        assert_eq!(Summary::of(&[3.0]), None);
-        assert_eq!(Summary::of(&[3.0, f64::NAN]), None);
-        assert_eq!(Summary::of(&[f64::MAX, -f64::MAX]), None);
-        let two = Summary::of(&[1.0, 3.0]).unwrap();
+        assert_eq!(SampleSummary::from_values(&[]), None);
+        assert_eq!(SampleSummary::from_values(&[3.0]), None);
+        assert_eq!(SampleSummary::from_values(&[3.0, f64::NAN]), None);
+        assert_eq!(SampleSummary::from_values(&[f64::MAX, -f64::MAX]), None);
+        let two = SampleSummary::from_values(&[1.0, 3.0]).unwrap();
         assert_eq!((two.interval(1.0), two.interval(0.0)), (None, None));
-        let still = Summary::of(&[2.0, 2.0]).unwrap();
+        let still = SampleSummary::from_values(&[2.0, 2.0]).unwrap();
         assert_eq!(still.interval(0.9).map(|i| i.half_width()), Some(0.0));
-        assert_eq!(Growth::of(&still, &two, 0.9), None);
-        assert_eq!(Growth::of(&two, &still, 0.9), None);
+        assert_eq!(ScatterGrowth::between(&still, &two, 0.9), None);
+        assert_eq!(ScatterGrowth::between(&two, &still, 0.9), None);
     }
 
     fn normal(random: &mut ChaCha8Rng) -> f64 {
@@ -391,9 +393,9 @@ mod tests {
         radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
     }
 
-    fn six(random: &mut ChaCha8Rng, deviation: f64) -> Summary {
+    fn six(random: &mut ChaCha8Rng, deviation: f64) -> SampleSummary {
         let values: Vec<f64> = (0..6).map(|_| 100.0 + deviation * normal(random)).collect();
-        Summary::of(&values).unwrap()
+        SampleSummary::from_values(&values).unwrap()
     }
 
     /// Six runs, as the paper has them: a nominal 90 % covers 88 to 92 %.
@@ -406,7 +408,7 @@ mod tests {
             let (before, after) = (six(&mut random, 1.0), six(&mut random, 3.0));
             let mean = before.interval(0.9).unwrap();
             means += u64::from(mean.low <= 100.0 && 100.0 <= mean.high);
-            let growth = Growth::of(&before, &after, 0.9).unwrap();
+            let growth = ScatterGrowth::between(&before, &after, 0.9).unwrap();
             growths += u64::from(growth.low <= 3.0 && 3.0 <= growth.high);
         }
         for (what, covered) in [("mean", means), ("growth", growths)] {
@@ -426,11 +428,11 @@ mod tests {
             confidence in prop_oneof![0.8..0.999_f64, Just(0.0), Just(1.0), Just(f64::NAN)],
         ) {
             for values in [&before, &after] {
-                let interval = Summary::of(values).and_then(|s| s.interval(confidence));
+                let interval = SampleSummary::from_values(values).and_then(|s| s.interval(confidence));
                 prop_assert!(interval.is_none_or(|i| i.low <= i.high), "{:?}", interval);
             }
-            if let (Some(before), Some(after)) = (Summary::of(&before), Summary::of(&after)) {
-                let growth = Growth::of(&before, &after, confidence);
+            if let (Some(before), Some(after)) = (SampleSummary::from_values(&before), SampleSummary::from_values(&after)) {
+                let growth = ScatterGrowth::between(&before, &after, confidence);
                 prop_assert!(growth.is_none_or(|g| g.low <= g.ratio && g.ratio <= g.high), "{:?}", growth);
             }
         }

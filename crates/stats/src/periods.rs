@@ -25,7 +25,7 @@ const TOLERANCE: f64 = 0.05;
 /// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
 /// not be in phase with one another.
 #[derive(Clone, Copy, Debug)]
-pub struct Windows<'a> {
+pub struct MomentWindows<'a> {
     /// What happened when.
     pub moments: &'a [Vec<f64>],
     /// From when to when nothing could be seen: slots there do not count. As many as windows, or
@@ -62,16 +62,16 @@ pub struct Period {
 /// that chance does not reach, and half of whose slots are hit, the one counts that explains the
 /// most. The highest score would not do: two combs of one period, a quarter of it apart, are
 /// highest at four times their frequency.
-pub fn find_period(windows: Windows) -> Option<Period> {
+pub fn find_period(windows: MomentWindows) -> Option<Period> {
     let used = windows_used(windows.moments);
-    let spectrum = Spectrum::of(used, windows.span_ns)?;
+    let spectrum = Periodogram::from_windows(used, windows.span_ns)?;
     let with_moments = used.iter().filter(|moments| !moments.is_empty()).count();
     let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
     // Chance must be as high at all harmonics at once.
     let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
     let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
-    let searched = Windows { moments: used, ..windows };
-    let found = |windows: &Windows, (frequency, score): (f64, f64)| {
+    let searched = MomentWindows { moments: used, ..windows };
+    let found = |windows: &MomentWindows, (frequency, score): (f64, f64)| {
         let period = of_period(windows, 1.0 / frequency, score / level);
         let is_one = period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
         is_one.then_some(period)
@@ -94,7 +94,7 @@ fn windows_used(windows: &[Vec<f64>]) -> &[Vec<f64>] {
 }
 
 /// What is of a period in one window.
-struct OfWindow {
+struct WindowSlots {
     /// The moment nearest to each slot.
     by_slot: BTreeMap<i64, usize>,
     /// Moments near some slot.
@@ -105,8 +105,8 @@ struct OfWindow {
 
 /// The periodogram is blind to phase and gives the period roughly; a line through its moments,
 /// moment against slot, gives it well.
-fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
-    let own = |period_ns: f64| -> Vec<OfWindow> {
+fn of_period(windows: &MomentWindows, roughly_ns: f64, strength: f64) -> Period {
+    let own = |period_ns: f64| -> Vec<WindowSlots> {
         windows.moments.iter().map(|moments| of_window(moments, period_ns)).collect()
     };
     let closer = |period_ns: f64| slope(windows.moments, &own(period_ns)).unwrap_or(period_ns);
@@ -133,7 +133,7 @@ fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
 }
 
 /// Slots of a window that were hit or could have been.
-fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> usize {
+fn seen_slots(of: &WindowSlots, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> usize {
     let margin_ns = TOLERANCE * period_ns;
     let could_be = |slot: &i64| {
         let moment = (*slot as f64 + of.phase) * period_ns;
@@ -173,7 +173,7 @@ fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
 }
 
 /// The moments of a window that are nearest to slots.
-fn of_window(moments: &[f64], period_ns: f64) -> OfWindow {
+fn of_window(moments: &[f64], period_ns: f64) -> WindowSlots {
     let phase = densest_phase(moments, period_ns);
     let mut nearest: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     let mut near = 0;
@@ -189,13 +189,13 @@ fn of_window(moments: &[f64], period_ns: f64) -> OfWindow {
         }
     }
     let by_slot = nearest.into_iter().map(|(slot, (_, number))| (slot, number)).collect();
-    OfWindow { by_slot, near, phase }
+    WindowSlots { by_slot, near, phase }
 }
 
 /// Least squares of moment against slot, with an intercept for each window.
-fn slope(windows: &[Vec<f64>], own: &[OfWindow]) -> Option<f64> {
+fn slope(windows: &[Vec<f64>], own: &[WindowSlots]) -> Option<f64> {
     let (mut products, mut squares) = (0.0, 0.0);
-    for (moments, OfWindow { by_slot, .. }) in windows.iter().zip(own) {
+    for (moments, WindowSlots { by_slot, .. }) in windows.iter().zip(own) {
         let many = by_slot.len() as f64;
         let mean_slot = by_slot.keys().map(|slot| *slot as f64).sum::<f64>() / many;
         let mean_moment = by_slot.values().map(|number| moments[*number]).sum::<f64>() / many;
@@ -220,7 +220,7 @@ const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
 
 /// The periodogram of points, summed over windows, at frequencies that are multiples of a step,
 /// from the `first`-th, in 1 / ns.
-struct Spectrum {
+struct Periodogram {
     first: usize,
     step: f64,
     /// Those that can be a fundamental; the powers go on to its last harmonic.
@@ -228,10 +228,10 @@ struct Spectrum {
     powers: Vec<f64>,
 }
 
-impl Spectrum {
+impl Periodogram {
     /// From [`LEAST_PERIODS`] in a span to [`SHORTEST_NS`] and its harmonics. None where the range
     /// is empty, too wide, or not of numbers.
-    fn of(windows: &[Vec<f64>], span_ns: f64) -> Option<Self> {
+    fn from_windows(windows: &[Vec<f64>], span_ns: f64) -> Option<Self> {
         let step = 1.0 / (OVERSAMPLING as f64 * span_ns);
         let first = OVERSAMPLING * LEAST_PERIODS;
         let fundamentals = (1.0 / SHORTEST_NS / step).floor() - first as f64;
@@ -341,7 +341,7 @@ mod tests {
     }
 
     fn search(moments: &[Vec<f64>]) -> Option<Period> {
-        find_period(Windows { moments, blind: &[], span_ns: SPAN_NS })
+        find_period(MomentWindows { moments, blind: &[], span_ns: SPAN_NS })
     }
 
     fn period_of(made: &Made, many: usize) -> Option<Period> {
@@ -452,7 +452,8 @@ mod tests {
         windows.iter_mut().for_each(|moments| moments.retain(|m| *m < hidden.0 || *m > hidden.1));
         assert_eq!(search(&windows), None, "less than half of its slots");
         let blind = vec![vec![hidden]; 8];
-        let found = find_period(Windows { moments: &windows, blind: &blind, span_ns: SPAN_NS });
+        let found =
+            find_period(MomentWindows { moments: &windows, blind: &blind, span_ns: SPAN_NS });
         let found = found.expect("all that could be seen");
         assert!(found.hit > 0.95 && (found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{found:?}");
     }
@@ -481,7 +482,10 @@ mod tests {
         assert_eq!(search(&[vec![], vec![]]), None);
         assert_eq!(search(&[vec![1e6]]), None);
         let moments = [vec![1e6, 5e6, 9e6]];
-        assert_eq!(find_period(Windows { moments: &moments, blind: &[], span_ns: 0.0 }), None);
+        assert_eq!(
+            find_period(MomentWindows { moments: &moments, blind: &[], span_ns: 0.0 }),
+            None
+        );
     }
 
     proptest! {
@@ -493,7 +497,7 @@ mod tests {
             windows: Vec<Vec<f64>>,
             span_ns in prop::num::f64::ANY.prop_filter("short", |span| span.is_nan() || *span <= 1e9),
         ) {
-            if let Some(period) = find_period(Windows { moments: &windows, blind: &[], span_ns }) {
+            if let Some(period) = find_period(MomentWindows { moments: &windows, blind: &[], span_ns }) {
                 prop_assert!(period.period_ns.is_finite());
             }
         }

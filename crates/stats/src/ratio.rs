@@ -4,11 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::resampled_middles;
-use crate::location::{Center, Summary, midmean, midmean_cut, normal_quantile, student_quantile};
+use crate::location::{
+    Center, SampleSummary, midmean, midmean_cut, normal_quantile, student_quantile,
+};
 
 /// New cost / base cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ratio {
+#[serde(rename = "Ratio")]
+pub struct CostRatio {
     /// New / base; absent where the base is not above zero, so that nothing is a multiple of it.
     pub value: Option<f64>,
     /// Lower end of its simultaneous interval; absent where there is none.
@@ -17,7 +20,7 @@ pub struct Ratio {
     pub high: Option<f64>,
 }
 
-impl Ratio {
+impl CostRatio {
     /// Both ends, if there is an interval.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
@@ -33,7 +36,7 @@ impl Ratio {
 
 /// One of two costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum CostSide {
     /// What the other is compared with.
     Base,
     /// What is compared.
@@ -42,38 +45,38 @@ pub enum Side {
 
 /// A pair of costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Costs {
+pub enum CostPair {
     /// Measured one after the other.
-    Apart(Apart),
+    Separate(SeparateCosts),
     /// Measured in the same rounds.
-    Within(Within),
+    Paired(PairedCosts),
 }
 
 /// Two costs of groups of their own. d = ln(new / base) has the variance sum of s_i^2 / (K^2 c^2)
 /// of each side + tau^2 (1 / K_base + 1 / K_new): s_i is the standard error within group i of K, c
 /// their mean, tau the relative scatter between groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Apart {
+pub struct SeparateCosts {
     /// What the other is compared with.
-    pub base: Cost,
+    pub base: GroupedCost,
     /// What is compared.
-    pub new: Cost,
+    pub new: GroupedCost,
     /// tau.
     pub between: f64,
     /// What else leaves d open.
-    pub open: Open,
+    pub open: ExtraUncertainty,
 }
 
 /// What leaves ln(new / base) open beside the scatter of both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Open {
+pub struct ExtraUncertainty {
     /// A standard error that does not shrink with groups or rounds.
     pub error: f64,
     /// Beyond chance: added to both ends.
     pub slack: f64,
 }
 
-impl Open {
+impl ExtraUncertainty {
     fn widened(&self, half: f64, confidence: f64) -> Option<f64> {
         Some(half.hypot(normal_quantile(confidence)? * self.error) + self.slack)
     }
@@ -81,7 +84,7 @@ impl Open {
 
 /// The mean of groups of repetitions, or an exact figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct GroupedCost {
     /// The mean, or the figure.
     pub value: f64,
     /// Groups that it is the mean of; none of an exact figure.
@@ -94,7 +97,7 @@ pub struct Cost {
 
 /// Two costs of the same rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Within {
+pub struct PairedCosts {
     base: f64,
     new: f64,
     /// The relative difference within rounds, 2 (new - base) / (new + base).
@@ -105,68 +108,68 @@ pub struct Within {
     /// Rounds that an interval takes.
     fewest: u32,
     /// What else leaves it open.
-    open: Open,
+    open: ExtraUncertainty,
     /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts
     /// off on a side: what stands for those would move it.
-    unfit: Option<Side>,
+    unfit: Option<CostSide>,
 }
 
-impl Costs {
+impl CostPair {
     /// Both costs: base and new.
     pub fn both(&self) -> (f64, f64) {
         match self {
-            Self::Apart(apart) => (apart.base.value, apart.new.value),
-            Self::Within(within) => (within.base, within.new),
+            Self::Separate(apart) => (apart.base.value, apart.new.value),
+            Self::Paired(within) => (within.base, within.new),
         }
     }
 
     /// Whether both sides have what an interval takes, and one of them was measured at all.
     pub fn has_interval(&self) -> bool {
         match self {
-            Self::Apart(Apart { base, new, .. }) => {
+            Self::Separate(SeparateCosts { base, new, .. }) => {
                 let known = base.variance.is_some() && new.variance.is_some();
                 known && (base.groups.is_some() || new.groups.is_some())
             }
-            Self::Within(within) => within.rounds >= within.fewest && within.variance.is_some(),
+            Self::Paired(within) => within.rounds >= within.fewest && within.variance.is_some(),
         }
     }
 
     /// The ratio with the interval that holds the true one with `confidence`. No interval where a
     /// cost is not resolved from zero, or too many rounds have a cost below it.
-    pub fn ratio(&self, confidence: f64) -> Ratio {
+    pub fn ratio(&self, confidence: f64) -> CostRatio {
         let (base, new) = self.both();
         let value = match self {
             // What stands for rounds below zero has moved the middle.
-            Self::Apart(_) | Self::Within(Within { unfit: Some(_), .. }) => new / base,
-            Self::Within(within) => as_ratio(within.difference),
+            Self::Separate(_) | Self::Paired(PairedCosts { unfit: Some(_), .. }) => new / base,
+            Self::Paired(within) => as_ratio(within.difference),
         };
         let value = (base > 0.0 && value.is_finite()).then_some(value);
         let ends = match self {
             _ if !self.has_interval() => None,
-            Self::Apart(apart) => apart.ends(confidence),
-            Self::Within(within) => within.ends(confidence),
+            Self::Separate(apart) => apart.ends(confidence),
+            Self::Paired(within) => within.ends(confidence),
         };
         let (low, high) = ends.filter(|(low, high)| low.is_finite() && high.is_finite()).unzip();
-        Ratio { value, low, high }
+        CostRatio { value, low, high }
     }
 
     /// The side that is not resolved from zero, of costs that have what an interval takes and have
     /// none.
-    pub fn unresolved(&self) -> Side {
+    pub fn unresolved(&self) -> CostSide {
         let (base, new) = self.both();
         let is_new = match self {
-            Self::Within(Within { unfit: Some(side), .. }) => return *side,
-            Self::Within(within) => within.difference < 0.0,
-            Self::Apart(_) => new <= 0.0,
+            Self::Paired(PairedCosts { unfit: Some(side), .. }) => return *side,
+            Self::Paired(within) => within.difference < 0.0,
+            Self::Separate(_) => new <= 0.0,
         };
-        if base > 0.0 && is_new { Side::New } else { Side::Base }
+        if base > 0.0 && is_new { CostSide::New } else { CostSide::Base }
     }
 
     /// The same where something else leaves it open, too.
-    pub fn with_open(self, open: Open) -> Self {
+    pub fn with_open(self, open: ExtraUncertainty) -> Self {
         match self {
-            Self::Apart(apart) => Self::Apart(Apart { open, ..apart }),
-            Self::Within(within) => Self::Within(Within { open, ..within }),
+            Self::Separate(apart) => Self::Separate(SeparateCosts { open, ..apart }),
+            Self::Paired(within) => Self::Paired(PairedCosts { open, ..within }),
         }
     }
 
@@ -174,15 +177,15 @@ impl Costs {
     /// scatter as the others did.
     pub fn with_more(&self, more: u32) -> Self {
         match self {
-            Self::Apart(apart) => {
+            Self::Separate(apart) => {
                 let (base, new) = (apart.base.with_more(more), apart.new.with_more(more));
-                Self::Apart(Apart { base, new, ..*apart })
+                Self::Separate(SeparateCosts { base, new, ..*apart })
             }
-            Self::Within(within) => {
+            Self::Paired(within) => {
                 let rounds = within.rounds.saturating_add(more);
                 let shrink = f64::from(within.rounds) / f64::from(rounds.max(1));
                 let variance = within.variance.map(|v| v * shrink);
-                Self::Within(Within { rounds, variance, ..*within })
+                Self::Paired(PairedCosts { rounds, variance, ..*within })
             }
         }
     }
@@ -205,7 +208,7 @@ impl Costs {
     }
 }
 
-impl Cost {
+impl GroupedCost {
     /// A figure that is taken as it is.
     pub fn exact(value: f64) -> Self {
         Self { value, groups: None, of: 0, variance: Some(0.0) }
@@ -229,7 +232,7 @@ impl Cost {
     }
 }
 
-impl Apart {
+impl SeparateCosts {
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
         let z = normal_quantile(confidence)?;
         let variance =
@@ -240,11 +243,11 @@ impl Apart {
     }
 }
 
-impl Within {
+impl PairedCosts {
     /// Of (base, new) by round. What is resampled is their relative difference within each, so that
     /// what slows a whole round down by a factor drops out. There is an interval from `fewest`
     /// rounds on. Absent without rounds, or if a middle is not finite.
-    pub fn of(pairs: &[(f64, f64)], fewest: u32, seed: u64) -> Option<Self> {
+    pub fn from_rounds(pairs: &[(f64, f64)], fewest: u32, seed: u64) -> Option<Self> {
         let relative: Vec<f64> = pairs.iter().map(|(base, new)| relative(*base, *new)).collect();
         let middle = |of: fn(&(f64, f64)) -> f64| {
             midmean(&pairs.iter().map(of).collect::<Vec<f64>>()).filter(|cost| cost.is_finite())
@@ -256,7 +259,7 @@ impl Within {
             variance: variance(&relative, seed),
             rounds: u32::try_from(pairs.len()).ok()?,
             fewest,
-            open: Open::default(),
+            open: ExtraUncertainty::default(),
             unfit: unfit(pairs),
         })
     }
@@ -277,7 +280,7 @@ impl Within {
 /// variance with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
 fn variance(figures: &[f64], seed: u64) -> Option<f64> {
     let middles = resampled_middles(figures, Center::Midmean, seed)?;
-    let deviation = Summary::of(&middles)?.deviation;
+    let deviation = SampleSummary::from_values(&middles)?.deviation;
     let count = figures.len() as f64;
     Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
 }
@@ -292,11 +295,12 @@ fn as_ratio(difference: f64) -> f64 {
     (MOST_DIFFERENCE + difference) / (MOST_DIFFERENCE - difference)
 }
 
-fn unfit(pairs: &[(f64, f64)]) -> Option<Side> {
+fn unfit(pairs: &[(f64, f64)]) -> Option<CostSide> {
     let below = |cost: fn(f64, f64) -> f64| {
         pairs.iter().filter(|(base, new)| base != new && cost(*base, *new) <= 0.0).count()
     };
-    let side = if below(|_, new| new) > below(|base, _| base) { Side::New } else { Side::Base };
+    let side =
+        if below(|_, new| new) > below(|base, _| base) { CostSide::New } else { CostSide::Base };
     (below(f64::min) > midmean_cut(pairs.len())).then_some(side)
 }
 

@@ -18,7 +18,10 @@ pub struct Richness {
 /// found, where f1 kinds were found once and f2 twice; its interval for the logarithm of what was
 /// not found (Chao 1987, Biometrics 43, 783-791, equation 7). `counts` are the finds of each kind.
 /// None where nothing was found, or for a confidence that is none.
-pub fn richness(counts: impl IntoIterator<Item = u64>, confidence: f64) -> Option<Richness> {
+pub fn estimate_richness(
+    counts: impl IntoIterator<Item = u64>,
+    confidence: f64,
+) -> Option<Richness> {
     let (mut found, mut once, mut twice) = (0_u64, 0_u64, 0_u64);
     for count in counts.into_iter().filter(|count| *count > 0) {
         found += 1;
@@ -57,11 +60,11 @@ mod tests {
 
     #[test]
     fn kinds_that_were_all_found_twice_are_all_there_are() {
-        let all = richness([2, 2, 3, 0], 0.95).unwrap();
+        let all = estimate_richness([2, 2, 3, 0], 0.95).unwrap();
         assert_eq!((all.found, all.estimate), (3, 3.0));
         assert_eq!((all.interval.low, all.interval.high), (3.0, 3.0));
-        assert_eq!(richness([0, 0], 0.95), None);
-        assert_eq!(richness([], 0.95), None);
+        assert_eq!(estimate_richness([0, 0], 0.95), None);
+        assert_eq!(estimate_richness([], 0.95), None);
     }
 
     /// By hand: 10 kinds once, 4 twice, 6 more often: 20 + 10 * 9 / (2 * 5) = 29. Ratio 2.5:
@@ -70,7 +73,7 @@ mod tests {
     #[test]
     fn of_a_sample_by_hand() {
         let counts = [1; 10].into_iter().chain([2; 4]).chain([5; 6]);
-        let all = richness(counts, 0.95).unwrap();
+        let all = estimate_richness(counts, 0.95).unwrap();
         assert_eq!((all.found, all.estimate), (20, 29.0));
         let factor = (1.959_964_f64 * (1.0 + 114.0625_f64 / 81.0).ln().sqrt()).exp();
         assert!((all.interval.low - (20.0 + 9.0 / factor)).abs() < 1e-4, "{all:?}");
@@ -88,7 +91,7 @@ mod tests {
                 for _ in 0..finds {
                     counts[random.random_range(0..kinds)] += 1;
                 }
-                let interval = richness(counts, 0.95).unwrap().interval;
+                let interval = estimate_richness(counts, 0.95).unwrap().interval;
                 held += u32::from(interval.low <= kinds as f64 && kinds as f64 <= interval.high);
             }
             let share = f64::from(held) / 2000.0;

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
-use crate::location::{Summary, median, normal_quantile};
+use crate::location::{SampleSummary, median, normal_quantile};
 
 /// A ratio of two scatters and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Growth {
+#[serde(rename = "Growth")]
+pub struct ScatterGrowth {
     /// Scatter after / scatter before.
     pub ratio: f64,
     /// Lower end of the interval for the true ratio.
@@ -22,13 +23,13 @@ pub struct Growth {
     pub confidence: f64,
 }
 
-impl Growth {
+impl ScatterGrowth {
     /// How much the standard deviation grew from `before` to `after`: the ratio r with the interval
     /// r / sqrt(F(1 - a/2; n - 1, m - 1)) to r sqrt(F(1 - a/2; m - 1, n - 1)), n figures after and
     /// m before, a = 1 - confidence (the F interval for a ratio of variances, its root taken). With
     /// as many figures before as after the half-widths of the means' intervals have the same ratio.
     /// Absent if a scatter is zero: then nothing is known of it.
-    pub fn of(before: &Summary, after: &Summary, confidence: f64) -> Option<Self> {
+    pub fn between(before: &SampleSummary, after: &SampleSummary, confidence: f64) -> Option<Self> {
         let ratio = after.deviation / before.deviation;
         let down = f_quantile(confidence, after.freedom(), before.freedom())?.sqrt();
         let up = f_quantile(confidence, before.freedom(), after.freedom())?.sqrt();
@@ -64,9 +65,9 @@ impl PooledGrowth {
     /// variance with f degrees of freedom is off by digamma(f/2) - ln(f/2) and varies by
     /// trigamma(f/2) (Bartlett and Kendall 1946), and is close to normal; pairs may scatter
     /// differently, and grow differently. Absent without a pair, or if a scatter is zero.
-    pub fn of(pairs: &[(Summary, Summary)]) -> Option<Self> {
+    pub fn from_pairs(pairs: &[(SampleSummary, SampleSummary)]) -> Option<Self> {
         let count = pairs.len() as f64;
-        let spread = |s: &Summary| trigamma(s.freedom() / 2.0) / 4.0;
+        let spread = |s: &SampleSummary| trigamma(s.freedom() / 2.0) / 4.0;
         let log: f64 =
             pairs.iter().map(|(a, b)| (log_deviation(b) - log_deviation(a)) / count).sum();
         let spreads: f64 = pairs.iter().map(|(before, after)| spread(before) + spread(after)).sum();
@@ -81,15 +82,15 @@ impl PooledGrowth {
     }
 
     /// The ratio of scatters with its interval. Absent for a confidence outside 0 to 1.
-    pub fn growth(self, confidence: f64) -> Option<Growth> {
+    pub fn growth(self, confidence: f64) -> Option<ScatterGrowth> {
         let half = normal_quantile(confidence)? * self.variance.sqrt();
         let [ratio, low, high] = [0.0, -half, half].map(|off| (self.log + off).exp());
-        Some(Growth { ratio, low, high, confidence })
+        Some(ScatterGrowth { ratio, low, high, confidence })
     }
 }
 
 /// Unbiased estimate of the logarithm of the standard deviation.
-fn log_deviation(summary: &Summary) -> f64 {
+fn log_deviation(summary: &SampleSummary) -> f64 {
     let half = summary.freedom() / 2.0;
     summary.deviation.ln() - (digamma(half) - half.ln()) / 2.0
 }
@@ -146,7 +147,7 @@ impl Permutation {
     /// statistic is the sum over the series of ln(mean |after| / mean |before|) (Brown and Forsythe
     /// 1974, J. Am. Stat. Assoc. 69), and in each way of swapping each round of each series changes
     /// its labels or keeps them. Absent without two rounds in each series, or if a scatter is zero.
-    pub fn of(series: &[Vec<(f64, f64)>]) -> Option<Self> {
+    pub fn test(series: &[Vec<(f64, f64)>]) -> Option<Self> {
         let distances: Vec<Vec<(f64, f64)>> =
             series.iter().map(|rounds| around(rounds)).collect::<Option<_>>()?;
         let found = statistic(&distances, || false);
@@ -184,7 +185,7 @@ const FEWEST_GROUPS: usize = 5;
 
 /// A figure of one group.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Group {
+pub struct GroupEstimate {
     /// The figure.
     pub value: f64,
     /// Its standard error within the group.
@@ -195,9 +196,10 @@ pub struct Group {
 /// scatter that makes the weighted squares about their mean as large as their number less one. 0
 /// where groups scatter less than their own errors say. Absent below five groups, or with a median
 /// that is not above zero.
-pub fn scatter_between(groups: &[Group]) -> Option<f64> {
-    let is_sound =
-        |g: &&Group| g.value.is_finite() && g.standard_error > 0.0 && g.standard_error.is_finite();
+pub fn scatter_between_groups(groups: &[GroupEstimate]) -> Option<f64> {
+    let is_sound = |g: &&GroupEstimate| {
+        g.value.is_finite() && g.standard_error > 0.0 && g.standard_error.is_finite()
+    };
     let sound = || groups.iter().filter(is_sound);
     let middle = median(&sound().map(|g| g.value).collect::<Vec<_>>()).filter(|m| *m > 0.0)?;
     let relative: Vec<(f64, f64)> =
@@ -257,9 +259,9 @@ mod tests {
     /// For one pair the exact answer is known: the interval from F (5 and 5 degrees).
     #[test]
     fn one_pair_has_nearly_the_interval_from_f() {
-        let of = |deviation: f64| Summary { mean: 1.0, deviation, count: 6 };
-        let ours = PooledGrowth::of(&[(of(1.0), of(3.0))]).unwrap().growth(0.9).unwrap();
-        let exact = Growth::of(&of(1.0), &of(3.0), 0.9).unwrap();
+        let of = |deviation: f64| SampleSummary { mean: 1.0, deviation, count: 6 };
+        let ours = PooledGrowth::from_pairs(&[(of(1.0), of(3.0))]).unwrap().growth(0.9).unwrap();
+        let exact = ScatterGrowth::between(&of(1.0), &of(3.0), 0.9).unwrap();
         assert!((ours.ratio - exact.ratio).abs() < 1e-12);
         assert!((ours.low / exact.low - 1.0).abs() < 0.02, "{ours:?} {exact:?}");
         assert!((ours.high / exact.high - 1.0).abs() < 0.02, "{ours:?} {exact:?}");
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn known_answer_of_all_ways() {
         let times = vec![(10.0, 20.0), (11.0, 30.0), (8.0, 0.0)];
-        let found = Permutation::of(&[times]).unwrap();
+        let found = Permutation::test(&[times]).unwrap();
         assert!((found.up - 0.25).abs() < 0.03, "{found:?}");
         assert!((found.down - 1.0).abs() < 1e-12, "{found:?}");
         assert!(!found.grew(0.9) && !found.shrank(0.9));
@@ -278,28 +280,31 @@ mod tests {
 
     #[test]
     fn nothing_is_told_without_rounds_or_scatter() {
-        assert_eq!(Permutation::of(&[]), None);
-        assert_eq!(Permutation::of(&[vec![(1.0, 2.0)]]), None);
-        assert_eq!(Permutation::of(&[vec![(1.0, 2.0), (1.0, 2.0)]]), None);
-        assert_eq!(Permutation::of(&[vec![(1.0, 2.0), (f64::NAN, 2.0), (3.0, 3.0)]]), None);
+        assert_eq!(Permutation::test(&[]), None);
+        assert_eq!(Permutation::test(&[vec![(1.0, 2.0)]]), None);
+        assert_eq!(Permutation::test(&[vec![(1.0, 2.0), (1.0, 2.0)]]), None);
+        assert_eq!(Permutation::test(&[vec![(1.0, 2.0), (f64::NAN, 2.0), (3.0, 3.0)]]), None);
     }
 
     /// Paule and Mandel's own way, checked by its definition: the weighted squares are the number
     /// less one.
     #[test]
     fn the_scatter_between_groups() {
-        let group = |value: f64| Group { value, standard_error: 4.0 };
+        let group = |value: f64| GroupEstimate { value, standard_error: 4.0 };
         let values = [990.0, 1020.0, 1000.0, 985.0, 1012.0, 1003.0];
-        let groups: Vec<Group> = values.map(group).to_vec();
-        let tau = scatter_between(&groups).unwrap();
+        let groups: Vec<GroupEstimate> = values.map(group).to_vec();
+        let tau = scatter_between_groups(&groups).unwrap();
         // With equal errors tau^2 is the variance of the values less that of the errors.
         let mean: f64 = values.iter().sum::<f64>() / 6.0;
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 5.0;
         let middle = 1001.5;
         assert!((tau - (variance - 16.0).sqrt() / middle).abs() < 1e-6, "{tau}");
-        let quiet: Vec<Group> = [1000.0, 1001.0, 999.0, 1000.5, 999.5].map(group).to_vec();
-        assert_eq!(scatter_between(&quiet), Some(0.0));
-        assert_eq!(scatter_between(&groups[..4]), None);
-        assert_eq!(scatter_between(&[Group { value: -1.0, standard_error: 1.0 }; 6]), None);
+        let quiet: Vec<GroupEstimate> = [1000.0, 1001.0, 999.0, 1000.5, 999.5].map(group).to_vec();
+        assert_eq!(scatter_between_groups(&quiet), Some(0.0));
+        assert_eq!(scatter_between_groups(&groups[..4]), None);
+        assert_eq!(
+            scatter_between_groups(&[GroupEstimate { value: -1.0, standard_error: 1.0 }; 6]),
+            None
+        );
     }
 }

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
-use switchtrace::{Options, Recording, Tracer};
+use switchtrace::{Options, RecordingOptions, Tracer};
 
 /// Of a slice: some 10 ms, shorter than most states of a shared core.
 const HOPS: u32 = 2_000;
@@ -88,7 +88,7 @@ fn show(name: &str, mut values: Vec<f64>) {
 }
 
 fn recording(wakeups: bool) -> Options {
-    Options { recording: Some(Recording { bytes: 1 << 26, wakeups }), ..Options::default() }
+    Options { recording: Some(RecordingOptions { bytes: 1 << 26, wakeups }), ..Options::default() }
 }
 
 /// Untraced and each way of tracing in turn, in slices; each against the untraced ones around it,
@@ -208,7 +208,7 @@ fn reader(rounds: usize) {
     busy.join().unwrap();
     let names = [
         "time stamp, ns",
-        "ThreadTimes::cpu_ns of a running thread, ns",
+        "ThreadTimeReader::cpu_ns of a running thread, ns",
         "clock_gettime of its clock id, ns",
         "/proc/PID/schedstat kept open, ns",
         "/proc/PID/schedstat, ns",
@@ -246,8 +246,8 @@ fn flood(seconds: usize) {
         let threads: Vec<_> = (0..cpus).flat_map(|cpu| yielders(cpu, end)).collect();
         let (mut events, mut most) = (0usize, 0);
         while threads.iter().any(|thread| !thread.is_finished()) {
-            if let Some(recorder) = tracer.recorder() {
-                let taken = recorder.drain(|event| {
+            if let Some(event_reader) = tracer.event_reader() {
+                let taken = event_reader.drain(|event| {
                     black_box(event);
                 });
                 (events, most) = (events + taken, most.max(taken));
@@ -289,8 +289,8 @@ fn around(way: &str, command: &[String]) {
     let mut tracer = options.map(|options| Tracer::open(&options).unwrap());
     let mut child = Command::new(&command[0]).args(&command[1..]).spawn().unwrap();
     while child.try_wait().unwrap().is_none() {
-        if let Some(recorder) = tracer.as_mut().and_then(Tracer::recorder) {
-            recorder.drain(|event| {
+        if let Some(event_reader) = tracer.as_mut().and_then(Tracer::event_reader) {
+            event_reader.drain(|event| {
                 black_box(event);
             });
         }

@@ -9,7 +9,7 @@ fn main() -> Result<(), switchtrace::Error> {
     for thread in threads.iter().take(10) {
         println!(
             "{:>7} {:16} {:>9} switches, waits {:?}, bursts {:?}",
-            thread.name.tid,
+            thread.key.tid,
             thread.comm,
             thread.bursts.total(),
             thread.waits.quantile_ns(0.5),

@@ -3,7 +3,7 @@
 /// Why a thread was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
-pub enum Cause {
+pub enum SwitchCause {
     /// It could have run on, and another was to run. Involuntary.
     Preempted = 0,
     /// It called sched_yield(2) (by the 64-bit interface). The kernel counts this as involuntary.
@@ -16,7 +16,7 @@ pub enum Cause {
     Other = 4,
 }
 
-impl Cause {
+impl SwitchCause {
     /// All, in order.
     pub const ALL: [Self; 5] =
         [Self::Preempted, Self::Yielded, Self::Sleep, Self::Uninterruptible, Self::Other];
@@ -26,6 +26,6 @@ impl Cause {
 pub(crate) mod histogram {
     pub(crate) const WAIT: usize = 0;
     pub(crate) const BURST: usize = 1;
-    /// The first of those by [`Cause`](super::Cause).
+    /// The first of those by [`SwitchCause`](super::SwitchCause).
     pub(crate) const OFF: usize = 2;
 }

@@ -1,6 +1,6 @@
 //! What can go wrong, in words that a person can act on.
 
-use crate::privilege::Refusal;
+use crate::privilege::BpfRefusal;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub enum Error {
         /// Its errno.
         source: io::Error,
         /// What stands in the way, as far as can be seen.
-        refusal: Refusal,
+        refusal: BpfRefusal,
     },
     /// The kernel's verifier rejected a program: a fault of this crate on this kernel.
     #[error("the kernel rejected the program {program} ({source}); please report this:\n{log}")]
@@ -55,7 +55,7 @@ pub enum Error {
     Options(&'static str),
     /// The table of threads.
     #[error("{0}")]
-    Table(#[from] threadclock::others::OthersError),
+    Table(#[from] threadclock::table::ThreadTimeError),
 }
 
 impl Error {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum What {
+pub enum EventKind {
     /// A CPU was given to another thread.
     Switch {
         /// Who left it, and its priority (the kernel's: 120 is nice 0).
@@ -45,36 +45,36 @@ pub enum What {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     /// `CLOCK_MONOTONIC` in nanoseconds. Events of one CPU are in order, those of several nearly.
     pub time_ns: u64,
     /// Where it happened.
     pub cpu: u32,
     /// What.
-    pub what: What,
+    pub kind: EventKind,
 }
 
-impl Event {
+impl TraceEvent {
     /// `None` for a kind that is not known.
     fn from_raw(raw: RawEvent) -> Option<Self> {
         let (first, second) = ((raw.first_tid, raw.first_prio), (raw.second_tid, raw.second_prio));
-        let what = match raw.kind_and_cpu & 0xffff {
-            kind::SWITCH => What::Switch {
+        let kind = match raw.kind_and_cpu & 0xffff {
+            kind::SWITCH => EventKind::Switch {
                 prev: first,
                 next: second,
                 prev_state: raw.state & !(1 << 31),
                 preempted: raw.state >> 31 == 1,
             },
-            number @ (kind::WAKEUP | kind::NEW) => What::Wakeup {
+            number @ (kind::WAKEUP | kind::NEW) => EventKind::Wakeup {
                 waker: first.0,
                 wakee: second,
                 target_cpu: raw.state,
                 new: number == kind::NEW,
             },
-            kind::MIGRATE => What::Migrate { thread: second, target_cpu: raw.state },
+            kind::MIGRATE => EventKind::Migrate { thread: second, target_cpu: raw.state },
             _ => return None,
         };
-        Some(Self { time_ns: raw.time_ns, cpu: raw.kind_and_cpu >> 16, what })
+        Some(Self { time_ns: raw.time_ns, cpu: raw.kind_and_cpu >> 16, kind })
     }
 }
 
@@ -84,9 +84,9 @@ const DISCARDED: u32 = 1 << 30;
 const HEADER_BYTES: u64 = 8;
 
 /// Takes events out of the ring buffer. What does not fit in while nobody takes any out is lost,
-/// and counted ([`Lost::events`](crate::Lost::events)).
+/// and counted ([`LostCounts::events`](crate::LostCounts::events)).
 #[derive(Debug)]
-pub struct Recorder {
+pub struct EventReader {
     _map: OwnedFd,
     /// The page with how far we are, which we write.
     consumer: Mapping,
@@ -95,7 +95,7 @@ pub struct Recorder {
     mask: u64,
 }
 
-impl Recorder {
+impl EventReader {
     pub(crate) fn new(map: OwnedFd, bytes: usize) -> Result<Self, Error> {
         let page = sys::page_bytes();
         let consumer = Mapping::new(map.as_raw_fd(), page, 0, true)?;
@@ -105,7 +105,7 @@ impl Recorder {
 
     /// Hands over the events that are there when it is called, and says how many. Call it often
     /// enough: a million switches a second fill 40 MB.
-    pub fn drain(&mut self, mut take: impl FnMut(Event)) -> usize {
+    pub fn drain(&mut self, mut take: impl FnMut(TraceEvent)) -> usize {
         // SAFETY: the first word of each page is the position, which the kernel reads and writes as
         // such.
         let (consumed, produced) = unsafe {
@@ -119,7 +119,7 @@ impl Recorder {
         let end = produced.load(Acquire);
         while at < end {
             let Some((length, raw)) = self.record(at) else { break };
-            if let Some(event) = raw.and_then(Event::from_raw) {
+            if let Some(event) = raw.and_then(TraceEvent::from_raw) {
                 take(event);
                 taken += 1;
             }
@@ -164,10 +164,11 @@ mod tests {
             first_prio: 120,
             second_prio: 98,
         };
-        let what = What::Switch { prev: (10, 120), next: (11, 98), prev_state: 2, preempted: true };
-        assert_eq!(Event::from_raw(raw), Some(Event { time_ns: 5, cpu: 3, what }));
-        let new = Event::from_raw(RawEvent { kind_and_cpu: kind::NEW, ..raw }).unwrap();
-        assert!(matches!(new.what, What::Wakeup { new: true, wakee: (11, 98), .. }));
-        assert_eq!(Event::from_raw(RawEvent { kind_and_cpu: 9, ..raw }), None);
+        let kind =
+            EventKind::Switch { prev: (10, 120), next: (11, 98), prev_state: 2, preempted: true };
+        assert_eq!(TraceEvent::from_raw(raw), Some(TraceEvent { time_ns: 5, cpu: 3, kind }));
+        let new = TraceEvent::from_raw(RawEvent { kind_and_cpu: kind::NEW, ..raw }).unwrap();
+        assert!(matches!(new.kind, EventKind::Wakeup { new: true, wakee: (11, 98), .. }));
+        assert_eq!(TraceEvent::from_raw(RawEvent { kind_and_cpu: 9, ..raw }), None);
     }
 }

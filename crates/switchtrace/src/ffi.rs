@@ -7,12 +7,12 @@ use libc::{c_char, c_int, pid_t, size_t};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use threadclock::others::{Others, OthersError, ThreadTime};
+use threadclock::table::{ThreadTime, ThreadTimeError, ThreadTimeReader};
 
 /// A tracer and a reader of it.
 #[derive(Debug)]
 pub struct Handle {
-    times: Others,
+    times: ThreadTimeReader,
     tracer: Tracer,
 }
 
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn switchtrace_read(
 pub unsafe extern "C" fn switchtrace_cpu_ns(trace: *const Handle, id: pid_t) -> u64 {
     // SAFETY: as the caller promises.
     let handle = unsafe { trace.as_ref() };
-    let read = |handle: &Handle| -> Result<u64, OthersError> {
+    let read = |handle: &Handle| -> Result<u64, ThreadTimeError> {
         handle.times.cpu_ns(u32::try_from(id).unwrap_or(u32::MAX))
     };
     handle.and_then(|handle| read(handle).ok()).unwrap_or(0)

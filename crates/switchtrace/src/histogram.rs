@@ -6,17 +6,17 @@ use std::ops::Sub;
 /// How many durations were of what length. Counts wrap at 2^32: two snapshots less than an hour
 /// apart have a right difference at a million a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Histogram {
+pub struct DurationHistogram {
     counts: [u32; BUCKETS],
 }
 
-impl From<[u32; BUCKETS]> for Histogram {
+impl From<[u32; BUCKETS]> for DurationHistogram {
     fn from(counts: [u32; BUCKETS]) -> Self {
         Self { counts }
     }
 }
 
-impl Histogram {
+impl DurationHistogram {
     /// The counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below that of
     /// the next.
     pub fn counts(&self) -> &[u32; BUCKETS] {
@@ -56,7 +56,7 @@ impl Histogram {
     }
 }
 
-impl Sub for Histogram {
+impl Sub for DurationHistogram {
     type Output = Self;
     /// What came after the snapshot `earlier`.
     fn sub(mut self, earlier: Self) -> Self {
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn quantiles_of_known_counts() {
         let mut counts = [0; BUCKETS];
-        assert_eq!(Histogram::from(counts).quantile_ns(0.5), None);
+        assert_eq!(DurationHistogram::from(counts).quantile_ns(0.5), None);
         (counts[0], counts[3], counts[31]) = (50, 49, 1);
-        let histogram = Histogram::from(counts);
+        let histogram = DurationHistogram::from(counts);
         assert_eq!(histogram.total(), 100);
         assert_eq!(histogram.quantile_ns(0.5), Some((0, 128)));
         assert_eq!(histogram.quantile_ns(0.51), Some((512, 1024)));
@@ -88,8 +88,8 @@ mod tests {
     fn differences_survive_a_wrap() {
         let mut counts = [0; BUCKETS];
         counts[4] = u32::MAX;
-        let before = Histogram::from(counts);
+        let before = DurationHistogram::from(counts);
         counts[4] = 4;
-        assert_eq!((Histogram::from(counts) - before).total(), 5);
+        assert_eq!((DurationHistogram::from(counts) - before).total(), 5);
     }
 }

@@ -1,8 +1,8 @@
 //! What the programs write and user space reads. What is read without privileges is laid out in
-//! `threadclock::others::layout`.
+//! `threadclock::table::layout`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use threadclock::others::layout::Record;
+use threadclock::table::layout::ThreadRecord;
 
 /// Histograms of a thread.
 pub(crate) const HISTOGRAMS: usize = 7;
@@ -11,15 +11,15 @@ pub(crate) const BUCKETS: usize = 32;
 /// The first bucket ends at twice this: 2^7 ns.
 pub(crate) const FIRST_SHIFT: u32 = 6;
 
-/// What stands behind a [`Record`] where switches are aggregated.
+/// What stands behind a [`ThreadRecord`] where switches are aggregated.
 #[repr(C)]
 pub(crate) struct Activity {
-    pub(crate) record: Record,
+    pub(crate) record: ThreadRecord,
     /// `CLOCK_MONOTONIC` when it was last switched out; 0: not seen yet.
     pub(crate) out_ns: AtomicU64,
     /// When it was last switched to; 0: not seen yet.
     pub(crate) in_ns: AtomicU64,
-    /// Why it was last switched out, a [`Cause`](crate::Cause).
+    /// Why it was last switched out, a [`SwitchCause`](crate::SwitchCause).
     pub(crate) cause: AtomicU32,
     /// The process that forked it, or its parent when it was first seen.
     pub(crate) parent: AtomicU32,
@@ -34,7 +34,7 @@ pub(crate) struct Activity {
 }
 
 /// Bytes of an element of the table, without and with activity.
-pub(crate) const RECORD_BYTES: u32 = size_of::<Record>() as u32;
+pub(crate) const RECORD_BYTES: u32 = size_of::<ThreadRecord>() as u32;
 pub(crate) const ACTIVITY_BYTES: u32 = size_of::<Activity>() as u32;
 const _: () = assert!(ACTIVITY_BYTES.is_power_of_two());
 

@@ -36,16 +36,16 @@ mod sys;
 mod threads;
 mod tracer;
 
-pub use cause::Cause;
+pub use cause::SwitchCause;
 pub use error::Error;
-pub use events::{Event, Recorder, What};
-pub use histogram::Histogram;
-pub use options::{Options, Recording};
-pub use pairs::Pair;
-pub use privilege::Refusal;
-pub use threadclock::others::{Others as ThreadTimes, OthersError, ThreadTime};
-pub use threads::{Thread, ThreadName};
-pub use tracer::{Lost, OwnCost, Tracer};
+pub use events::{EventKind, EventReader, TraceEvent};
+pub use histogram::DurationHistogram;
+pub use options::{Options, RecordingOptions};
+pub use pairs::SwitchPair;
+pub use privilege::BpfRefusal;
+pub use threadclock::table::{ThreadTime, ThreadTimeError, ThreadTimeReader};
+pub use threads::{ThreadKey, ThreadSnapshot};
+pub use tracer::{LostCounts, Tracer, TracerCost};
 
 /// An attached program that does nothing, for benchmarks: what any probe of `sched_switch` costs.
 #[doc(hidden)]

@@ -12,12 +12,12 @@ pub struct Options {
     /// Pairs of threads that are kept; an entry takes some 80 bytes. Default: 65,536.
     pub pairs: u32,
     /// Whether every event is recorded. Default: no.
-    pub recording: Option<Recording>,
+    pub recording: Option<RecordingOptions>,
 }
 
 /// What is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recording {
+pub struct RecordingOptions {
     /// Bytes of the ring buffer: a power of two, at least a page. An event takes 40. Default: 32
     /// MiB.
     pub bytes: u32,
@@ -32,7 +32,7 @@ impl Default for Options {
     }
 }
 
-impl Default for Recording {
+impl Default for RecordingOptions {
     fn default() -> Self {
         Self { bytes: 32 << 20, wakeups: false }
     }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(Options::times_only().fault(), None);
         assert!(Options { threads: 0, ..Options::default() }.fault().is_some());
         assert!(Options { pairs: 0, ..Options::default() }.fault().is_some());
-        let recording = Some(Recording { bytes: 100_000, wakeups: false });
+        let recording = Some(RecordingOptions { bytes: 100_000, wakeups: false });
         assert!(Options { recording, ..Options::default() }.fault().is_some());
     }
 }

@@ -12,7 +12,7 @@ const BPF: u32 = 39;
 /// What stands in the way of bpf(2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Refusal {
+pub struct BpfRefusal {
     /// Capabilities that are missing: `CAP_BPF`, `CAP_PERFMON`.
     pub missing: Vec<&'static str>,
     /// The caller is in a user namespace, whose capabilities do not count.
@@ -28,7 +28,7 @@ pub struct Refusal {
     pub not_in_kernel: bool,
 }
 
-impl Refusal {
+impl BpfRefusal {
     /// Looks around in the file system at `root` (`/`).
     pub(crate) fn explain(root: &Path, errno: Option<i32>) -> Self {
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
@@ -72,7 +72,7 @@ fn memlock_bytes(release: &str, limits: &str) -> Option<u64> {
     (version < (5, 11)).then_some(bytes)
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for BpfRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = Vec::new();
         if !self.missing.is_empty() {
@@ -127,8 +127,8 @@ mod tests {
         root
     }
 
-    fn said(files: &[(&str, &str)], errno: i32) -> (Refusal, String) {
-        let refusal = Refusal::explain(tree(files).path(), Some(errno));
+    fn said(files: &[(&str, &str)], errno: i32) -> (BpfRefusal, String) {
+        let refusal = BpfRefusal::explain(tree(files).path(), Some(errno));
         let text = refusal.to_string();
         (refusal, text)
     }

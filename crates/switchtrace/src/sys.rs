@@ -2,7 +2,7 @@
 
 use crate::asm::Insn;
 use crate::error::Error;
-use crate::privilege::Refusal;
+use crate::privilege::BpfRefusal;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -142,7 +142,7 @@ unsafe fn bpf_descriptor<T>(command: Command, attributes: &T) -> io::Result<Owne
 fn explained(call: &'static str, source: io::Error) -> Error {
     match source.raw_os_error() {
         errno @ Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
-            Error::Refused { call, source, refusal: Refusal::explain(Path::new("/"), errno) }
+            Error::Refused { call, source, refusal: BpfRefusal::explain(Path::new("/"), errno) }
         }
         _ => Error::Os { call, source },
     }

@@ -1,23 +1,23 @@
 //! What was aggregated of each thread.
 
-use crate::cause::{Cause, histogram};
-use crate::histogram::Histogram;
+use crate::cause::{SwitchCause, histogram};
+use crate::histogram::DurationHistogram;
 use crate::layout::Activity;
 use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering::*, fence};
-use threadclock::others::Table;
-use threadclock::others::layout::{BUSY, ENDED, ON, Record, TIME};
+use threadclock::table::ThreadTable;
+use threadclock::table::layout::{BUSY, ENDED, ON, TIME, ThreadRecord};
 
 /// Which thread: no two have the same, however often an id is given anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadName {
+pub struct ThreadKey {
     /// Its id in the initial pid namespace. 0: an idle thread.
     pub tid: u32,
     /// When it was created, in 1,024 ns of `CLOCK_MONOTONIC`, modulo 2^32.
     pub born: u32,
 }
 
-impl ThreadName {
+impl ThreadKey {
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self { tid: bits as u32, born: (bits >> 32) as u32 }
     }
@@ -30,9 +30,9 @@ impl ThreadName {
 /// A thread's life until now. Counts are the kernel's, over all its life, as of its last switch;
 /// the difference of two snapshots is what happened between them.
 #[derive(Clone, Debug)]
-pub struct Thread {
+pub struct ThreadSnapshot {
     /// Which.
-    pub name: ThreadName,
+    pub key: ThreadKey,
     /// Its process.
     pub tgid: u32,
     /// The process that forked it; of one that is older than the tracer, its parent then. 0: it has
@@ -59,21 +59,21 @@ pub struct Thread {
     /// Moves to another CPU.
     pub migrations: u32,
     /// Time on a CPU between two switches, since it was first seen.
-    pub bursts: Histogram,
+    pub bursts: DurationHistogram,
     /// Time in the run queue before each burst, since it was first seen.
-    pub waits: Histogram,
+    pub waits: DurationHistogram,
     /// Time from leaving a CPU until it ran again, by cause, since it was first seen. After a sleep
     /// the wait in the run queue is part of it.
-    pub off: [Histogram; Cause::ALL.len()],
+    pub off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
 /// All threads of a table with activity.
-pub(crate) fn all(table: &Table) -> Vec<Thread> {
+pub(crate) fn all(table: &ThreadTable) -> Vec<ThreadSnapshot> {
     activities(table).filter_map(snapshot).collect()
 }
 
 /// Their records, those never used among them.
-pub(crate) fn activities(table: &Table) -> impl Iterator<Item = &Activity> {
+pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &Activity> {
     let has_activity = table.header().record_bytes as usize == size_of::<Activity>();
     let records = if has_activity { table.header().records as usize } else { 0 };
     // SAFETY: an element has that many bytes, and its start is aligned; all fields are atomic.
@@ -81,7 +81,7 @@ pub(crate) fn activities(table: &Table) -> impl Iterator<Item = &Activity> {
 }
 
 /// `None` if nobody has it, or it is never at rest.
-fn snapshot(activity: &Activity) -> Option<Thread> {
+fn snapshot(activity: &Activity) -> Option<ThreadSnapshot> {
     // Most records were never used.
     if activity.record.tid.load(Relaxed) == 0 {
         return None;
@@ -92,7 +92,7 @@ fn snapshot(activity: &Activity) -> Option<Thread> {
             let thread = copy(activity, word);
             fence(Acquire);
             if activity.record.word.load(Relaxed) == word {
-                return (thread.name.tid != 0).then_some(thread);
+                return (thread.key.tid != 0).then_some(thread);
             }
         }
         hint::spin_loop();
@@ -100,17 +100,17 @@ fn snapshot(activity: &Activity) -> Option<Thread> {
     None
 }
 
-fn copy(activity: &Activity, word: u64) -> Thread {
-    let Record { tgid, voluntary, involuntary, waited_ns, migrations, flags, .. } =
+fn copy(activity: &Activity, word: u64) -> ThreadSnapshot {
+    let ThreadRecord { tgid, voluntary, involuntary, waited_ns, migrations, flags, .. } =
         &activity.record;
     let running = word & ON != 0;
     // What runs: its time when it was switched in.
     let since = activity.in_ns.load(Relaxed);
     let cpu_ns = if running { word.wrapping_add(since) & TIME } else { word };
-    let histogram = |number: usize| Histogram::from(counts(&activity.histograms[number]));
+    let histogram = |number: usize| DurationHistogram::from(counts(&activity.histograms[number]));
     let waited_ns = waited_ns.load(Relaxed);
-    Thread {
-        name: name_of(&activity.record),
+    ThreadSnapshot {
+        key: name_of(&activity.record),
         tgid: tgid.load(Relaxed),
         parent: activity.parent.load(Relaxed),
         comm: text(activity.comm.each_ref().map(|half| half.load(Relaxed))),
@@ -129,9 +129,9 @@ fn copy(activity: &Activity, word: u64) -> Thread {
 }
 
 /// The name that the programs give it in the map of pairs.
-pub(crate) fn name_of(record: &Record) -> ThreadName {
+pub(crate) fn name_of(record: &ThreadRecord) -> ThreadKey {
     let born = (record.start_ns.load(Relaxed) >> 10) as u32;
-    ThreadName { tid: record.tid.load(Relaxed), born }
+    ThreadKey { tid: record.tid.load(Relaxed), born }
 }
 
 fn counts<const N: usize>(of: &[AtomicU32; N]) -> [u32; N] {
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn names() {
-        let name = ThreadName { tid: 42, born: 7 };
-        assert_eq!((ThreadName::from_bits(7 << 32 | 42), name.bits()), (name, 7 << 32 | 42));
+        let name = ThreadKey { tid: 42, born: 7 };
+        assert_eq!((ThreadKey::from_bits(7 << 32 | 42), name.bits()), (name, 7 << 32 | 42));
         let half = |text: &[u8; 8]| u64::from_ne_bytes(*text);
         assert_eq!(text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
         assert_eq!(text([0, 0]), "");

@@ -3,20 +3,20 @@
 //! pinned).
 
 use crate::error::Error;
-use crate::events::Recorder;
+use crate::events::EventReader;
 use crate::kernel::Kernel;
 use crate::layout::{ACTIVITY_BYTES, RECORD_BYTES};
 use crate::options::Options;
-use crate::pairs::{self, Pair};
+use crate::pairs::{self, SwitchPair};
 use crate::program::{self, Maps, Setting};
 use crate::sys::{self, Attach, MapKind};
-use crate::threads::{self, Thread, ThreadName};
+use crate::threads::{self, ThreadKey, ThreadSnapshot};
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use threadclock::others::layout::{MAGIC, VERSION};
-use threadclock::others::{Others, Table};
+use threadclock::table::layout::{MAGIC, VERSION};
+use threadclock::table::{ThreadTable, ThreadTimeReader};
 
 /// Traces every switch of the system for as long as it lives.
 ///
@@ -24,9 +24,9 @@ use threadclock::others::{Others, Table};
 #[derive(Debug)]
 pub struct Tracer {
     map: OwnedFd,
-    table: Table,
+    table: ThreadTable,
     pairs: Option<OwnedFd>,
-    recorder: Option<Recorder>,
+    event_reader: Option<EventReader>,
     /// The program of the switch.
     switch: OwnedFd,
     /// Programs' links; they detach when they are dropped.
@@ -35,7 +35,7 @@ pub struct Tracer {
 
 /// What there was no room for, since the tracer was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostCounts {
     /// Times that a thread without a record was forked or switched: raise [`Options::threads`].
     pub threads: u64,
     /// Switches for which the kernel did not run the programs, as far as records show: each once
@@ -45,19 +45,19 @@ pub struct Lost {
     /// Switches of pairs that were not counted as pairs: raise [`Options::pairs`].
     pub pairs: u64,
     /// Events that were not recorded: read faster, or raise
-    /// [`Recording::bytes`](crate::Recording::bytes).
+    /// [`RecordingOptions::bytes`](crate::RecordingOptions::bytes).
     pub events: u64,
 }
 
 /// What the program of the switch takes, measured by the kernel for as long as this lives.
 #[derive(Debug)]
-pub struct OwnCost {
+pub struct TracerCost {
     program: OwnedFd,
     before: (u64, u64),
     _stats: OwnedFd,
 }
 
-impl OwnCost {
+impl TracerCost {
     /// Nanoseconds a switch, on average; what it takes to get into the program is not in it. `None`
     /// if no switch was measured.
     pub fn ns_per_switch(&self) -> Option<f64> {
@@ -90,25 +90,32 @@ impl Tracer {
         let programs = programs.iter().chain([&switch]);
         let links = programs.map(sys::attach).collect::<Result<_, _>>()?;
         switch_every_cpu();
-        let recorder = options.recording.as_ref().zip(parts.events);
-        let recorder = recorder
-            .map(|(recording, events)| Recorder::new(events, recording.bytes as usize))
+        let event_reader = options.recording.as_ref().zip(parts.events);
+        let event_reader = event_reader
+            .map(|(recording, events)| EventReader::new(events, recording.bytes as usize))
             .transpose()?;
-        let table = Table::map(parts.table.as_raw_fd())?;
-        Ok(Self { map: parts.table, table, pairs: parts.pairs, recorder, switch, _links: links })
+        let table = ThreadTable::map(parts.table.as_raw_fd())?;
+        Ok(Self {
+            map: parts.table,
+            table,
+            pairs: parts.pairs,
+            event_reader,
+            switch,
+            _links: links,
+        })
     }
 
     /// A reader of other threads' CPU time and counts; make one for each thread that reads.
     ///
     /// # Errors
-    /// [`OthersError::NotTraced`](threadclock::others::OthersError::NotTraced) from within a pid
+    /// [`ThreadTimeError::NotTraced`](threadclock::table::ThreadTimeError::NotTraced) from within a pid
     /// namespace: thread ids are those of the initial one.
-    pub fn thread_times(&self) -> Result<Others, Error> {
-        Ok(Others::new(Table::map(self.map.as_raw_fd())?)?)
+    pub fn thread_times(&self) -> Result<ThreadTimeReader, Error> {
+        Ok(ThreadTimeReader::new(ThreadTable::map(self.map.as_raw_fd())?)?)
     }
 
     /// Pins the table of threads at `path` in a BPF file system, where anybody can read it, for
-    /// [`Others::open`]. It stays until the file is removed; when the tracer ends, readers are
+    /// [`ThreadTimeReader::open`]. It stays until the file is removed; when the tracer ends, readers are
     /// told.
     ///
     /// # Errors
@@ -119,19 +126,19 @@ impl Tracer {
 
     /// All threads seen, with their activity, ended ones among them until they are replaced. Empty
     /// without [`Options::activity`].
-    pub fn threads(&self) -> Vec<Thread> {
+    pub fn threads(&self) -> Vec<ThreadSnapshot> {
         if self.pairs.is_some() { threads::all(&self.table) } else { Vec::new() }
     }
 
     /// How often each thread was switched to each other. A pair that is being counted right now may
     /// lack its last switches. Empty without [`Options::activity`].
-    pub fn pairs(&self) -> Vec<Pair> {
+    pub fn pairs(&self) -> Vec<SwitchPair> {
         self.pairs.as_ref().map_or_else(Vec::new, |map| pairs::all(map, &self.table))
     }
 
     /// Frees the room of pairs that will not be counted again, as one of their threads has ended.
     /// What was counted of them is not in [`Tracer::pairs`] any longer.
-    pub fn forget(&self, pairs: impl IntoIterator<Item = (ThreadName, ThreadName)>) {
+    pub fn forget(&self, pairs: impl IntoIterator<Item = (ThreadKey, ThreadKey)>) {
         if let Some(map) = &self.pairs {
             pairs::forget(map, pairs.into_iter());
         }
@@ -142,24 +149,24 @@ impl Tracer {
     ///
     /// # Errors
     /// [`Error::Os`] without CAP_SYS_ADMIN.
-    pub fn measure_itself(&self) -> Result<OwnCost, Error> {
+    pub fn measure_own_cost(&self) -> Result<TracerCost, Error> {
         let os = |call| move |source| Error::Os { call, source };
         let call = "bpf(BPF_ENABLE_STATS), which needs CAP_SYS_ADMIN";
         let stats = sys::measure_programs().map_err(os(call))?;
         let program = self.switch.try_clone().map_err(os("dup"))?;
         let before = sys::run_time(&program).map_err(os("bpf(BPF_OBJ_GET_INFO_BY_FD)"))?;
-        Ok(OwnCost { program, before, _stats: stats })
+        Ok(TracerCost { program, before, _stats: stats })
     }
 
     /// The recording, if one was asked for.
-    pub fn recorder(&mut self) -> Option<&mut Recorder> {
-        self.recorder.as_mut()
+    pub fn event_reader(&mut self) -> Option<&mut EventReader> {
+        self.event_reader.as_mut()
     }
 
     /// What there was no room for.
-    pub fn lost(&self) -> Lost {
+    pub fn lost(&self) -> LostCounts {
         let header = self.table.header();
-        Lost {
+        LostCounts {
             threads: header.threads_lost.load(Relaxed),
             switches: header.switches_missed.load(Relaxed),
             pairs: header.pairs_lost.load(Relaxed),
@@ -195,7 +202,7 @@ impl Shape {
         Self { record_bytes, tids, index_at, records_at, records: options.threads }
     }
 
-    /// The plain fields of `threadclock::others::layout::Header`.
+    /// The plain fields of `threadclock::table::layout::TableHeader`.
     fn header(&self) -> Vec<u8> {
         let words =
             [VERSION, self.record_bytes, self.tids, self.index_at, self.records_at, self.records];

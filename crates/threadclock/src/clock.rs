@@ -1,6 +1,6 @@
 //! The clock as its users see it.
 
-use crate::slot::{self, Resyncs, Slot, kind};
+use crate::slot::{self, ResyncCounts, Slot, kind};
 use crate::thread::{self, Thread};
 use crate::types::{CpuTime, Tier, WhyNot};
 use crate::{arch, calibrate, sys};
@@ -188,7 +188,7 @@ impl ThreadClock {
     }
 
     /// How often this thread and tier had to ask the kernel, by cause.
-    pub fn resyncs(&self) -> Resyncs {
+    pub fn resyncs(&self) -> ResyncCounts {
         self.slot().resyncs()
     }
 }

@@ -1,9 +1,9 @@
 //! The C interface: include/threadclock.h says what each does.
 
 use crate::clock::{self, ThreadClock};
-use crate::others::{Others, OthersError};
 use crate::sys;
-use crate::types::{CpuTime, Error};
+use crate::table::{ThreadTimeError, ThreadTimeReader};
+use crate::types::{CpuTime, TimeReadError};
 use core::ffi::CStr;
 use core::ptr;
 use libc::{c_char, c_int, pid_t};
@@ -29,7 +29,7 @@ fn answer<T>(read: Result<T, c_int>, out: *mut T) -> c_int {
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
-    answer(crate::getpinfo::getpinfo(id).map_err(Error::errno), out)
+    answer(crate::getpinfo::getpinfo(id).map_err(TimeReadError::errno), out)
 }
 
 /// [`getpinfo_process`](crate::getpinfo_process()) for C.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut CpuTime) -> c_int {
-    answer(crate::getpinfo::getpinfo_process(pid).map_err(Error::errno), out)
+    answer(crate::getpinfo::getpinfo_process(pid).map_err(TimeReadError::errno), out)
 }
 
 /// The calling thread's CPU time in nanoseconds.
@@ -64,14 +64,14 @@ pub extern "C" fn threadclock_error_bound_ns() -> u64 {
 /// # Safety
 /// `path` is null or a string that ends in NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Others {
+pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut ThreadTimeReader {
     let null = ptr::null_mut();
     if path.is_null() {
         sys::set_errno(libc::EINVAL);
         return null;
     }
     // SAFETY: a string, as the caller promises.
-    let others = match Others::open(unsafe { CStr::from_ptr(path) }) {
+    let others = match ThreadTimeReader::open(unsafe { CStr::from_ptr(path) }) {
         Ok(others) => others,
         Err(error) => {
             sys::set_errno(error.errno());
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Ot
     };
     // SAFETY: memory of its size, aligned for anything, written before it is used.
     unsafe {
-        let place = libc::malloc(size_of::<Others>()).cast::<Others>();
+        let place = libc::malloc(size_of::<ThreadTimeReader>()).cast::<ThreadTimeReader>();
         if !place.is_null() {
             place.write(others);
         }
@@ -94,13 +94,13 @@ pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Ot
 /// `others` is null or came from [`threadclock_others_open`]; `ns` is null or points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn threadclock_others_ns(
-    others: *const Others,
+    others: *const ThreadTimeReader,
     id: pid_t,
     ns: *mut u64,
 ) -> c_int {
     // SAFETY: as the caller promises.
     let read = match (unsafe { others.as_ref() }, u32::try_from(id)) {
-        (Some(others), Ok(tid)) => others.cpu_ns(tid).map_err(OthersError::errno),
+        (Some(others), Ok(tid)) => others.cpu_ns(tid).map_err(ThreadTimeError::errno),
         _ => Err(libc::EINVAL),
     };
     answer(read, ns)
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn threadclock_others_ns(
 /// # Safety
 /// `others` is null or came from [`threadclock_others_open`], and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn threadclock_others_close(others: *mut Others) {
+pub unsafe extern "C" fn threadclock_others_close(others: *mut ThreadTimeReader) {
     if !others.is_null() {
         // SAFETY: written by `threadclock_others_open` in memory of malloc's, as the caller
         // promises.

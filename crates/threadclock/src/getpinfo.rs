@@ -1,6 +1,6 @@
 //! The CPU time of any thread or process, after the system call of Hines et al. (2000), section 3.
 
-use crate::types::{CpuTime, Error};
+use crate::types::{CpuTime, TimeReadError};
 use crate::{calibrate, clock, sys};
 use core::ffi::CStr;
 use libc::{clockid_t, pid_t};
@@ -21,7 +21,7 @@ const LARGEST_ID: pid_t = (1 << 28) - 1;
 ///
 /// # Errors
 /// Negative ids, ids of no task, tasks that the kernel hides.
-pub fn getpinfo(id: pid_t) -> Result<CpuTime, Error> {
+pub fn getpinfo(id: pid_t) -> Result<CpuTime, TimeReadError> {
     check(id)?;
     if id == 0 {
         return Ok(clock::now());
@@ -36,7 +36,7 @@ pub fn getpinfo(id: pid_t) -> Result<CpuTime, Error> {
 ///
 /// # Errors
 /// As [`getpinfo`]. `EINVAL`, if `pid` is a thread that is not its process's first.
-pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
+pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, TimeReadError> {
     check(pid)?;
     let clock = match pid {
         0 => libc::CLOCK_PROCESS_CPUTIME_ID,
@@ -46,41 +46,41 @@ pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
         Ok(ns) => Ok(with_cycles(ns)),
         // The kernel says EINVAL for an id of no process at all.
         Err(libc::EINVAL) => match exists(pid) {
-            Err(libc::ESRCH) => Err(Error::NoSuchTask(pid)),
-            _ => Err(Error::InvalidId(pid)),
+            Err(libc::ESRCH) => Err(TimeReadError::NoSuchTask(pid)),
+            _ => Err(TimeReadError::InvalidId(pid)),
         },
         Err(errno) => Err(failed("clock_gettime", pid, errno)),
     }
 }
 
 /// Whether a task may have this id.
-fn check(id: pid_t) -> Result<(), Error> {
+fn check(id: pid_t) -> Result<(), TimeReadError> {
     match id {
-        ..0 => Err(Error::InvalidId(id)),
+        ..0 => Err(TimeReadError::InvalidId(id)),
         0..=LARGEST_ID => Ok(()),
-        _ => Err(Error::NoSuchTask(id)),
+        _ => Err(TimeReadError::NoSuchTask(id)),
     }
 }
 
-fn schedstat(id: pid_t) -> Result<u64, Error> {
+fn schedstat(id: pid_t) -> Result<u64, TimeReadError> {
     let (mut path, mut buffer) = ([0; 32], [0; 96]);
     match sys::read_start(schedstat_path(id, &mut path), &mut buffer) {
-        Ok(line) => first_number(line).ok_or(Error::Unreadable(id)),
+        Ok(line) => first_number(line).ok_or(TimeReadError::Unreadable(id)),
         // hidepid hides what is there; ESRCH comes from a task that died between open and read.
         Err(libc::ENOENT | libc::ESRCH) => Err(match exists(id) {
-            Err(libc::ESRCH) => Error::NoSuchTask(id),
-            Ok(()) | Err(libc::EPERM) => Error::NotPermitted(id),
+            Err(libc::ESRCH) => TimeReadError::NoSuchTask(id),
+            Ok(()) | Err(libc::EPERM) => TimeReadError::NotPermitted(id),
             Err(errno) => failed("kill", id, errno),
         }),
         Err(errno) => Err(failed("read of schedstat", id, errno)),
     }
 }
 
-fn failed(call: &'static str, id: pid_t, errno: i32) -> Error {
+fn failed(call: &'static str, id: pid_t, errno: i32) -> TimeReadError {
     match errno {
-        libc::ESRCH => Error::NoSuchTask(id),
-        libc::EPERM | libc::EACCES => Error::NotPermitted(id),
-        _ => Error::Os { call, id, errno },
+        libc::ESRCH => TimeReadError::NoSuchTask(id),
+        libc::EPERM | libc::EACCES => TimeReadError::NotPermitted(id),
+        _ => TimeReadError::Os { call, id, errno },
     }
 }
 

@@ -34,21 +34,21 @@ mod clock;
 #[cfg(feature = "ffi")]
 pub mod ffi;
 mod getpinfo;
-pub mod others;
 mod perf;
 pub mod pinfo;
 mod slot;
 mod sys;
+pub mod table;
 mod thread;
 mod types;
 mod witness;
 
 pub use clock::{Elapsed, Stopwatch, ThreadClock, now};
 pub use getpinfo::{getpinfo, getpinfo_process};
-pub use others::Others;
 pub use perf::CoreClock;
-pub use slot::Resyncs;
-pub use types::{CoreCycles, CpuTime, Error, Tier, WhyNot};
+pub use slot::ResyncCounts;
+pub use table::ThreadTimeReader;
+pub use types::{CoreCycles, CpuTime, Tier, TimeReadError, WhyNot};
 
 /// The bare time stamp of this processor (TSC, CNTVCT_EL0); `None` where user space has none.
 ///

@@ -1,7 +1,7 @@
 //! perf events of the calling thread: a page whose `lock` word moves at each switch, and the
 //! hardware cycle counter. perf_event_open(2), include/uapi/linux/perf_event.h.
 
-use crate::types::{CoreCycles, Error, WhyNot};
+use crate::types::{CoreCycles, TimeReadError, WhyNot};
 use crate::{arch, sys};
 use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
@@ -121,9 +121,9 @@ impl CoreClock {
     }
 
     /// The cycles until now. Follows the protocol that perf_event.h gives for its page.
-    pub fn now(&self) -> Result<CoreCycles, Error> {
+    pub fn now(&self) -> Result<CoreCycles, TimeReadError> {
         if self.here().load(Relaxed) == 0 {
-            return Err(Error::Forked);
+            return Err(TimeReadError::Forked);
         }
         let page = self.page();
         loop {
@@ -146,13 +146,15 @@ impl CoreClock {
     }
 
     /// The kernel's count, while the event is not on a counter.
-    fn ask(&self) -> Result<CoreCycles, Error> {
+    fn ask(&self) -> Result<CoreCycles, TimeReadError> {
         let mut count = 0u64;
         // SAFETY: the kernel writes eight bytes to `count`.
         let got = unsafe { libc::read(self.file, (&raw mut count).cast(), size_of::<u64>()) };
         match got {
             8 => Ok(CoreCycles(count)),
-            _ => Err(Error::Os { call: "read of a perf event", id: 0, errno: sys::errno() }),
+            _ => {
+                Err(TimeReadError::Os { call: "read of a perf event", id: 0, errno: sys::errno() })
+            }
         }
     }
 

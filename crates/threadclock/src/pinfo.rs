@@ -1,7 +1,7 @@
 //! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches
 //! makes it of a current one. Elsewhere there is no such call.
 
-use crate::types::{Error, Verdict, WhyNot};
+use crate::types::{TimeReadError, Verdict, WhyNot};
 use crate::{arch, sys};
 use libc::{c_long, pid_t};
 
@@ -29,19 +29,19 @@ pub struct Pinfo {
 /// A thread of the caller's process; 0 is the caller itself. Exact for the caller.
 ///
 /// # Errors
-/// Where the kernel has no such call [`Error::Os`] with `ENOSYS`. Negative ids, ids of no thread.
-/// [`Error::NotPermitted`] for a thread of another process: see [`process`].
+/// Where the kernel has no such call [`TimeReadError::Os`] with `ENOSYS`. Negative ids, ids of no thread.
+/// [`TimeReadError::NotPermitted`] for a thread of another process: see [`process`].
 #[inline]
-pub fn thread(id: pid_t) -> Result<Pinfo, Error> {
+pub fn thread(id: pid_t) -> Result<Pinfo, TimeReadError> {
     checked(id, 0)
 }
 
 /// All threads of a process, those that have ended included; 0 is the caller's. Any process.
 ///
 /// # Errors
-/// As [`thread`]. [`Error::InvalidId`] for a thread that is not its process's first.
+/// As [`thread`]. [`TimeReadError::InvalidId`] for a thread that is not its process's first.
 #[inline]
-pub fn process(pid: pid_t) -> Result<Pinfo, Error> {
+pub fn process(pid: pid_t) -> Result<Pinfo, TimeReadError> {
     checked(pid, PROCESS)
 }
 
@@ -56,12 +56,12 @@ pub fn available() -> Result<(), WhyNot> {
 }
 
 #[inline]
-fn checked(id: pid_t, flags: u32) -> Result<Pinfo, Error> {
+fn checked(id: pid_t, flags: u32) -> Result<Pinfo, TimeReadError> {
     let failed = |errno| match errno {
-        libc::EINVAL => Error::InvalidId(id),
-        libc::ESRCH => Error::NoSuchTask(id),
-        libc::EPERM => Error::NotPermitted(id),
-        _ => Error::Os { call: "getpinfo", id, errno },
+        libc::EINVAL => TimeReadError::InvalidId(id),
+        libc::ESRCH => TimeReadError::NoSuchTask(id),
+        libc::EPERM => TimeReadError::NotPermitted(id),
+        _ => TimeReadError::Os { call: "getpinfo", id, errno },
     };
     available().map_err(|why| failed(why.errno().unwrap_or(libc::ENOSYS)))?;
     call(id, flags, size_of::<Pinfo>()).map_err(failed)
@@ -187,10 +187,10 @@ mod tests {
     #[test]
     fn ids_that_nobody_has() {
         if available().is_ok() {
-            assert_eq!(thread(-1), Err(Error::InvalidId(-1)));
-            assert_eq!(process(i32::MAX), Err(Error::NoSuchTask(i32::MAX)));
+            assert_eq!(thread(-1), Err(TimeReadError::InvalidId(-1)));
+            assert_eq!(process(i32::MAX), Err(TimeReadError::NoSuchTask(i32::MAX)));
         } else {
-            assert!(matches!(thread(0), Err(Error::Os { call: "getpinfo", .. })));
+            assert!(matches!(thread(0), Err(TimeReadError::Os { call: "getpinfo", .. })));
         }
     }
 }

@@ -55,7 +55,7 @@ const RATE_STRETCH_NS: u64 = 5_000_000;
 
 /// Why a read had to ask the kernel, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resyncs {
+pub struct ResyncCounts {
     /// The thread had been switched out, had moved or had taken a signal.
     pub switched: u64,
     /// The base was older than the published bound allows.
@@ -387,8 +387,8 @@ impl Slot {
         self.handler_ns.store(0, Relaxed);
     }
 
-    pub(crate) fn resyncs(&self) -> Resyncs {
-        Resyncs {
+    pub(crate) fn resyncs(&self) -> ResyncCounts {
+        ResyncCounts {
             switched: self.switched.load(Relaxed),
             expired: self.expired.load(Relaxed),
             unset: self.unset.load(Relaxed),

@@ -173,7 +173,7 @@ impl core::error::Error for WhyNot {}
 /// A failed [`getpinfo`](crate::getpinfo()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum TimeReadError {
     /// `id` is negative (EINVAL).
     InvalidId(pid_t),
     /// No task has this id (ESRCH).
@@ -195,7 +195,7 @@ pub enum Error {
     Forked,
 }
 
-impl Error {
+impl TimeReadError {
     /// The errno that C callers see.
     pub fn errno(self) -> i32 {
         match self {
@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TimeReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidId(id) => write!(f, "{id} is not a task id"),
@@ -222,7 +222,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for TimeReadError {}
 
 /// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the
 /// reasons below, plus two.

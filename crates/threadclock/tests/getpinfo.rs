@@ -5,7 +5,7 @@ mod common;
 use common::{kernel_ns, spin_ns};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use threadclock::{Error, getpinfo, getpinfo_process};
+use threadclock::{TimeReadError, getpinfo, getpinfo_process};
 
 fn own_tid() -> i32 {
     // SAFETY: no arguments.
@@ -43,7 +43,7 @@ fn a_sibling_is_read_while_it_sleeps() {
     assert!(time.ns >= at_least_ns);
     assert!(getpinfo_process(0).unwrap().ns >= time.ns);
     // A thread that is not its process's first has no process clock.
-    assert_eq!(getpinfo_process(tid), Err(Error::InvalidId(tid)));
+    assert_eq!(getpinfo_process(tid), Err(TimeReadError::InvalidId(tid)));
     drop(go_on);
     sibling.join().unwrap();
 }
@@ -73,14 +73,14 @@ fn another_process_and_then_none() {
     assert!(thread.ns <= getpinfo_process(pid).unwrap().ns);
     drop(child.stdin.take());
     child.wait().unwrap();
-    assert_eq!(getpinfo(pid), Err(Error::NoSuchTask(pid)));
-    assert_eq!(getpinfo_process(pid), Err(Error::NoSuchTask(pid)));
+    assert_eq!(getpinfo(pid), Err(TimeReadError::NoSuchTask(pid)));
+    assert_eq!(getpinfo_process(pid), Err(TimeReadError::NoSuchTask(pid)));
 }
 
 #[test]
 fn errors_have_their_errno() {
-    assert_eq!(getpinfo(-1), Err(Error::InvalidId(-1)));
-    assert_eq!(getpinfo_process(-1), Err(Error::InvalidId(-1)));
+    assert_eq!(getpinfo(-1), Err(TimeReadError::InvalidId(-1)));
+    assert_eq!(getpinfo_process(-1), Err(TimeReadError::InvalidId(-1)));
     assert_eq!(getpinfo(-1).unwrap_err().errno(), libc::EINVAL);
     // The second makes a clock id that names another clock.
     for nobody in [4_194_304, i32::MAX, 1 << 28] {

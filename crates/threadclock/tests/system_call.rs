@@ -7,7 +7,7 @@ use common::{kernel_ns, spin_ns};
 use std::sync::mpsc;
 use std::time::Duration;
 use testing::{Need, wait_for};
-use threadclock::{Error, ThreadClock, Tier, pinfo};
+use threadclock::{ThreadClock, Tier, TimeReadError, pinfo};
 
 /// Bytes of the struct's first version.
 const SIZE: usize = size_of::<pinfo::Pinfo>();
@@ -338,12 +338,12 @@ fn siblings_tell_and_sum_up() {
     let whole = pinfo::process(0).unwrap();
     assert!(whole.cycles > seen.cycles + pinfo::thread(0).unwrap().cycles / 2);
     assert!(whole.on_cpu >= 1);
-    assert_eq!(pinfo::process(tid), Err(Error::InvalidId(tid)));
+    assert_eq!(pinfo::process(tid), Err(TimeReadError::InvalidId(tid)));
     drop(go_on);
     sibling.join().unwrap();
     // It can be joined a moment before the kernel has let go of its id.
     wait_for("end of a thread that was joined", || {
-        (pinfo::thread(tid) == Err(Error::NoSuchTask(tid))).then_some(())
+        (pinfo::thread(tid) == Err(TimeReadError::NoSuchTask(tid))).then_some(())
     });
 }
 
@@ -356,11 +356,11 @@ fn another_processs_thread_is_not_told() {
     let child = Child::that_does(|| {
         // SAFETY: no arguments.
         let parent = unsafe { libc::getppid() };
-        let refused = pinfo::thread(parent) == Err(Error::NotPermitted(parent));
+        let refused = pinfo::thread(parent) == Err(TimeReadError::NotPermitted(parent));
         u64::from(refused && pinfo::process(parent).is_ok())
     });
     assert_eq!(child.told(), 1, "the child was told of its parent's thread");
-    assert_eq!(pinfo::thread(child.pid), Err(Error::NotPermitted(child.pid)));
+    assert_eq!(pinfo::thread(child.pid), Err(TimeReadError::NotPermitted(child.pid)));
     assert!(pinfo::process(child.pid).unwrap().cycles > 0);
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use testing::Need;
-use threadclock::{Resyncs, ThreadClock, Tier};
+use threadclock::{ResyncCounts, ThreadClock, Tier};
 
 /// A pair of readings around `disturb`. Whether the kernel counted a switch between them.
 fn switched_and_seen(clock: &ThreadClock, disturb: impl FnOnce()) -> bool {
@@ -17,7 +17,7 @@ fn switched_and_seen(clock: &ThreadClock, disturb: impl FnOnce()) -> bool {
     disturb();
     let after = switches();
     // "unset" counts too: the first of the pair may have been preempted too often to take a base.
-    let asked = |resyncs: Resyncs| resyncs.switched + resyncs.unset;
+    let asked = |resyncs: ResyncCounts| resyncs.switched + resyncs.unset;
     let seen = asked(clock.resyncs());
     clock.now();
     if after > before {

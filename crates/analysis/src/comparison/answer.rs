@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::ratio::{self, Ratio, Side};
+use stats::ratio::{self, CostRatio, CostSide};
 
 use super::costs::{Costs, Reason};
 use crate::marked;
@@ -189,7 +189,7 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_one_clock: bool,
     /// New / base; of a session by the middle of their relative differences within rounds.
-    pub ratio: Ratio,
+    pub ratio: CostRatio,
     /// What follows.
     #[serde(flatten)]
     pub answer: Answer,
@@ -248,11 +248,11 @@ impl Change {
 
 /// The answer from the interval: within the limit comes first, since what is proven to be small is
 /// no change, however well it is resolved.
-pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) -> Answer {
+pub(super) fn answer(costs: &Costs, ratio: &CostRatio, limit: f64, confidence: f64) -> Answer {
     let cannot_tell = |reason, more| Answer::CannotTell { reason, more };
     let (most, of, rounds): (u32, fn(u32) -> More, _) = match costs.of {
-        ratio::Costs::Apart(_) => (MOST_LAUNCHES, More::Launches, None),
-        ratio::Costs::Within(_) => (MOST_ROUNDS, More::Rounds, costs.rounds.0),
+        ratio::CostPair::Separate(_) => (MOST_LAUNCHES, More::Launches, None),
+        ratio::CostPair::Paired(_) => (MOST_ROUNDS, More::Rounds, costs.rounds.0),
     };
     let missing = rounds.map_or(0, |rounds| MINIMUM_ROUNDS.saturating_sub(rounds));
     if missing > 0 {
@@ -272,8 +272,8 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
     }
     let Some((low, high)) = ratio.interval() else {
         return match (costs.of.has_interval(), costs.of.unresolved(), costs.rounds) {
-            (true, Side::Base, _) => cannot_tell(Reason::BaseNotResolved, more()),
-            (true, Side::New, _) => cannot_tell(Reason::NewNotResolved, more()),
+            (true, CostSide::Base, _) => cannot_tell(Reason::BaseNotResolved, more()),
+            (true, CostSide::New, _) => cannot_tell(Reason::NewNotResolved, more()),
             (false, _, (None, None)) => cannot_tell(Reason::NoInterval, None),
             _ => cannot_tell(Reason::FewRounds, None),
         };
@@ -297,7 +297,7 @@ impl Answer {
     }
 
     /// The answer in words.
-    pub(super) fn in_words(&self, ratio: &Ratio, limit: f64) -> String {
+    pub(super) fn in_words(&self, ratio: &CostRatio, limit: f64) -> String {
         let (reason, more) = match self {
             Self::NotChanged => return format!("not changed within {}", percent(limit)),
             Self::Changed { worse, beyond_limit } => {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use stats::ratio::Open;
+use stats::ratio::ExtraUncertainty;
 
 use super::answer::Change;
 use super::names;
@@ -44,9 +44,9 @@ impl Clocks {
 
 /// Both at the clock of the base, and what that leaves open of their ratio: they were brought by
 /// one power. As they are where a clock is not known.
-pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, Open) {
+pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, ExtraUncertainty) {
     let (Some(to_ns), Some(_)) = (base.quantum_ns(), new.quantum_ns()) else {
-        return (base.clone(), new.clone(), Open::default());
+        return (base.clone(), new.clone(), ExtraUncertainty::default());
     };
     let power = power_of(&[base.clocks(), new.clocks()].concat());
     let (base, base_apart) = base.at(to_ns, power);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::mean;
-use stats::ratio::{self, Apart, Cost, Within};
+use stats::ratio::{self, GroupedCost, PairedCosts, SeparateCosts};
 
 use super::answer::Answer;
 use crate::estimate::{Estimate, Speed};
@@ -59,7 +59,7 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Costs {
     /// The numbers.
-    pub(super) of: ratio::Costs,
+    pub(super) of: ratio::CostPair,
     /// Rounds behind base and new: none of a published figure.
     pub(super) rounds: (Option<u32>, Option<u32>),
     /// Why no difference is a change: a side did not end, or was not measured at full speed with
@@ -77,9 +77,9 @@ pub(super) struct Costs {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BoundedCosts {
     /// The side that has the bound.
-    side: ratio::Side,
+    side: ratio::CostSide,
     /// The bound, as an exact figure, and the cost of the other side.
-    costs: ratio::Costs,
+    costs: ratio::CostPair,
     at_most_ns: f64,
 }
 
@@ -89,23 +89,24 @@ impl BoundedCosts {
         base: &Values,
         new: &Values,
         launch_scatter: f64,
-        open: ratio::Open,
+        open: ratio::ExtraUncertainty,
     ) -> Option<Self> {
         let (bounded, at_most_ns, other) =
             match (bound_at_full_speed(base), bound_at_full_speed(new)) {
-                (Some(ns), None) => (ratio::Side::Base, ns, side(new, launch_scatter)?),
-                (None, Some(ns)) => (ratio::Side::New, ns, side(base, launch_scatter)?),
+                (Some(ns), None) => (ratio::CostSide::Base, ns, side(new, launch_scatter)?),
+                (None, Some(ns)) => (ratio::CostSide::New, ns, side(base, launch_scatter)?),
                 _ => return None,
             };
         if other.unfit.is_some() || other.why.is_some() {
             return None;
         }
-        let bound = Cost::exact(at_most_ns);
+        let bound = GroupedCost::exact(at_most_ns);
         let (base, new) = match bounded {
-            ratio::Side::Base => (bound, other.cost),
-            ratio::Side::New => (other.cost, bound),
+            ratio::CostSide::Base => (bound, other.cost),
+            ratio::CostSide::New => (other.cost, bound),
         };
-        let costs = ratio::Costs::Apart(Apart { base, new, between: launch_scatter, open });
+        let costs =
+            ratio::CostPair::Separate(SeparateCosts { base, new, between: launch_scatter, open });
         Some(Self { side: bounded, costs, at_most_ns })
     }
 
@@ -120,10 +121,10 @@ impl BoundedCosts {
         };
         let at_most_ns = self.at_most_ns;
         match self.side {
-            ratio::Side::New if high < 1.0 => {
+            ratio::CostSide::New if high < 1.0 => {
                 Some(Answer::Bounded { worse: false, ratio: high, at_most_ns })
             }
-            ratio::Side::Base if low > 1.0 => {
+            ratio::CostSide::Base if low > 1.0 => {
                 Some(Answer::Bounded { worse: true, ratio: low, at_most_ns })
             }
             _ => None,
@@ -155,14 +156,14 @@ impl Costs {
     /// Of two that were measured apart. Absent without a figure on each side.
     pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
-        let costs = Apart {
+        let costs = SeparateCosts {
             base: base.cost,
             new: new.cost,
             between: launch_scatter,
-            open: ratio::Open::default(),
+            open: ratio::ExtraUncertainty::default(),
         };
         Some(Self {
-            of: ratio::Costs::Apart(costs),
+            of: ratio::CostPair::Separate(costs),
             rounds: (base.rounds, new.rounds),
             unfit: base.unfit.or(new.unfit),
             why: (base.why, new.why),
@@ -180,7 +181,7 @@ impl Costs {
         let unfit = |of: &Measured| unfit(of.estimate.as_slice(), of.is_whole);
         let why = |of: &Measured| of.estimate.and_then(|of| of.quote_cost().err());
         Some(Self {
-            of: ratio::Costs::Within(Within::of(&pairs, MINIMUM_ROUNDS, seed)?),
+            of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MINIMUM_ROUNDS, seed)?),
             rounds: (rounds, rounds),
             unfit: unfit(base).or(unfit(new)),
             why: (why(base), why(new)),
@@ -203,7 +204,7 @@ fn unfit(all: &[Estimate], are_whole: bool) -> Option<Reason> {
 
 /// One side of a pair.
 struct OfSide {
-    cost: Cost,
+    cost: GroupedCost,
     /// Of all its launches together; none of a published figure.
     rounds: Option<u32>,
     unfit: Option<Reason>,
@@ -214,7 +215,7 @@ struct OfSide {
 fn side(values: &Values, launch_scatter: f64) -> Option<OfSide> {
     let launches = match values {
         Values::Published(cost) => {
-            let cost = cost.is_finite().then(|| Cost::exact(*cost))?;
+            let cost = cost.is_finite().then(|| GroupedCost::exact(*cost))?;
             return Some(OfSide { cost, rounds: None, unfit: None, why: None });
         }
         Values::Measured(launches) => launches,
@@ -223,7 +224,7 @@ fn side(values: &Values, launch_scatter: f64) -> Option<OfSide> {
     let count = estimates.len() as f64;
     let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
     let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
-    let cost = Cost {
+    let cost = GroupedCost {
         // A sample of no hops, which only a damaged run file has, has no cost of one.
         value: mean(&costs).filter(|cost| cost.is_finite())?,
         groups: u32::try_from(estimates.len()).ok(),

@@ -45,8 +45,8 @@ impl Pair<'_> {
         let ratio = self.costs.of.ratio(confidence);
         let (base_ns, new_ns) = self.costs.of.both();
         let (base_launches, new_launches) = match &self.costs.of {
-            ratio::Costs::Apart(apart) => (apart.base.groups, apart.new.groups),
-            ratio::Costs::Within(_) => (None, None),
+            ratio::CostPair::Separate(apart) => (apart.base.groups, apart.new.groups),
+            ratio::CostPair::Paired(_) => (None, None),
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
@@ -248,7 +248,8 @@ fn pairs_with_published<'a>(
         let (one, other) = if is_run_base { (fifo, normal) } else { (normal, fifo) };
         let scatter = run.launch_scatter_of(fifo.number);
         let costs = |base: &Values, new: &Values| {
-            let bound = BoundedCosts::from_values(base, new, scatter, ratio::Open::default());
+            let bound =
+                BoundedCosts::from_values(base, new, scatter, ratio::ExtraUncertainty::default());
             let costs = Costs::apart(base, new, scatter).map(|costs| Costs { bound, ..costs });
             costs.ok_or("one of its figures is not a number")
         };

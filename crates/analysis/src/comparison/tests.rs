@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::Elasticity;
-use stats::ratio::Costs::Apart;
+use stats::ratio::CostPair::Separate;
 use testing::repeats;
 
 use super::answer::answer;
@@ -400,7 +400,7 @@ fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> Values {
     Values::Measured(vec![Measured { clock, ..launch(value, 1.0) }])
 }
 
-fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::Ratio {
+fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::CostRatio {
     let (base, new, open) = super::clock::at_one_clock(base, new);
     Costs::apart(&base, &new, 0.001).unwrap().of.with_open(open).ratio(0.95)
 }
@@ -481,7 +481,7 @@ fn with_more(costs: &Costs, more: u32) -> Costs {
 }
 
 fn launches(costs: &Costs) -> (Option<u32>, Option<u32>) {
-    let Apart(costs) = costs.of else { panic!("{costs:?}") };
+    let Separate(costs) = costs.of else { panic!("{costs:?}") };
     (costs.base.groups, costs.new.groups)
 }
 

@@ -12,7 +12,7 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curve::Point;
+use crate::curve::CurvePoint;
 use crate::estimate::{Estimate, Speed};
 use crate::jump::{self, Jump, Peak, Place};
 use crate::quote::NotQuotable;
@@ -229,9 +229,9 @@ fn least_known(all: [Speed; 3]) -> Speed {
 }
 
 /// A cost that may be quoted, as a point of a curve.
-fn point(size: u64, cost: Option<Estimate>) -> Option<Point> {
+fn point(size: u64, cost: Option<Estimate>) -> Option<CurvePoint> {
     let cost = cost.filter(|cost| cost.quote_cost().is_ok())?;
-    Some(Point { x: size as f64, y: cost.value, error: cost.standard_error })
+    Some(CurvePoint { x: size as f64, y: cost.value, error: cost.standard_error })
 }
 
 /// The same as a place of a jump.
@@ -284,7 +284,7 @@ fn read(
 ) -> Curve {
     let sparse = work.walk == Walk::Sparse;
     let measured = |of: &CostPoint| point(size(work, of.array_bytes), of.total_ns);
-    let found: Vec<Point> = points.iter().filter_map(measured).collect();
+    let found: Vec<CurvePoint> = points.iter().filter_map(measured).collect();
     let known = direct.and_then(|direct| direct.quote_cost().ok());
     let known = known.map(|direct| regions::Direct {
         cost_ns: direct.value(),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Candidate, CostPoint, Levels, alike, is_main, place, point};
-use crate::curve::Point;
+use crate::curve::CurvePoint;
 use crate::estimate::Estimate;
 use crate::jump::{self, Jump, Peak, Place};
 use crate::regions::{self, Axis, Beside, Breaks, beside};
@@ -57,7 +57,8 @@ impl Sweep {
         let first = &cases[points[0].cost.case].case;
         let (members, work) = (first.members, first.work);
         let course = |of: fn(&SweepPoint) -> Option<Estimate>| {
-            let found: Vec<Point> = points.iter().filter_map(|p| point(p.size, of(p))).collect();
+            let found: Vec<CurvePoint> =
+                points.iter().filter_map(|p| point(p.size, of(p))).collect();
             regions::breaks(axis.clone(), &found)
         };
         let places = |of: fn(&SweepPoint) -> Option<Estimate>| {

@@ -13,7 +13,7 @@ use crate::table::{ByRound, Table};
 use rundata::trial::gaps::*;
 use rundata::trial::{Quantity, Sample, Tally, Trial};
 use rundata::words;
-use stats::{Histogram, Period, Windows, find_period, mean, median};
+use stats::{Histogram, MomentWindows, Period, find_period, mean, median};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,7 +131,9 @@ fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
             per_second: table.estimate(case, per_second),
             lost_percent: lost_percent(Some(*class)),
             length_ns: Quantity::of(&lengths),
-            histogram: Histogram::of(lengths.values().map(|(ns, times)| (ns as f64, times))),
+            histogram: Histogram::from_values(
+                lengths.values().map(|(ns, times)| (ns as f64, times)),
+            ),
             combs: combs.iter().filter(|of| of.class == *class).map(|of| of.comb.clone()).collect(),
             all_lengths_ns: lengths,
         }
@@ -295,7 +297,8 @@ fn in_stratum(
     let long = only(left, |gap| gap.length_ns >= least_ns);
     let moments = |gaps: &Vec<Told>| gaps.iter().map(|gap| gap.at_ns).collect();
     let moments: Vec<Vec<f64>> = long.iter().map(moments).collect();
-    let period = find_period(Windows { moments: &moments, blind, span_ns: watched.window_ns })?;
+    let period =
+        find_period(MomentWindows { moments: &moments, blind, span_ns: watched.window_ns })?;
     let places = long.iter().zip(&period.members);
     let members = places.map(|(gaps, own)| own.iter().map(|place| gaps[*place]).collect());
     let members = members.collect();

@@ -16,7 +16,7 @@ use crate::table::Table;
 use rundata::trial::interference::*;
 use rundata::trial::{Sample, Trial};
 use rundata::words::{percent, time, times, two_digits};
-use stats::{Growth, Interval, Moved, Permutation, PooledGrowth, Summary, mean};
+use stats::{Interval, MeanShift, Permutation, PooledGrowth, SampleSummary, ScatterGrowth, mean};
 
 /// The confidence of every interval here: the paper's.
 pub const CONFIDENCE: f64 = 0.90;
@@ -36,7 +36,7 @@ pub struct Runs {
     pub array_bytes: u64,
     /// Mean and scatter of the execution times, in one unit throughout. `None` with fewer than two
     /// runs.
-    pub times: Option<Summary>,
+    pub times: Option<SampleSummary>,
     /// The execution times by round; empty where only their mean and scatter are known.
     #[serde(default)]
     pub by_round: BTreeMap<u32, f64>,
@@ -50,7 +50,7 @@ impl Runs {
         array_bytes: u64,
         by_round: BTreeMap<u32, f64>,
     ) -> Self {
-        let times = Summary::of(&by_round.values().copied().collect::<Vec<f64>>());
+        let times = SampleSummary::from_values(&by_round.values().copied().collect::<Vec<f64>>());
         Self { setting, environment, array_bytes, times, by_round }
     }
 
@@ -62,9 +62,9 @@ impl Runs {
     }
 
     /// The times as parts of their mean.
-    fn relative(&self) -> Option<Summary> {
+    fn relative(&self) -> Option<SampleSummary> {
         let times = self.times.filter(|times| times.mean > 0.0)?;
-        Some(Summary { mean: 1.0, deviation: times.deviation / times.mean, ..times })
+        Some(SampleSummary { mean: 1.0, deviation: times.deviation / times.mean, ..times })
     }
 }
 
@@ -80,9 +80,9 @@ pub struct Comparison {
     /// The same, disturbed.
     pub disturbed: Option<Interval>,
     /// How much the scatter, and with as many runs the half-width, grew.
-    pub growth: Option<Growth>,
+    pub growth: Option<ScatterGrowth>,
     /// How far the mean moved, disturbed - quiet, as a part of the quiet mean: Welch's interval.
-    pub moved: Option<Moved>,
+    pub moved: Option<MeanShift>,
 }
 
 /// How wide the intervals of both settings are in one environment, as parts of the means: what the
@@ -97,7 +97,7 @@ pub struct Widths {
     /// The same of the plain setting.
     pub plain: (f64, f64),
     /// Plain over augmented: geometric mean over the array sizes. Absent where a scatter is zero.
-    pub plain_over_augmented: Option<Growth>,
+    pub plain_over_augmented: Option<ScatterGrowth>,
     /// How often chance gives as much; absent where single times are not known.
     pub by_chance: Option<Permutation>,
 }
@@ -111,11 +111,11 @@ pub struct Verdict {
     #[serde(default)]
     pub widths: Vec<Widths>,
     /// Growth of the augmented setting's intervals: geometric mean over the array sizes.
-    pub augmented: Option<Growth>,
+    pub augmented: Option<ScatterGrowth>,
     /// Growth of the plain setting's.
-    pub plain: Option<Growth>,
+    pub plain: Option<ScatterGrowth>,
     /// The plain setting's growth over the augmented one's.
-    pub plain_over_augmented: Option<Growth>,
+    pub plain_over_augmented: Option<ScatterGrowth>,
     /// How often chance gives the augmented setting's growth; absent where single times are not
     /// known.
     pub augmented_by_chance: Option<Permutation>,
@@ -159,7 +159,7 @@ impl Widths {
         };
         let relative =
             |(augmented, plain): &(&Runs, &Runs)| Some((augmented.relative()?, plain.relative()?));
-        let both: Vec<(Summary, Summary)> = pairs.iter().filter_map(relative).collect();
+        let both: Vec<(SampleSummary, SampleSummary)> = pairs.iter().filter_map(relative).collect();
         // Times of the rounds that have both, as parts of the means.
         let rounds = pairs.iter().filter_map(|(augmented, plain)| {
             let (one, other) = (augmented.times?.mean, plain.times?.mean);
@@ -172,9 +172,9 @@ impl Widths {
             environment,
             augmented: range(|(augmented, _)| augmented.width())?,
             plain: range(|(_, plain)| plain.width())?,
-            plain_over_augmented: PooledGrowth::of(&both)
+            plain_over_augmented: PooledGrowth::from_pairs(&both)
                 .and_then(|growth| growth.growth(CONFIDENCE)),
-            by_chance: Permutation::of(&rounds.collect::<Vec<_>>()),
+            by_chance: Permutation::test(&rounds.collect::<Vec<_>>()),
         })
     }
 
@@ -227,8 +227,8 @@ impl OfSetting {
                 array_bytes,
                 quiet: interval(quiet),
                 disturbed: interval(disturbed),
-                growth: times.and_then(|(a, b)| Growth::of(&a, &b, CONFIDENCE)),
-                moved: times.and_then(|(a, b)| Moved::of(&a, &b, CONFIDENCE)),
+                growth: times.and_then(|(a, b)| ScatterGrowth::between(&a, &b, CONFIDENCE)),
+                moved: times.and_then(|(a, b)| MeanShift::between(&a, &b, CONFIDENCE)),
             });
             both.extend(times);
             // Quiet and disturbed times of the rounds that have both.
@@ -238,7 +238,7 @@ impl OfSetting {
                 quiet.by_round.iter().filter_map(in_round).collect::<Vec<(f64, f64)>>()
             }));
         }
-        let (pooled, by_chance) = (PooledGrowth::of(&both), Permutation::of(&rounds));
+        let (pooled, by_chance) = (PooledGrowth::from_pairs(&both), Permutation::test(&rounds));
         Self { comparisons, pooled, by_chance }
     }
 }
@@ -274,7 +274,7 @@ impl Verdict {
     fn tell(
         &self,
         setting: Setting,
-        growth: Option<Growth>,
+        growth: Option<ScatterGrowth>,
         by_chance: Option<Permutation>,
     ) -> String {
         let name = format!("{setting} setting");
@@ -323,7 +323,7 @@ impl Verdict {
                 marked![what, MarkedText::join(widths, "; ")]
             }
         };
-        let factor = |growth: Option<Growth>, by_chance: Option<Permutation>| match growth {
+        let factor = |growth: Option<ScatterGrowth>, by_chance: Option<Permutation>| match growth {
             None => "not known (too few runs)".into(),
             Some(growth) if growth.is_resolved() && too_often(growth, by_chance).is_none() => {
                 with_range(growth)
@@ -345,7 +345,7 @@ impl Verdict {
     /// The smallest and the largest move of the setting's means, and how many are resolved.
     fn moves(&self, setting: Setting) -> String {
         let own = self.comparisons.iter().filter(|of| of.setting == setting);
-        let moves: Vec<Moved> = own.filter_map(|of| of.moved).collect();
+        let moves: Vec<MeanShift> = own.filter_map(|of| of.moved).collect();
         let parts = || moves.iter().map(|moved| 100.0 * moved.part);
         let Some((least, most)) = parts().reduce(f64::min).zip(parts().reduce(f64::max)) else {
             return String::new();
@@ -360,7 +360,7 @@ impl Verdict {
 }
 
 /// How often chance does as much as a growth that is resolved, where that is too often.
-fn too_often(growth: Growth, by_chance: Option<Permutation>) -> Option<f64> {
+fn too_often(growth: ScatterGrowth, by_chance: Option<Permutation>) -> Option<f64> {
     let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
     let chance = by_chance?;
     let share = if grew { chance.up } else { chance.down };
@@ -368,7 +368,7 @@ fn too_often(growth: Growth, by_chance: Option<Permutation>) -> Option<f64> {
     (!is_more && (grew || shrank)).then_some(share)
 }
 
-fn with_range(growth: Growth) -> MarkedText {
+fn with_range(growth: ScatterGrowth) -> MarkedText {
     let range = format!(" ({} to {})", times(growth.low), times(growth.high));
     marked![MarkedText::figure(times(growth.ratio)), range]
 }

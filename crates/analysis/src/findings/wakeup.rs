@@ -117,7 +117,9 @@ pub(crate) fn find(table: &Table) -> Vec<Found> {
             above_plain_ns: plain(table, of, wakeup).and_then(above),
             p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
             p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
-            histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
+            histogram: Histogram::from_values(
+                late.values().map(|(value, times)| (value as f64, times)),
+            ),
             timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
             cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
             switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),

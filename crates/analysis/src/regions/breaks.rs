@@ -1,9 +1,11 @@
 //! The course of the cost: its pieces and breaks, or why the points are inconclusive.
 
-use stats::changepoint::{Analysis, Data, Errors, Fit, Form, Nesting, Settings, Term, Turn};
+use stats::changepoint::{
+    CurveAnalysis, CurveForm, ErrorModel, FitData, FitSettings, FormFit, Nesting, Term, Turn,
+};
 
 use super::{Answer, Axis, Break, Breaks, Course, EQUIVALENCE, Piece};
-use crate::curve::{self, Place, Point};
+use crate::curve::{self, CurvePoint, Place};
 use rundata::words::percent;
 
 /// Fewer sizes than this say nothing about a course.
@@ -27,33 +29,33 @@ const HINGE: Turn = Turn::RatioHinge(&[0.0, 1.0 / 3.0, 2.0 / 3.0]);
 /// The number of a course that is flat, then flat at another level.
 const ONE_STEP: usize = 2;
 
-static FORMS: [Form; 14] = {
+static FORMS: [CurveForm; 14] = {
     use Term::{Beyond, One, Ramp, Step, X};
     [
-        Form::new(&[One], &[]),
-        Form::new(&[One, X], &[]),
-        Form::new(&[One, Step(0)], &[STEP]),
-        Form::new(&[One, Beyond(0)], &[HINGE]),
-        Form::new(&[One, Step(0), Beyond(0)], &[STEP]),
-        Form { before: 2, ..Form::new(&[One, X, Step(0)], &[STEP]) },
-        Form { before: 2, ..Form::new(&[One, X, Beyond(0)], &[HINGE]) },
-        Form::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
-        Form::new(&[One, Ramp], &[HINGE, HINGE]),
-        Form::new(&[One, Beyond(0), Beyond(1)], &[HINGE, HINGE]),
-        Form::new(&[One, Step(0), Beyond(1)], &[STEP, HINGE]),
-        Form::new(&[One, Ramp, Step(1)], &[HINGE, STEP]),
-        Form::new(&[One, Step(0), Ramp], &[STEP, HINGE]),
-        Form::new(&[One, Step(0), Beyond(0), Beyond(1)], &[STEP, HINGE]),
+        CurveForm::new(&[One], &[]),
+        CurveForm::new(&[One, X], &[]),
+        CurveForm::new(&[One, Step(0)], &[STEP]),
+        CurveForm::new(&[One, Beyond(0)], &[HINGE]),
+        CurveForm::new(&[One, Step(0), Beyond(0)], &[STEP]),
+        CurveForm { before: 2, ..CurveForm::new(&[One, X, Step(0)], &[STEP]) },
+        CurveForm { before: 2, ..CurveForm::new(&[One, X, Beyond(0)], &[HINGE]) },
+        CurveForm::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
+        CurveForm::new(&[One, Ramp], &[HINGE, HINGE]),
+        CurveForm::new(&[One, Beyond(0), Beyond(1)], &[HINGE, HINGE]),
+        CurveForm::new(&[One, Step(0), Beyond(1)], &[STEP, HINGE]),
+        CurveForm::new(&[One, Ramp, Step(1)], &[HINGE, STEP]),
+        CurveForm::new(&[One, Step(0), Ramp], &[STEP, HINGE]),
+        CurveForm::new(&[One, Step(0), Beyond(0), Beyond(1)], &[STEP, HINGE]),
     ]
 };
 
-pub(super) static SETTINGS: Settings = Settings {
+pub(super) static SETTINGS: FitSettings = FitSettings {
     forms: &FORMS,
     tolerance: EQUIVALENCE,
     relative: true,
     // Differences of long hops scatter more than those of short ones, so a point's error cannot be
     // guessed from the scatter of the others.
-    errors: Errors::Smoothed,
+    errors: ErrorModel::Smoothed,
     fewest: FEWEST_SIZES,
     // On a grid of doublings, more sizes than one do not lie between half a cache and a whole one.
     between: 1,
@@ -64,11 +66,11 @@ pub(super) static SETTINGS: Settings = Settings {
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs, or all sizes, by a positive number changes nothing but the unit of the answer.
-pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
-    read(axis, &Analysis::of(points, &SETTINGS))
+pub fn breaks(axis: Axis, points: &[CurvePoint]) -> Breaks {
+    read(axis, &CurveAnalysis::new(points, &SETTINGS))
 }
 
-pub(super) fn read(axis: Axis, all: &Analysis) -> Breaks {
+pub(super) fn read(axis: Axis, all: &CurveAnalysis) -> Breaks {
     let silent = empty(axis, &all.data);
     match choose(all, &silent.axis) {
         Err(why) => Breaks { finding: Answer::CannotTell { why }, ..silent },
@@ -83,7 +85,7 @@ pub(super) fn read(axis: Axis, all: &Analysis) -> Breaks {
 }
 
 /// Without pieces.
-pub(super) fn empty(axis: Axis, data: &Data) -> Breaks {
+pub(super) fn empty(axis: Axis, data: &FitData) -> Breaks {
     Breaks {
         axis,
         finding: Answer::Found,
@@ -99,7 +101,7 @@ pub(super) fn empty(axis: Axis, data: &Data) -> Breaks {
 
 /// The sizes from one number to another, with their fitted costs in units of the data.
 pub(super) fn piece(
-    data: &Data,
+    data: &FitData,
     (first, last): (usize, usize),
     cost: impl Fn(f64) -> f64,
     course: Course,
@@ -116,9 +118,9 @@ pub(super) fn piece(
 }
 
 /// The fit, its pieces, and of a flat one the largest jump that is not excluded.
-type Chosen<'a> = (&'a Fit, Vec<Piece>, Option<f64>);
+type Chosen<'a> = (&'a FormFit, Vec<Piece>, Option<f64>);
 
-fn choose<'a>(all: &'a Analysis, axis: &Axis) -> Result<Chosen<'a>, String> {
+fn choose<'a>(all: &'a CurveAnalysis, axis: &Axis) -> Result<Chosen<'a>, String> {
     let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
     misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
@@ -132,7 +134,7 @@ fn choose<'a>(all: &'a Analysis, axis: &Axis) -> Result<Chosen<'a>, String> {
 }
 
 /// Why even the best course does not describe the points.
-fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
+fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
     let observed = all.data.observations.iter();
     let n = observed.len() as f64;
     let squares = observed.map(|seen| ((seen.y - fit.at(seen.x)) / seen.level).powi(2));
@@ -144,7 +146,7 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
 
 /// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
 /// measured, each cost with [`RANGE_ERRORS`] standard errors.
-pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
+pub(super) fn outside(all: &CurveAnalysis, pieces: &[Piece]) -> Option<String> {
     let data = &all.data;
     let ends = |sign: f64| {
         data.observations.iter().map(move |seen| seen.y + sign * RANGE_ERRORS / seen.precision)
@@ -165,7 +167,7 @@ pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
 
 /// Up to which size (its index) the points exclude a jump of [`FLAT_LIMIT`], and the largest that
 /// they do not exclude up to there, as a part of the level; or why they are not flat enough.
-fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), String> {
+fn flatness(all: &CurveAnalysis, chosen: &FormFit, axis: &Axis) -> Result<(usize, f64), String> {
     let sizes = &all.data.places;
     let level = curve::level(all, chosen, 1.0)?;
     // A jump before the second size or at the last would be an outlier: two are needed on each
@@ -193,7 +195,7 @@ fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), S
     Ok((sizes.len() - 1, below))
 }
 
-fn pieces(all: &Analysis, fit: &Fit) -> Vec<Piece> {
+fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<Piece> {
     let firsts = std::iter::once(0).chain(fit.brackets.iter().map(|bracket| bracket + 1));
     let lasts = fit.brackets.iter().copied().chain([all.data.places.len() - 1]);
     let of = |(first, last)| {
@@ -203,7 +205,7 @@ fn pieces(all: &Analysis, fit: &Fit) -> Vec<Piece> {
     firsts.zip(lasts).map(of).collect()
 }
 
-fn course(all: &Analysis, fit: &Fit, start: f64, end: f64) -> Course {
+fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> Course {
     let (at_start, at_end) = (fit.basis(start), fit.basis(end));
     let across = std::array::from_fn(|i| at_end[i] - at_start[i]);
     let level = fit.combine(at_start).abs().max(fit.combine(at_end).abs());
@@ -211,7 +213,7 @@ fn course(all: &Analysis, fit: &Fit, start: f64, end: f64) -> Course {
     Course::of(fit.combine(across), half.max(EQUIVALENCE * level))
 }
 
-fn found(all: &Analysis, fit: &Fit) -> Vec<Break> {
+fn found(all: &CurveAnalysis, fit: &FormFit) -> Vec<Break> {
     let found = |which: usize| {
         let Place { kind, low, high, sizes_after, .. } = Place::of(all, fit, which);
         let (low, high) = (low as u64, high as u64);

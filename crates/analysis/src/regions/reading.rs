@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use stats::changepoint::{Analysis, sound_error};
+use stats::changepoint::{CurveAnalysis, usable_error};
 
 use super::breaks::{SETTINGS, read};
 use super::refill::{self, Refill};
 use super::{Answer, Axis, Breaks, Course, Piece};
-use crate::curve::Point;
+use crate::curve::CurvePoint;
 use rundata::words::{bytes, two_digits};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
@@ -84,9 +84,9 @@ pub struct Regions {
 ///
 /// A single cache is looked for first. Where free breaks describe the points about as well, they
 /// are read instead.
-pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
+pub fn regions(points: &[CurvePoint], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
-    let all = Analysis::of(points, &SETTINGS);
+    let all = CurveAnalysis::new(points, &SETTINGS);
     let whole = Regions::read(&all, direct);
     below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
@@ -95,13 +95,13 @@ pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
 /// level overflows as well, costs can rise and scatter so much that the rest is lost in the
 /// scatter, or takes one of the breaks. Of the cuts above whose last piece all other costs lie, the
 /// one that says most counts, if it says more than the whole; of equal ones that of the most sizes.
-fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Option<Regions> {
+fn below_a_further_level(points: &[CurvePoint], sizes: &[f64], whole: &Regions) -> Option<Regions> {
     let most = if whole.extents.len() == ALL_REGIONS { 0 } else { sizes.len() };
     let up_to = |count: usize| {
         let (last, next) = (sizes[count - 1], sizes[count] as u64);
-        let (below, above): (Vec<Point>, Vec<Point>) =
+        let (below, above): (Vec<CurvePoint>, Vec<CurvePoint>) =
             points.iter().partition(|point| point.x <= last);
-        let read = Regions::read(&Analysis::of(&below, &SETTINGS), whole.direct);
+        let read = Regions::read(&CurveAnalysis::new(&below, &SETTINGS), whole.direct);
         let more = read.says() > whole.says() && read.answer == Answer::Seen;
         let piece = *read.breaks.pieces.last().filter(|_| more)?;
         let further_level_from = Some(next);
@@ -114,11 +114,11 @@ fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Op
 /// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum
 /// of their distances in standard errors over the root of their number: Stouffer et al. 1949, The
 /// American Soldier).
-fn rises_above(points: &[Point], piece: &Piece) -> bool {
-    let distance = |point: &Point| {
+fn rises_above(points: &[CurvePoint], piece: &Piece) -> bool {
+    let distance = |point: &CurvePoint| {
         let beyond = (point.x - piece.last as f64).max(0.0);
         let above_ns = point.y - piece.cost_at_last_ns - piece.ns_per_byte().max(0.0) * beyond;
-        Some(above_ns / sound_error(point.error)?)
+        Some(above_ns / usable_error(point.error)?)
     };
     let distances: Vec<f64> = points.iter().filter_map(distance).collect();
     let sum: f64 = distances.iter().sum();
@@ -196,7 +196,7 @@ impl Piece {
 
 impl Regions {
     /// What one cache, or free breaks, say of all points.
-    fn read(all: &Analysis, direct: Option<Direct>) -> Self {
+    fn read(all: &CurveAnalysis, direct: Option<Direct>) -> Self {
         let (breaks, refill) = match refill::find(all) {
             Some((breaks, refill)) => (breaks, Some(refill)),
             None => (read(Axis::ARRAY, all), None),

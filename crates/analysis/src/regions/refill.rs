@@ -16,9 +16,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::changepoint::{
-    Analysis, CLEARLY_BETTER, Data, TURN_CHARGE, akaike_weights, credible_span, quantile,
+    CLEARLY_BETTER, CurveAnalysis, FitData, TURN_CHARGE, akaike_weights, credible_span, quantile,
 };
-use stats::{Row, Solution, nonnegative};
+use stats::{FitRow, LeastSquaresFit, nonnegative_least_squares};
 
 use super::breaks::{empty, outside, piece};
 use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
@@ -47,7 +47,7 @@ struct Trial {
     beyond: bool,
     /// What its coefficients and places are charged as.
     charge: f64,
-    fit: Solution<TERMS>,
+    fit: LeastSquaresFit<TERMS>,
 }
 
 /// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
@@ -83,7 +83,7 @@ impl Refill {
 /// Looks for the cache in the points: both its places as breaks, with the pieces around them. None
 /// where a course without a threshold describes them as well, or one with free breaks about as
 /// well, or where no size lies between the places.
-pub(super) fn find(all: &Analysis) -> Option<(Breaks, Refill)> {
+pub(super) fn find(all: &CurveAnalysis) -> Option<(Breaks, Refill)> {
     let (smallest, largest) = all.data.range();
     let xs = &all.data.xs;
     if xs.len() < SIZES_BEFORE + TERMS + 1 {
@@ -107,15 +107,15 @@ pub(super) fn find(all: &Analysis) -> Option<(Breaks, Refill)> {
 }
 
 /// With the terms in use; the second stands for the cache, and counts as a place.
-fn solve(all: &Analysis, holds: f64, width: (f64, f64), used: [bool; TERMS]) -> Option<Trial> {
+fn solve(all: &CurveAnalysis, holds: f64, width: (f64, f64), used: [bool; TERMS]) -> Option<Trial> {
     let rows = all.data.observations.iter().map(|seen| {
         let values = basis(seen.x, holds, width);
         let basis = std::array::from_fn(|i| if used[i] { values[i] } else { 0.0 });
-        Row { basis, y: seen.y, precision: seen.precision }
+        FitRow { basis, y: seen.y, precision: seen.precision }
     });
     let terms = used.iter().filter(|used| **used).count() as f64;
     let charge = terms + if used[1] { TURN_CHARGE } else { 0.0 };
-    Some(Trial { holds, width, beyond: used[2], charge, fit: nonnegative(rows)? })
+    Some(Trial { holds, width, beyond: used[2], charge, fit: nonnegative_least_squares(rows)? })
 }
 
 /// Geometric steps from twice the smallest size to twice the largest.
@@ -135,7 +135,7 @@ fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
     ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
 }
 
-fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, Refill)> {
+fn choose(all: &CurveAnalysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, Refill)> {
     let count = all.data.observations.len();
     let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
     // One dispersion for all, from the best description (Burnham and Anderson 2002, section 2.5):
@@ -180,7 +180,7 @@ fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, 
 
 impl Trial {
     /// Both places as breaks where C lies in the range (over the smallest size).
-    fn breaks(&self, data: &Data, (least, most): (f64, f64), support: f64) -> Option<Breaks> {
+    fn breaks(&self, data: &FitData, (least, most): (f64, f64), support: f64) -> Option<Breaks> {
         let count = data.xs.len();
         let starts_at = |place: f64| data.xs.iter().position(|x| *x >= place).unwrap_or(count);
         let mut starts = vec![0, starts_at(self.holds / 2.0)];

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use testing::repeats;
 
 use super::*;
-use crate::curve::Point;
+use crate::curve::CurvePoint;
 
 const KIB: u64 = 1024;
 /// Half-width of a 95 % interval in standard errors.
@@ -44,7 +44,7 @@ const SIX_ROUNDS: Scatter = Scatter { per_kib: 5.0, rounds: Some(6) };
 
 type Curve = fn(f64) -> f64;
 
-fn trial(truth: Curve, sizes: &[u64], scatter: Scatter, seed: u64) -> Vec<Point> {
+fn trial(truth: Curve, sizes: &[u64], scatter: Scatter, seed: u64) -> Vec<CurvePoint> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let point = |&size: &u64| {
         let kib = size as f64 / KIB as f64;
@@ -60,7 +60,7 @@ fn trial(truth: Curve, sizes: &[u64], scatter: Scatter, seed: u64) -> Vec<Point>
                 (mean, 2.571 / Z * (squares / (n - 1.0) / n).sqrt())
             }
         };
-        Point { x: size as f64, y: cost_ns, error: Some(error) }
+        CurvePoint { x: size as f64, y: cost_ns, error: Some(error) }
     };
     sizes.iter().map(point).collect()
 }
@@ -129,10 +129,10 @@ fn brackets(found: &Breaks, truth: &[f64]) -> bool {
 }
 
 /// No scatter, and 95 % intervals of half-width `half_ns`.
-fn exact(sizes: &[u64], truth: Curve, half_ns: f64) -> Vec<Point> {
+fn exact(sizes: &[u64], truth: Curve, half_ns: f64) -> Vec<CurvePoint> {
     let point = |&size: &u64| {
         let y = truth(size as f64 / KIB as f64);
-        Point { x: size as f64, y, error: Some(half_ns / Z) }
+        CurvePoint { x: size as f64, y, error: Some(half_ns / Z) }
     };
     sizes.iter().map(point).collect()
 }
@@ -210,16 +210,16 @@ fn one_course_has_no_break() {
 fn a_flat_cost_under_growing_scatter_is_flat_only_as_far_as_it_was_seen() {
     let scattered = |size: u64| {
         let half = 100.0 + 10.0 * (size / KIB) as f64;
-        Point { x: size as f64, y: 3000.0, error: Some(half / Z) }
+        CurvePoint { x: size as f64, y: 3000.0, error: Some(half / Z) }
     };
-    let points: Vec<Point> = doublings().into_iter().map(scattered).collect();
+    let points: Vec<CurvePoint> = doublings().into_iter().map(scattered).collect();
     assert_eq!(
         regions(&points, None).in_words(),
         "no threshold up to 128 KiB: flat at 3.00 us, any jump below 41 %; inconclusive \
          beyond 128 KiB"
     );
-    let wide = |point: &Point| Point { error: Some(1e5 / Z), ..*point };
-    let points: Vec<Point> = points.iter().map(wide).collect();
+    let wide = |point: &CurvePoint| CurvePoint { error: Some(1e5 / Z), ..*point };
+    let points: Vec<CurvePoint> = points.iter().map(wide).collect();
     assert_eq!(
         regions(&points, None).in_words(),
         "inconclusive: the costs are not resolved from zero"
@@ -233,7 +233,7 @@ fn too_few_sizes_or_none_with_an_error_cannot_tell() {
         breaks(Axis::ARRAY, &points[..4]).in_words(),
         "inconclusive: 4 sizes with a standard error are too few (5 are needed)"
     );
-    let bare: Vec<Point> = points.iter().map(|p| Point { error: None, ..*p }).collect();
+    let bare: Vec<CurvePoint> = points.iter().map(|p| CurvePoint { error: None, ..*p }).collect();
     let found = breaks(Axis::ARRAY, &bare);
     assert_eq!(found.ignored, points.len());
     assert!(found.finding != Answer::Found && found.breaks.is_empty());
@@ -245,10 +245,10 @@ fn missing_and_senseless_points_are_left_out() {
     let sound = breaks(Axis::ARRAY, &points);
     let sample = points[0];
     points.extend([
-        Point { x: 0.0, ..sample },
-        Point { y: f64::NAN, ..sample },
-        Point { y: f64::INFINITY, ..sample },
-        Point { error: None, y: 1e9, ..sample },
+        CurvePoint { x: 0.0, ..sample },
+        CurvePoint { y: f64::NAN, ..sample },
+        CurvePoint { y: f64::INFINITY, ..sample },
+        CurvePoint { error: None, y: 1e9, ..sample },
     ]);
     points.reverse();
     let found = breaks(Axis::ARRAY, &points);
@@ -284,7 +284,7 @@ fn no_course_falls_below_zero_or_leaves_the_points() {
     // below zero.
     let falls = |kib: f64| (4000.0 - 300.0 * kib).max(1.0);
     let mut points = exact(&[1, 2, 4, 8, 12].map(|kib| kib * KIB), falls, 20.0);
-    points.push(Point { x: (64 * KIB) as f64, y: 300.0, error: Some(20_000.0) });
+    points.push(CurvePoint { x: (64 * KIB) as f64, y: 300.0, error: Some(20_000.0) });
     let found = breaks(Axis::ARRAY, &points);
     assert!(found.pieces.iter().all(|piece| piece.lowest_ns() > 0.0), "{}", found.in_words());
 }
@@ -294,8 +294,8 @@ fn no_course_falls_below_zero_or_leaves_the_points() {
 fn rings_with_work_have_their_knee_in_members() {
     let cost = |members: u64| if members * 64 > 512 { 9000.0 } else { 3000.0 };
     let point =
-        |members: u64| Point { x: members as f64, y: cost(members), error: Some(200.0 / Z) };
-    let points: Vec<Point> = [2, 3, 4, 6, 8, 10, 12, 16].map(point).to_vec();
+        |members: u64| CurvePoint { x: members as f64, y: cost(members), error: Some(200.0 / Z) };
+    let points: Vec<CurvePoint> = [2, 3, 4, 6, 8, 10, 12, 16].map(point).to_vec();
     let found = breaks(Axis::MEMBERS, &points);
     assert_eq!(
         found.in_words(),
@@ -308,8 +308,9 @@ fn rings_with_work_have_their_knee_in_members() {
 #[test]
 fn a_tlb_has_its_knee_in_pages() {
     let points = exact(&(0..13).map(|i| 1 << i).collect::<Vec<u64>>(), |_| 0.0, 60.0);
-    let walk = |point: &Point| Point { y: 2500.0 + 8.0 * (point.x - 64.0).max(0.0), ..*point };
-    let points: Vec<Point> = points.iter().map(walk).collect();
+    let walk =
+        |point: &CurvePoint| CurvePoint { y: 2500.0 + 8.0 * (point.x - 64.0).max(0.0), ..*point };
+    let points: Vec<CurvePoint> = points.iter().map(walk).collect();
     let found = breaks(Axis::PAGES, &points);
     let knee = found.breaks[0];
     assert!(knee.low <= 64 && 64 <= knee.high && knee.high <= 128, "{}", found.in_words());
@@ -340,11 +341,11 @@ fn an_answer_survives_json() {
 
 /// Points of a run on the test machine (2-CPU AMD EPYC guest, 512 KiB of private L2, shared and
 /// noisy).
-fn measured(csv: &str) -> Vec<Point> {
+fn measured(csv: &str) -> Vec<CurvePoint> {
     let row = |line: &str| {
         let field: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
         let &[x, y, low, high] = &field[..] else { panic!("four columns: {line}") };
-        Point { x, y, error: Some((high - low) / 2.0 / Z) }
+        CurvePoint { x, y, error: Some((high - low) / 2.0 / Z) }
     };
     csv.lines().skip(1).map(row).collect()
 }
@@ -396,7 +397,7 @@ fn three_regions_are_found_below_a_further_level_though_the_whole_shows_two() {
     let whole = breaks(Axis::ARRAY, &points);
     // Flat, a step, and the rise beyond: as regions only the first two, and a further break.
     assert!(whole.breaks.len() == 2 && whole.breaks[1].low > 4096 * KIB, "{}", whole.in_words());
-    let below: Vec<Point> =
+    let below: Vec<CurvePoint> =
         points.iter().copied().filter(|point| point.x <= (2048 * KIB) as f64).collect();
     let (read, below) = (regions(&points, None), regions(&below, None));
     assert_eq!(below.extents.len(), 3, "{}", below.in_words());
@@ -514,18 +515,22 @@ fn any_cost() -> impl Strategy<Value = f64> {
     prop_oneof![3 => -1e4..1e4, 2 => 900.0..1100.0, 1 => proptest::sample::select(special.to_vec()), 1 => any::<f64>()]
 }
 
-fn any_points() -> impl Strategy<Value = Vec<Point>> {
+fn any_points() -> impl Strategy<Value = Vec<CurvePoint>> {
     let error = proptest::option::weighted(0.9, any_cost());
     let size = prop_oneof![4 => 0_u64..70, 1 => any::<u64>()];
-    let point =
-        (size, any_cost(), error).prop_map(|(size, y, error)| Point { x: size as f64, y, error });
+    let point = (size, any_cost(), error).prop_map(|(size, y, error)| CurvePoint {
+        x: size as f64,
+        y,
+        error,
+    });
     proptest::collection::vec(point, 0..=20)
 }
 
 /// Costs of one order of magnitude with errors.
-fn sound_points() -> impl Strategy<Value = Vec<Point>> {
+fn sound_points() -> impl Strategy<Value = Vec<CurvePoint>> {
     let point = (1_u64..1000, 100.0..1000.0_f64, 0.25..25.0_f64);
-    let sound = |(size, y, error): (u64, f64, f64)| Point { x: size as f64, y, error: Some(error) };
+    let sound =
+        |(size, y, error): (u64, f64, f64)| CurvePoint { x: size as f64, y, error: Some(error) };
     proptest::collection::vec(point.prop_map(sound), 0..=12)
 }
 
@@ -557,7 +562,7 @@ proptest! {
     #[test]
     fn the_units_do_not_matter(points in sound_points(), power in -20_i32..20, times in 1_u64..1000) {
         let cost = 2.0_f64.powi(power);
-        let scaled: Vec<Point> = points.iter().map(|point| Point {
+        let scaled: Vec<CurvePoint> = points.iter().map(|point| CurvePoint {
             x: point.x * times as f64,
             y: point.y * cost,
             error: point.error.map(|error| error * cost),

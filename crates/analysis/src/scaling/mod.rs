@@ -15,9 +15,9 @@ mod tests;
 
 pub use verdict::{Candidate, Curve, Growth, Knee, Law, Noise, Shape, Verdict};
 
-use stats::changepoint::{Analysis, Errors, Fit, Nesting, Settings};
+use stats::changepoint::{CurveAnalysis, ErrorModel, FitSettings, FormFit, Nesting};
 
-use crate::curve::{self, Kind, Place, Point};
+use crate::curve::{self, CurvePoint, Kind, Place};
 use rundata::words::{percent, two_digits};
 use verdict::FORMS;
 
@@ -53,12 +53,12 @@ const FLAT_LIMIT: f64 = 0.25;
 /// errors are estimates of few rounds themselves, so it is not the usual 5 %.
 const LACK_OF_FIT: f64 = 0.001;
 
-static SETTINGS: Settings = Settings {
+static SETTINGS: FitSettings = FitSettings {
     forms: &FORMS,
     tolerance: EQUIVALENCE,
     relative: false,
     // Two knees on Sloan's nine points would leave 4, and fit their noise.
-    errors: Errors::Given { fewest: FEWEST_WITHOUT_ERRORS, left: [4, 4, 7] },
+    errors: ErrorModel::Given { fewest: FEWEST_WITHOUT_ERRORS, left: [4, 4, 7] },
     fewest: FEWEST_SIZES,
     // Two sizes in every part, or two knees would explain two outliers.
     between: 2,
@@ -69,8 +69,8 @@ static SETTINGS: Settings = Settings {
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs by a positive number changes nothing but the unit of the answer.
-pub fn law(points: &[Point]) -> Verdict {
-    let all = Analysis::of(points, &SETTINGS);
+pub fn law(points: &[CurvePoint]) -> Verdict {
+    let all = CurveAnalysis::new(points, &SETTINGS);
     let (smallest, largest) = all.data.range();
     let found = choose(&all);
     let silent = Verdict {
@@ -99,7 +99,7 @@ pub fn law(points: &[Point]) -> Verdict {
 }
 
 /// The fit of the law, and of a flat one the trend that is not excluded; or why there is none.
-fn choose(all: &Analysis) -> Result<(&Fit, Option<f64>), String> {
+fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
     let chosen = curve::best(all, FEWEST_SIZES, "")?;
     misfit(all, chosen)
         .or_else(|| gradual_rival(all, chosen))
@@ -110,7 +110,7 @@ fn choose(all: &Analysis) -> Result<(&Fit, Option<f64>), String> {
     Ok((chosen, trend_below))
 }
 
-fn fitted(all: &Analysis, fit: &Fit) -> Curve {
+fn fitted(all: &CurveAnalysis, fit: &FormFit) -> Curve {
     let coefficients = &fit.solution.coefficients[..fit.form.terms.len()];
     Curve {
         shape: Shape::of(fit.number),
@@ -120,7 +120,7 @@ fn fitted(all: &Analysis, fit: &Fit) -> Curve {
 }
 
 /// Why even the best law does not describe the points.
-fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
+fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
     (all.lack_of_fit(fit)? < LACK_OF_FIT).then(|| {
         let left = all.data.observations.len() - fit.form.freedoms();
         let freedom = if left == 1 { "degree" } else { "degrees" };
@@ -134,7 +134,7 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
 
 /// Why a gradual rise would be as good an answer as the law with a knee, however near their curves
 /// are: it is that there is a knee at all which is in question.
-fn gradual_rival(all: &Analysis, chosen: &Fit) -> Option<String> {
+fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
     if chosen.form.knees() == 0 {
         return None;
     }
@@ -153,8 +153,8 @@ fn margin(points: usize) -> f64 {
 }
 
 /// Why another law would be as good an answer, where that matters.
-fn contested(all: &Analysis, chosen: &Fit) -> Option<String> {
-    let told = |rival: &Fit| {
+fn contested(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
+    let told = |rival: &FormFit| {
         let (a, b) = (chosen.number, rival.number);
         let is_rival = a != b
             && !all.contains(a, b)
@@ -172,14 +172,14 @@ fn contested(all: &Analysis, chosen: &Fit) -> Option<String> {
 }
 
 /// A step or a hinge at the same place is one finding, whichever it is.
-fn same_knees(a: &Fit, b: &Fit) -> bool {
+fn same_knees(a: &FormFit, b: &FormFit) -> bool {
     let near = |(i, j): (&usize, &usize)| i.abs_diff(*j) <= 1;
     let some = a.form.knees() > 0 && a.form.knees() == b.form.knees();
     some && a.brackets.iter().zip(&b.brackets).all(near)
 }
 
 /// Largest relative difference at the measured sizes, and where.
-fn furthest_apart(sizes: &[f64], a: &Fit, b: &Fit) -> (f64, f64) {
+fn furthest_apart(sizes: &[f64], a: &FormFit, b: &FormFit) -> (f64, f64) {
     let apart = |&members: &f64| {
         let (a, b) = (a.at(members), b.at(members));
         ((a - b).abs() / a.abs().max(b.abs()), members)
@@ -189,7 +189,7 @@ fn furthest_apart(sizes: &[f64], a: &Fit, b: &Fit) -> (f64, f64) {
 }
 
 /// Why it is inconclusive: that there are too few points without errors, or else what is given.
-fn too_few_or(all: &Analysis, why: String) -> String {
+fn too_few_or(all: &CurveAnalysis, why: String) -> String {
     let count = all.data.observations.len();
     if all.data.errors_known || count >= FEWEST_WITHOUT_ERRORS {
         return why;
@@ -202,7 +202,7 @@ fn too_few_or(all: &Analysis, why: String) -> String {
 
 /// The largest trend that the points do not exclude, as a part of the level; or why they are not
 /// flat enough to be called so.
-fn flatness(all: &Analysis, constant: &Fit) -> Result<f64, String> {
+fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     let (low, high) = all.data.range();
     let level = curve::level(all, constant, high).map_err(|why| too_few_or(all, why))?;
     let trend = |shape: Shape| {
@@ -223,11 +223,11 @@ fn flatness(all: &Analysis, constant: &Fit) -> Result<f64, String> {
     })
 }
 
-fn candidates(all: &Analysis) -> Vec<Candidate> {
+fn candidates(all: &CurveAnalysis) -> Vec<Candidate> {
     let mut leaders = all.leaders();
     leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     let best = leaders.first().map_or(0.0, |fit| fit.criterion);
-    let candidate = |fit: &&Fit| Candidate {
+    let candidate = |fit: &&FormFit| Candidate {
         shape: Shape::of(fit.number),
         freedoms: fit.form.freedoms(),
         criterion: fit.criterion,
@@ -237,7 +237,7 @@ fn candidates(all: &Analysis) -> Vec<Candidate> {
     leaders.iter().map(candidate).collect()
 }
 
-fn knee(all: &Analysis, fit: &Fit, which: usize) -> Knee {
+fn knee(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Knee {
     let place = Place::of(all, fit, which);
     let at_members = match place.kind {
         Kind::Step => all.data.places[place.after],
@@ -258,8 +258,8 @@ fn knee(all: &Analysis, fit: &Fit, which: usize) -> Knee {
 
 /// Cost after over cost by the law before, and its interval by the delta method.
 fn factor(
-    all: &Analysis,
-    fit: &Fit,
+    all: &CurveAnalysis,
+    fit: &FormFit,
     which: usize,
     at: f64,
 ) -> (Option<f64>, (Option<f64>, Option<f64>)) {

@@ -32,12 +32,16 @@ fn trial(
     noise: f64,
     errors: Errors,
     seed: u64,
-) -> Vec<Point> {
+) -> Vec<CurvePoint> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let point = |&members: &u32| {
         let level = truth(f64::from(members));
         let y = level * (1.0 + noise * normal(&mut random));
-        Point { x: members.into(), y, error: (errors == Errors::Given).then_some(noise * level) }
+        CurvePoint {
+            x: members.into(),
+            y,
+            error: (errors == Errors::Given).then_some(noise * level),
+        }
     };
     sizes.iter().map(point).collect()
 }
@@ -173,9 +177,9 @@ fn the_factor_of_a_step_is_covered_by_its_interval() {
 }
 
 /// Points with 95 % intervals of half-width `half`.
-fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
+fn points(costs: &[(u32, f64)], half: f64) -> Vec<CurvePoint> {
     let error = Some(half / 1.96);
-    let point = |&(members, y): &(u32, f64)| Point { x: members.into(), y, error };
+    let point = |&(members, y): &(u32, f64)| CurvePoint { x: members.into(), y, error };
     costs.iter().map(point).collect()
 }
 
@@ -248,8 +252,10 @@ fn what_follows_no_law_gets_none() {
     let wide = law(&points(&jagged, 3000.0));
     assert!(!wide.in_words().contains("no law fits"), "{wide:?}");
     // Scatter that the errors are estimated from cannot be tested with them.
-    let bare: Vec<Point> =
-        jagged.iter().map(|&(members, y)| Point { x: members.into(), y, error: None }).collect();
+    let bare: Vec<CurvePoint> = jagged
+        .iter()
+        .map(|&(members, y)| CurvePoint { x: members.into(), y, error: None })
+        .collect();
     let verdict = law(&bare);
     assert!(verdict.fit_p.is_none() && !verdict.in_words().contains("no law fits"), "{verdict:?}");
 }
@@ -284,7 +290,7 @@ fn all_candidates_are_judged_by_one_dispersion() {
 
 #[test]
 fn few_points_without_errors_claim_nothing() {
-    let rising = |n: u32| Point { x: n.into(), y: 100.0 * f64::from(n), error: None };
+    let rising = |n: u32| CurvePoint { x: n.into(), y: 100.0 * f64::from(n), error: None };
     let words = law(&[2, 4, 8, 16].map(rising)).in_words();
     assert!(words.starts_with("inconclusive: 4 points without standard errors"), "{words}");
 }
@@ -294,7 +300,7 @@ fn senseless_points_are_left_out() {
     let mut costs = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 500.0)], 5.0);
     let sound = law(&costs);
     for (x, y) in [(0.0, 500.0), (4.0, f64::NAN), (4.0, f64::INFINITY), (64.0, f64::MAX)] {
-        costs.push(Point { x, y, ..costs[0] });
+        costs.push(CurvePoint { x, y, ..costs[0] });
     }
     let verdict = law(&costs);
     assert_eq!(verdict.ignored, 4);
@@ -375,10 +381,10 @@ fn any_cost() -> impl Strategy<Value = f64> {
     prop_oneof![3 => -1e4..1e4, 2 => 900.0..1100.0, 1 => proptest::sample::select(special.to_vec()), 1 => any::<f64>()]
 }
 
-fn any_points() -> impl Strategy<Value = Vec<Point>> {
+fn any_points() -> impl Strategy<Value = Vec<CurvePoint>> {
     let error = proptest::option::of(any_cost());
     let members = prop_oneof![4 => 0_u32..70, 1 => any::<u32>()];
-    let point = (members, any_cost(), error).prop_map(|(members, y, error)| Point {
+    let point = (members, any_cost(), error).prop_map(|(members, y, error)| CurvePoint {
         x: members.into(),
         y,
         error,
@@ -387,11 +393,11 @@ fn any_points() -> impl Strategy<Value = Vec<Point>> {
 }
 
 /// Positive costs of one order of magnitude, with or without errors.
-fn sound_points() -> impl Strategy<Value = Vec<Point>> {
+fn sound_points() -> impl Strategy<Value = Vec<CurvePoint>> {
     let point = (1_u32..100, 100.0..1000.0_f64);
     (proptest::collection::vec(point, 0..=14), proptest::option::of(0.25..25.0_f64)).prop_map(
         |(costs, error)| {
-            let point = |&(members, y): &(u32, f64)| Point { x: members.into(), y, error };
+            let point = |&(members, y): &(u32, f64)| CurvePoint { x: members.into(), y, error };
             costs.iter().map(point).collect()
         },
     )
@@ -413,7 +419,7 @@ proptest! {
 
     #[test]
     fn the_unit_does_not_matter(points in sound_points(), scale in 1e-6..1e6_f64) {
-        let scaled: Vec<Point> = points.iter().map(|point| Point {
+        let scaled: Vec<CurvePoint> = points.iter().map(|point| CurvePoint {
             x: point.x,
             y: point.y * scale,
             error: point.error.map(|error| error * scale),

@@ -4,7 +4,7 @@ use std::f64::consts::LN_2;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::changepoint::{Form, Must, Term, Turn};
+use stats::changepoint::{CurveForm, FormConstraint, Term, Turn};
 
 use super::EQUIVALENCE;
 use crate::curve::Kind;
@@ -65,30 +65,36 @@ const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
 
 /// The form of each shape, in their order: simpler before richer. A law with a slope needs two
 /// sizes before its knee to have one.
-pub(super) static FORMS: [Form; 16] = {
+pub(super) static FORMS: [CurveForm; 16] = {
     use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Sigmoid, Square, Step, X};
     const LINEAR: usize = Shape::Linear as usize;
     const LOG: usize = Shape::Logarithmic as usize;
-    const KNEE: Form = Form { before: 2, ..Form::new(&[], &[Turn::Step]) };
-    const BEND: Form = Form { must: Must::Steepen, turns: HINGE, ..KNEE };
+    const KNEE: CurveForm = CurveForm { before: 2, ..CurveForm::new(&[], &[Turn::Step]) };
+    const BEND: CurveForm = CurveForm { must: FormConstraint::Steepen, turns: HINGE, ..KNEE };
     [
-        Form::new(&[One], &[]),
-        Form::new(&[One, Log], &[]),
-        Form::new(&[One, X], &[]),
-        Form { contains: &[LINEAR], ..Form::new(&[One, Approach], &[Turn::Scale(PLACES)]) },
-        Form { contains: &[LINEAR], ..Form::new(&[One, Sigmoid], SIGMOID) },
-        Form { contains: &[LINEAR, LOG], ..Form::new(&[One, Sigmoid], UNFINISHED) },
-        Form { must: Must::SlowDown, ..Form::new(&[One, Log, X], &[]) },
-        Form { must: Must::BendAway, ..Form::new(&[One, X, Square], &[]) },
-        Form::new(&[One, Step(0)], &[Turn::Step]),
-        Form { terms: &[One, LogBeyond], turns: RATIO_HINGE, contains: &[LOG], ..KNEE },
-        Form { terms: &[One, Log, Step(0)], ..KNEE },
-        Form { terms: &[One, X, Step(0)], ..KNEE },
-        Form { terms: &[One, Log, Beyond(0)], ..BEND },
-        Form { terms: &[One, X, Beyond(0)], ..BEND },
-        Form::new(&[One, Step(0), Step(1)], &[Turn::Step, Turn::Step]),
+        CurveForm::new(&[One], &[]),
+        CurveForm::new(&[One, Log], &[]),
+        CurveForm::new(&[One, X], &[]),
+        CurveForm {
+            contains: &[LINEAR],
+            ..CurveForm::new(&[One, Approach], &[Turn::Scale(PLACES)])
+        },
+        CurveForm { contains: &[LINEAR], ..CurveForm::new(&[One, Sigmoid], SIGMOID) },
+        CurveForm { contains: &[LINEAR, LOG], ..CurveForm::new(&[One, Sigmoid], UNFINISHED) },
+        CurveForm { must: FormConstraint::SlowDown, ..CurveForm::new(&[One, Log, X], &[]) },
+        CurveForm { must: FormConstraint::BendAway, ..CurveForm::new(&[One, X, Square], &[]) },
+        CurveForm::new(&[One, Step(0)], &[Turn::Step]),
+        CurveForm { terms: &[One, LogBeyond], turns: RATIO_HINGE, contains: &[LOG], ..KNEE },
+        CurveForm { terms: &[One, Log, Step(0)], ..KNEE },
+        CurveForm { terms: &[One, X, Step(0)], ..KNEE },
+        CurveForm { terms: &[One, Log, Beyond(0)], ..BEND },
+        CurveForm { terms: &[One, X, Beyond(0)], ..BEND },
+        CurveForm::new(&[One, Step(0), Step(1)], &[Turn::Step, Turn::Step]),
         // A ramp within one bracket is a step there; one that never ends is none of the candidates.
-        Form { contains: &[Shape::Step as usize, LINEAR], ..Form::new(&[One, Ramp], RAMP) },
+        CurveForm {
+            contains: &[Shape::Step as usize, LINEAR],
+            ..CurveForm::new(&[One, Ramp], RAMP)
+        },
     ]
 };
 
@@ -122,7 +128,7 @@ impl Shape {
         Self::ALL[self as usize].1
     }
 
-    pub(super) fn form(self) -> &'static Form {
+    pub(super) fn form(self) -> &'static CurveForm {
         &FORMS[self as usize]
     }
 

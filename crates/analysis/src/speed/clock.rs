@@ -7,7 +7,9 @@ use super::{Levels, clean_parts, leader_cpus, sound_triples, timed_hops};
 use rundata::experiment::Takes;
 use rundata::plan::Plan;
 use rundata::ring;
-use stats::{AtLevel, Elasticity, elasticity, elasticity_of, median, tells_power};
+use stats::{
+    Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, has_level_span, median,
+};
 
 /// A power that is known worse than this brings nothing to another clock: it may be that of a
 /// program that the core bounds, and that of one that memory bounds.
@@ -50,7 +52,7 @@ impl Clock {
     /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the
     /// clock hardly changed, or too little to say how they go with it.
     pub(crate) fn of(by_round: &BTreeMap<u32, Vec<Timed>>, to_ns: f64) -> Option<Self> {
-        let elasticity = elasticity(by_round).filter(is_known)?;
+        let elasticity = estimate_elasticity(by_round).filter(is_known)?;
         let all = || by_round.values().flatten();
         let shift = all().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln()).sum::<f64>();
         let mut clock =
@@ -162,12 +164,12 @@ pub(crate) fn is_known(of: &Elasticity) -> bool {
 
 /// The power of figures at latency quanta by rounds, where it is known well enough to bring them to
 /// another clock.
-pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasticity> {
+pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<FigureAtLevel>>) -> Option<Elasticity> {
     let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
-    let rounds: Vec<Vec<AtLevel>> = rounds.values().cloned().collect();
+    let rounds: Vec<Vec<FigureAtLevel>> = rounds.values().cloned().collect();
     // What comes in steps larger than the change says nothing of it, and seems to be known exactly.
     let is_seen = |of: &Elasticity| is_known(of) && of.standard_error > EXACT;
-    tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_seen)
+    has_level_span(&levels).then(|| fit_elasticity(&rounds)).flatten().filter(is_seen)
 }
 
 /// The power of a sum of figures, each with its factor; absent without figures, and of a sum that

@@ -2,7 +2,7 @@
 //! core, and the figures of the slices that ran at it.
 //!
 //! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices ->
-//! [`stats::Pooled`] (of a case). `docs/method.md`, "Full speed", has the rules.
+//! [`stats::PooledMedian`] (of a case). `docs/method.md`, "Full speed", has the rules.
 
 mod clock;
 mod level;

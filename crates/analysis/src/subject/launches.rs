@@ -1,7 +1,8 @@
 //! What earlier launches of a plan say of its cases.
 
 use stats::{
-    Elasticity, Group, mad_sigma, median, normal_quantile, scatter_between, student_quantile,
+    Elasticity, GroupEstimate, mad_sigma, median, normal_quantile, scatter_between_groups,
+    student_quantile,
 };
 
 use super::{Quantity, Subject, Values};
@@ -52,12 +53,12 @@ fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
     let group = |of: &super::Measured| {
         let estimate = full(of)?;
         let standard_error = f64::max(estimate.standard_error?, LEAST_ERROR * estimate.value);
-        Some(Group { value: estimate.value, standard_error })
+        Some(GroupEstimate { value: estimate.value, standard_error })
     };
     let groups = without_far_ones(there.launches().iter().filter_map(group).collect());
     let few = student_quantile(CONFIDENCE, groups.len() as f64 - 1.0)?;
     // More than the figure itself is nothing that an interval could have.
-    Some((scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?).min(1.0))
+    Some((scatter_between_groups(&groups)? * few / normal_quantile(CONFIDENCE)?).min(1.0))
 }
 
 /// Launches at full speed from which on they say how rounds scatter.
@@ -87,7 +88,7 @@ const FAR: f64 = 3.0;
 /// Launches from which it is seen which of them are wild.
 const FEWEST_TO_TELL: usize = 8;
 
-fn without_far_ones(groups: Vec<Group>) -> Vec<Group> {
+fn without_far_ones(groups: Vec<GroupEstimate>) -> Vec<GroupEstimate> {
     let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
     let (Some(middle), Some(deviation)) = (median(&values), mad_sigma(&values)) else {
         return groups;
@@ -96,7 +97,8 @@ fn without_far_ones(groups: Vec<Group>) -> Vec<Group> {
         return groups;
     }
     let (least, most) = (middle - FAR * deviation, middle + FAR * deviation);
-    let near = |group: Group| Group { value: group.value.clamp(least, most), ..group };
+    let near =
+        |group: GroupEstimate| GroupEstimate { value: group.value.clamp(least, most), ..group };
     groups.into_iter().map(near).collect()
 }
 

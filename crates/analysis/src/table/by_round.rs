@@ -7,7 +7,7 @@ use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
 use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use stats::{
-    AtLevel, Center, Elasticity, FewFigures, PriorScatter, bootstrap, median, weighted_median,
+    Center, Elasticity, FewFigures, FigureAtLevel, PriorScatter, bootstrap, median, weighted_median,
 };
 
 /// How figures of trials at full speed scatter between rounds where no launches say it, as a share.
@@ -180,9 +180,13 @@ impl ByRound {
 }
 
 /// Each round's figures at the clock of a quantum of `to_ns`: the middle by their weights.
-pub(super) fn brought(rounds: &BTreeMap<u32, Vec<AtLevel>>, power: f64, to_ns: f64) -> Figures {
-    let figure = |all: &Vec<AtLevel>| {
-        let there = |of: &AtLevel| (of.figure * (to_ns / of.level).powf(power), of.weight);
+pub(super) fn brought(
+    rounds: &BTreeMap<u32, Vec<FigureAtLevel>>,
+    power: f64,
+    to_ns: f64,
+) -> Figures {
+    let figure = |all: &Vec<FigureAtLevel>| {
+        let there = |of: &FigureAtLevel| (of.figure * (to_ns / of.level).powf(power), of.weight);
         weighted_median(&all.iter().map(there).collect::<Vec<_>>())
     };
     finite(rounds.iter().filter_map(|(round, all)| Some((*round, figure(all)?))))

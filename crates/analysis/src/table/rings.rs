@@ -16,7 +16,7 @@ use as_it_was::SliceTime;
 use rundata::bounds::sum;
 use rundata::plan::{MINIMUM_ROUNDS, Plan};
 use rundata::ring::{self, Sample, Triples};
-use stats::{Elasticity, FewFigures, Pooled, PriorScatter, mad_sigma, mean, median};
+use stats::{Elasticity, FewFigures, PooledMedian, PriorScatter, mad_sigma, mean, median};
 
 /// Samples of one case in one round.
 pub(super) type Batch<'a> = Vec<&'a Sample>;
@@ -301,7 +301,7 @@ impl<'a> Table<'a> {
                 FewFigures::from_rounds(&figures, self.round_scatter(figure, median(&figures)?))
             }
             CleanSupply::Enough => {
-                let Pooled { value, standard_error, rounds } = self.pooled(figure)?;
+                let PooledMedian { value, standard_error, rounds } = self.pooled(figure)?;
                 let freedom = f64::from(rounds) - 1.0;
                 Some(FewFigures { value, standard_error, freedom, rounds })
             }
@@ -555,15 +555,15 @@ impl<'a> Table<'a> {
         errors.map(|(clock, times)| (factor * times * clock.error_ns()).powi(2)).sum()
     }
 
-    fn pooled(&self, figure: Figure) -> Option<Pooled> {
+    fn pooled(&self, figure: Figure) -> Option<PooledMedian> {
         let seed = |stream: u64, case: usize| self.seed((stream << 32) + self.rank(case));
         match figure {
-            Figure::Hop(case) => Pooled::of(self.clean_hops(case)?, seed(5, case)),
+            Figure::Hop(case) => PooledMedian::from_rounds(self.clean_hops(case)?, seed(5, case)),
             // A worker's memory is its own: each counts once, by its median.
             Figure::AboveOwnSolos(case) => {
                 let medians = self.clean_above(case)?.into_iter();
                 let workers = medians.map(|(round, median)| (round, vec![median])).collect();
-                Pooled::of(&workers, seed(6, case))
+                PooledMedian::from_rounds(&workers, seed(6, case))
             }
         }
     }

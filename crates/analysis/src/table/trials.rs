@@ -11,7 +11,7 @@ use crate::speed::{
 };
 use rundata::plan::{Known, MINIMUM_ROUNDS};
 use rundata::trial::{Sample, Sliced, Tally, Trial};
-use stats::{AtLevel, Center, median, same_level, tells_power};
+use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
 
 /// What is known of one case.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl<'a> OfTrial<'a> {
     /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell
     /// how figures go with it.
     pub(super) fn of(samples: &[&'a Sample], level: Option<&Level>) -> Self {
-        let moved = level.is_some_and(|level| tells_power(&quanta_ns(samples, level)));
+        let moved = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
         let clocks = if moved { Clocks::Any } else { Clocks::TheRuns };
         let mut all = Self::default();
         samples.iter().for_each(|sample| all.add(sample, level, clocks));
@@ -109,7 +109,7 @@ fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
             .into_iter()
             .map(|(at, (quantum_ns, _))| (at, quantum_ns))
             .collect();
-        for group in same_level(laps.iter().map(|(_, quantum_ns)| *quantum_ns)) {
+        for group in group_by_level(laps.iter().map(|(_, quantum_ns)| *quantum_ns)) {
             // Ascending, as they were made.
             let slices: Vec<usize> = group.iter().map(|at| laps[*at].0).collect();
             let quanta: Vec<f64> = group.iter().map(|at| laps[*at].1).collect();
@@ -244,11 +244,11 @@ impl<'a> Table<'a> {
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> Option<ByRound> {
         let level = self.levels.get([self.plan.trial(case)?.cpu].as_slice())?;
-        let mut rounds: BTreeMap<u32, Vec<AtLevel>> = BTreeMap::new();
+        let mut rounds: BTreeMap<u32, Vec<FigureAtLevel>> = BTreeMap::new();
         for (quantum_ns, sample) in &self.trials.get(case)?.at_clocks {
             let weight = sample.tallies.get(tally).map_or(0.0, |tally| tally.count() as f64);
             let Some(figure) = of(sample).filter(|_| weight > 0.0) else { continue };
-            let at = AtLevel { level: *quantum_ns, figure, weight };
+            let at = FigureAtLevel { level: *quantum_ns, figure, weight };
             rounds.entry(sample.round).or_default().push(at);
         }
         if rounds.is_empty() {

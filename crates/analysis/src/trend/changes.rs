@@ -1,7 +1,7 @@
 //! The changes of the cost and of the clock, each with what changed beside it.
 
 use stats::median;
-use stats::ratio::Ratio;
+use stats::ratio::CostRatio;
 
 use super::series::{Figure, Series};
 use super::steps::{FEWEST_OF_ALL, Level, Steps};
@@ -43,7 +43,7 @@ fn both(one: &Level, other: &Level) -> Level {
 
 /// after / before. What the power of the clock leaves open is the same in all runs at one clock: it
 /// enters once, by how far the clocks of both levels are apart.
-fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> Ratio {
+fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> CostRatio {
     let apart = |level: &Level| series.apart(level.first..level.end);
     let chance = quantile * before.error.hypot(after.error);
     let half = series.half_width(chance, apart(after) - apart(before));
@@ -51,10 +51,14 @@ fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> Ratio
     let ends = [log - half, log + half].map(f64::exp);
     let is_sound = ends.iter().all(|end| end.is_finite());
     let end = |at: usize| Some(ends[at]).filter(|_| is_sound);
-    Ratio { value: Some(log.exp()).filter(|ratio| ratio.is_finite()), low: end(0), high: end(1) }
+    CostRatio {
+        value: Some(log.exp()).filter(|ratio| ratio.is_finite()),
+        low: end(0),
+        high: end(1),
+    }
 }
 
-fn change(series: &Series, before: &Level, after: &Level, ratio: Ratio) -> Change {
+fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> Change {
     let figures = &series.figures;
     let (last, first) = (&figures[after.first - 1], &figures[after.first]);
     // The place may be one off: what lies between the second on each side is both before and

@@ -13,7 +13,7 @@ mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::ratio::Ratio;
+use stats::ratio::CostRatio;
 
 pub use choice::{Case, Planned, choose};
 
@@ -150,7 +150,7 @@ pub struct Change {
     /// The cost behind it.
     pub after_ns: f64,
     /// after / before, with a 95 % interval.
-    pub ratio: Ratio,
+    pub ratio: CostRatio,
     /// What changed with it in the machine and affects the cost of a switch: between the second run
     /// before and the second behind, as the place may be one off.
     pub machine: Vec<Difference>,

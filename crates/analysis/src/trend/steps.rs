@@ -1,7 +1,8 @@
 //! Where a series of figures changes its level. Numbers in, numbers out.
 
 use stats::changepoint::{
-    Analysis, CLEARLY_BETTER, Errors, Fit, Form, Nesting, Point, Settings, Term, Turn,
+    CLEARLY_BETTER, CurveAnalysis, CurveForm, CurvePoint, ErrorModel, FitSettings, FormFit,
+    Nesting, Term, Turn,
 };
 use stats::{mad_sigma, median, student_quantile};
 
@@ -20,29 +21,29 @@ const MOST_AT_ONCE: usize = 40;
 
 const STEP: Turn = Turn::Step;
 
-static FORMS: [Form; 3] = {
+static FORMS: [CurveForm; 3] = {
     use Term::{One, Step};
     [
-        Form::new(&[One], &[]),
-        Form::new(&[One, Step(0)], &[STEP]),
-        Form::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
+        CurveForm::new(&[One], &[]),
+        CurveForm::new(&[One, Step(0)], &[STEP]),
+        CurveForm::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
     ]
 };
 
-const fn settings(forms: &'static [Form]) -> Settings {
-    Settings {
+const fn settings(forms: &'static [CurveForm]) -> FitSettings {
+    FitSettings {
         forms,
         tolerance: 0.0,
         relative: false,
-        errors: Errors::Given { fewest: 0, left: [0; 3] },
+        errors: ErrorModel::Given { fewest: 0, left: [0; 3] },
         fewest: 2,
         between: 1,
         nesting: Nesting::Turns,
     }
 }
 
-static SHORT: Settings = settings(&FORMS);
-static LONG: Settings = settings(FORMS.split_at(2).0);
+static SHORT: FitSettings = settings(&FORMS);
+static LONG: FitSettings = settings(FORMS.split_at(2).0);
 
 /// A figure of a series. Figures of one place belong together: no step is between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -246,17 +247,17 @@ fn starts(points: &[Log]) -> Vec<usize> {
 }
 
 /// The steps of the simplest form that none is clearly better than: up to two.
-fn best(points: &[Log], settings: &'static Settings) -> Vec<usize> {
-    let at = |point: &Log| Point {
+fn best(points: &[Log], settings: &'static FitSettings) -> Vec<usize> {
+    let at = |point: &Log| CurvePoint {
         x: point.place as f64 + 1.0,
         // The engine works in units of the largest: levels that are far from zero lose no digit by
         // it.
         y: point.log - points[0].log,
         error: Some(point.error),
     };
-    let all: Vec<Point> = points.iter().map(at).collect();
-    let analysis = Analysis::of(&all, settings);
-    let placed = |fit: &Fit| starts_of(points, &analysis.data.places, &fit.brackets);
+    let all: Vec<CurvePoint> = points.iter().map(at).collect();
+    let analysis = CurveAnalysis::new(&all, settings);
+    let placed = |fit: &FormFit| starts_of(points, &analysis.data.places, &fit.brackets);
     let mut chosen: Option<(f64, Vec<usize>)> = None;
     for turns in 0..settings.forms.len() {
         let same = analysis.fits.iter().filter(|fit| fit.turns.len() == turns);

@@ -3,7 +3,7 @@
 // Clippy takes only functions marked as tests for tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use analysis::curve::{Kind, Point};
+use analysis::curve::{CurvePoint, Kind};
 use analysis::scaling::{Shape, Verdict, law, projected};
 
 struct Row {
@@ -37,13 +37,13 @@ fn cpu_s(machine: &str, members: u32) -> f64 {
 /// A million laps of N switches: seconds / N are microseconds a switch.
 fn verdict(machine: &str) -> Verdict {
     let of_machine = |row: Row| {
-        (row.machine == machine).then(|| Point {
+        (row.machine == machine).then(|| CurvePoint {
             x: f64::from(row.members),
             y: 1000.0 * row.cpu_s / f64::from(row.members),
             error: None,
         })
     };
-    let points: Vec<Point> = rows().into_iter().filter_map(of_machine).collect();
+    let points: Vec<CurvePoint> = rows().into_iter().filter_map(of_machine).collect();
     assert!(points.len() >= 7, "no such machine: {machine}");
     law(&points)
 }

@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use super::next::{self, arena_bytes, from_arena, is_of_arena};
 use super::timed;
-use crate::bins::class;
+use crate::bins::size_class;
 use crate::layout::allocator_cell;
 
 const MALLOC: usize = 0;
@@ -20,7 +20,7 @@ const FREE: usize = 4;
 pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::malloc() else { return from_arena(bytes) };
     // SAFETY: the caller's call.
-    timed(allocator_cell(MALLOC, class(bytes)), || unsafe { next(bytes) })
+    timed(allocator_cell(MALLOC, size_class(bytes)), || unsafe { next(bytes) })
 }
 
 /// # Safety
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     };
     let all = count.saturating_mul(bytes);
     // SAFETY: the caller's call.
-    timed(allocator_cell(CALLOC, class(all)), || unsafe { next(count, bytes) })
+    timed(allocator_cell(CALLOC, size_class(all)), || unsafe { next(count, bytes) })
 }
 
 /// # Safety
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_vo
     }
     let Some(next) = next::realloc() else { return from_arena(bytes) };
     // SAFETY: the caller's call.
-    timed(allocator_cell(REALLOC, class(bytes)), || unsafe { next(memory, bytes) })
+    timed(allocator_cell(REALLOC, size_class(bytes)), || unsafe { next(memory, bytes) })
 }
 
 /// # Safety
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
 pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
     let Some(next) = next::memalign() else { return null_mut() };
     // SAFETY: the caller's call.
-    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(alignment, bytes) })
+    timed(allocator_cell(ALIGNED, size_class(bytes)), || unsafe { next(alignment, bytes) })
 }
 
 /// # Safety
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
     let Some(next) = next::aligned_alloc() else { return null_mut() };
     // SAFETY: the caller's call.
-    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(alignment, bytes) })
+    timed(allocator_cell(ALIGNED, size_class(bytes)), || unsafe { next(alignment, bytes) })
 }
 
 /// # Safety
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn posix_memalign(
 ) -> c_int {
     let Some(next) = next::posix_memalign() else { return libc::ENOMEM };
     // SAFETY: the caller's call.
-    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(memory, alignment, bytes) })
+    timed(allocator_cell(ALIGNED, size_class(bytes)), || unsafe { next(memory, alignment, bytes) })
 }
 
 /// # Safety
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn posix_memalign(
 pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::valloc() else { return null_mut() };
     // SAFETY: the caller's call.
-    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(bytes) })
+    timed(allocator_cell(ALIGNED, size_class(bytes)), || unsafe { next(bytes) })
 }
 
 /// # Safety
@@ -122,5 +122,5 @@ pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
 pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::pvalloc() else { return null_mut() };
     // SAFETY: the caller's call.
-    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(bytes) })
+    timed(allocator_cell(ALIGNED, size_class(bytes)), || unsafe { next(bytes) })
 }

@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use thread::Thread;
 use threadclock::Elapsed;
 
-use crate::layout::{EMPTY, KNOWN, KNOWN_CALLS, KNOWN_CHAINED, KNOWN_IN_A_ROW};
+use crate::layout::{EMPTY_CELL, KNOWN_CALLS, KNOWN_CELL, KNOWN_CHAINED_CELL, KNOWN_IN_A_ROW_CELL};
 
 /// What core's tables of unwinding refer to. Nothing unwinds: a panic aborts.
 #[unsafe(no_mangle)]
@@ -108,7 +108,7 @@ fn timed_twice<R>(thread: &Thread, number: u32, cell: usize, call: impl FnOnce()
 /// What is known, timed as calls are: nothing, and after call `number` now and then a call whose
 /// time without readings around it is measured as well.
 fn note_known(thread: &Thread, number: u32) {
-    note(thread, EMPTY, || ());
+    note(thread, EMPTY_CELL, || ());
     if number % KNOWN_SAMPLED != 0 {
         return;
     }
@@ -117,11 +117,11 @@ fn note_known(thread: &Thread, number: u32) {
     let once = || done(call(black_box(3)));
     once();
     for _ in 0..KNOWN_SAMPLES {
-        note(thread, KNOWN_IN_A_ROW, || (0..KNOWN_CALLS).for_each(|_| once()));
+        note(thread, KNOWN_IN_A_ROW_CELL, || (0..KNOWN_CALLS).for_each(|_| once()));
         let chained = |value, _| call(value);
-        note(thread, KNOWN_CHAINED, || done((0..KNOWN_CALLS).fold(black_box(3), chained)));
-        note(thread, KNOWN, once);
-        note(thread, EMPTY, || ());
+        note(thread, KNOWN_CHAINED_CELL, || done((0..KNOWN_CALLS).fold(black_box(3), chained)));
+        note(thread, KNOWN_CELL, once);
+        note(thread, EMPTY_CELL, || ());
     }
 }
 

@@ -16,7 +16,7 @@ use threadclock::Stopwatch;
 use super::shared::next_symbol;
 use super::thread::Thread;
 use super::{SAMPLED, note_known};
-use crate::layout::{NAMED, NOTHING, PLACE_CODE_BYTES, named_cell};
+use crate::layout::{EMPTY_FUNCTION, MAX_NAMED, STUB_BYTES, named_cell};
 
 /// What a call in progress keeps.
 #[repr(C)]
@@ -129,13 +129,13 @@ global_asm!(
     ".cfi_endproc",
     ".size switchcost_call, . - switchcost_call",
     ".popsection",
-    places = const NAMED + 1,
+    places = const MAX_NAMED + 1,
     begin = sym begin,
     end = sym end,
 );
 
 /// A symbol for each place: [`crate::symbols`] makes it that of the code above, and names it. Its
-/// name is `NAME_BYTES` long, so that any name fits in its place. (A function of its own for each
+/// name is `MAX_NAME_BYTES` long, so that any name fits in its place. (A function of its own for each
 /// would be `#[naked]`: Rust 1.88.)
 macro_rules! places {
     ($($name:ident)*) => {
@@ -146,13 +146,13 @@ macro_rules! places {
             ))]
             pub static $name: u8 = 0;
         )*
-        const _: () = assert!([$(stringify!($name)),*].len() == NAMED);
+        const _: () = assert!([$(stringify!($name)),*].len() == MAX_NAMED);
     };
 }
 
 #[allow(non_upper_case_globals)]
 mod symbols {
-    use super::NAMED;
+    use super::MAX_NAMED;
 
     places! {
         place_00 place_01 place_02 place_03 place_04 place_05 place_06 place_07
@@ -163,7 +163,7 @@ mod symbols {
 }
 
 unsafe extern "C" {
-    /// The code of place 0; the next is [`PLACE_CODE_BYTES`] behind it.
+    /// The code of place 0; the next is [`STUB_BYTES`] behind it.
     fn switchcost_places();
 }
 
@@ -172,22 +172,22 @@ pub(super) fn keep() {
     core::hint::black_box(switchcost_places as *const u8);
 }
 
-/// The code of a place, also of [`NOTHING`].
+/// The code of a place, also of [`EMPTY_FUNCTION`].
 fn place(number: usize) -> extern "C" fn() {
     let first = switchcost_places as *const u8;
-    let code = first.wrapping_add(number * PLACE_CODE_BYTES);
+    let code = first.wrapping_add(number * STUB_BYTES);
     // SAFETY: the code of each place, which takes and gives what the function behind it does.
     unsafe { core::mem::transmute::<*const u8, extern "C" fn()>(code) }
 }
 
-/// Does nothing, as [`NOTHING`].
+/// Does nothing, as [`EMPTY_FUNCTION`].
 extern "C" fn nothing() {}
 
-static FOUND: [AtomicPtr<c_void>; NAMED] = [const { AtomicPtr::new(null_mut()) }; NAMED];
+static FOUND: [AtomicPtr<c_void>; MAX_NAMED] = [const { AtomicPtr::new(null_mut()) }; MAX_NAMED];
 
 #[inline(always)]
 fn next(number: usize) -> *mut c_void {
-    if number == NOTHING {
+    if number == EMPTY_FUNCTION {
         return nothing as *mut c_void;
     }
     match FOUND[number].load(Relaxed) {
@@ -244,14 +244,14 @@ extern "C" fn end(frame: &Frame) {
     // SAFETY: `begin` started it, as there is a thread.
     let elapsed = unsafe { frame.watch.assume_init_ref() }.elapsed_by_both();
     thread.record(named_cell(frame.number as usize), &elapsed);
-    if frame.number as usize == NOTHING {
+    if frame.number as usize == EMPTY_FUNCTION {
         return thread.leave();
     }
     let number = thread.next_call();
     if number % SAMPLED == 0 {
         let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
         thread.leave();
-        place(NOTHING)();
+        place(EMPTY_FUNCTION)();
         thread.hold();
         thread.note_own(thread.clock().now_ordered() - started, before);
         note_known(thread, number);

@@ -8,11 +8,11 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
 use super::shared::next_symbol;
-use crate::layout::SYMBOLS;
+use crate::layout::ALLOCATOR_SYMBOLS;
 
-/// Those of [`SYMBOLS`].
-static FOUND: [AtomicPtr<c_void>; SYMBOLS.len()] =
-    [const { AtomicPtr::new(null_mut()) }; SYMBOLS.len()];
+/// Those of [`ALLOCATOR_SYMBOLS`].
+static FOUND: [AtomicPtr<c_void>; ALLOCATOR_SYMBOLS.len()] =
+    [const { AtomicPtr::new(null_mut()) }; ALLOCATOR_SYMBOLS.len()];
 
 /// Looks for all of them.
 #[cold]
@@ -22,14 +22,14 @@ pub(super) fn find_all() {
     if SEARCHING.swap(true, AcqRel) {
         return;
     }
-    for (name, found) in SYMBOLS.iter().zip(&FOUND) {
+    for (name, found) in ALLOCATOR_SYMBOLS.iter().zip(&FOUND) {
         // SAFETY: a C string.
         found.store(unsafe { next_symbol(name.as_ptr()) }, Release);
     }
     SEARCHING.store(false, Release);
 }
 
-/// The next function of a place in `SYMBOLS`; null while they are looked for, and where there is
+/// The next function of a place in `ALLOCATOR_SYMBOLS`; null while they are looked for, and where there is
 /// none.
 #[inline(always)]
 fn found(place: usize) -> *mut c_void {

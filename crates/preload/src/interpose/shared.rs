@@ -9,12 +9,12 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::*};
 
-use crate::layout::{self, Header, SLOT_BYTES, SLOTS, TOKEN_DIGITS};
+use crate::layout::{self, SLOT_BYTES, SLOTS, SharedHeader, TOKEN_DIGITS};
 
 /// The mapped header; null in a program that is not profiled, and before [`attach`].
-static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
+static HEADER: AtomicPtr<SharedHeader> = AtomicPtr::new(null_mut());
 
-pub(super) fn header() -> Option<&'static Header> {
+pub(super) fn header() -> Option<&'static SharedHeader> {
     // SAFETY: null, or mapped for as long as the process lives.
     unsafe { HEADER.load(Acquire).as_ref() }
 }
@@ -24,9 +24,9 @@ static DEVICE: AtomicU64 = AtomicU64::new(0);
 static INODE: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the memory of the process that profiles this one, if there is one.
-pub(super) fn attach() -> Option<&'static Header> {
+pub(super) fn attach() -> Option<&'static SharedHeader> {
     // SAFETY: maps a part of a file, whose owner keeps its length.
-    let header = unsafe { map(0, size_of::<Header>()) }.cast::<Header>();
+    let header = unsafe { map(0, size_of::<SharedHeader>()) }.cast::<SharedHeader>();
     // SAFETY: mapped, and as large as a header.
     let found = unsafe { header.as_ref() }?;
     // What this process was before exec(2) has left its slots.
@@ -42,7 +42,7 @@ pub(super) fn attach() -> Option<&'static Header> {
 /// The token of the run and the path of its memory, as the environment has them.
 fn token_and_path() -> Option<(u64, &'static CStr)> {
     const NAME: &CStr = c"SWITCHCOST_PROFILE_DATA";
-    const { assert!(matches!(layout::VARIABLE.as_bytes(), b"SWITCHCOST_PROFILE_DATA")) };
+    const { assert!(matches!(layout::ENVIRONMENT_VARIABLE.as_bytes(), b"SWITCHCOST_PROFILE_DATA")) };
     // SAFETY: the name is a C string; no other thread runs when this is asked for the first time.
     let value: *const c_char = unsafe { libc::getenv(NAME.as_ptr()) };
     if value.is_null() {
@@ -97,10 +97,10 @@ fn is_of_run(file: c_int, token: u64) -> bool {
     let is_file = found.st_mode & libc::S_IFMT == libc::S_IFREG;
     // SAFETY: no memory is touched.
     let is_own = found.st_uid == unsafe { libc::geteuid() };
-    if !is_file || !is_own || found.st_size != layout::BYTES as libc::off_t {
+    if !is_file || !is_own || found.st_size != layout::MEMORY_BYTES as libc::off_t {
         return false;
     }
-    const { assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, token) == 8) };
+    const { assert!(offset_of!(SharedHeader, magic) == 0 && offset_of!(SharedHeader, token) == 8) };
     let mut words = [0_u64; 2];
     // SAFETY: room for two words.
     let read = unsafe { libc::pread(file, words.as_mut_ptr().cast(), size_of_val(&words), 0) };
@@ -119,12 +119,12 @@ fn is_of_run(file: c_int, token: u64) -> bool {
 /// A thread's slot.
 pub(super) struct Slot {
     pub(super) number: usize,
-    pub(super) cells: *const layout::Cell,
+    pub(super) cells: *const layout::CallCell,
 }
 
 impl Slot {
     /// One that nobody writes to, mapped; not in a child of a fork.
-    pub(super) fn claim(header: &Header) -> Option<Self> {
+    pub(super) fn claim(header: &SharedHeader) -> Option<Self> {
         // SAFETY: no memory is touched.
         let own: c_int = unsafe { libc::getpid() };
         let is_free = |number: &usize| {
@@ -137,7 +137,7 @@ impl Slot {
             has_ended(before) && owner.compare_exchange(before, own, AcqRel, Relaxed).is_ok()
         };
         let number = (0..SLOTS).find(is_free).or_else(|| (0..SLOTS).find(is_left))?;
-        let offset = size_of::<Header>() + number * SLOT_BYTES;
+        let offset = size_of::<SharedHeader>() + number * SLOT_BYTES;
         // SAFETY: within the file, which has all slots.
         let cells = unsafe { map(offset, SLOT_BYTES) };
         if cells.is_null() {
@@ -154,7 +154,7 @@ impl Slot {
     }
 
     /// Another thread goes on in it.
-    pub(super) fn release(self, header: &Header) {
+    pub(super) fn release(self, header: &SharedHeader) {
         // SAFETY: mapped by `claim`, and no longer used.
         unsafe { libc::munmap(self.cells.cast_mut().cast(), SLOT_BYTES) };
         header.owners[self.number].store(0, Release);

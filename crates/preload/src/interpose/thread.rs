@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use threadclock::{CpuTime, Elapsed, ThreadClock};
 
 use super::shared::{self, Slot, errno, header, set_errno, unmap_page, wiped_page};
-use crate::bins::bucket;
-use crate::layout::{self, OWN};
+use crate::bins::bucket_index;
+use crate::layout::{self, OVERHEAD_CELL};
 
 /// In a page that a fork wipes: the child then sets itself up anew.
 #[repr(C)]
@@ -17,7 +17,7 @@ pub(super) struct Thread {
     /// Whether a call may be timed: set up, and not within another one that is.
     ready: Cell<bool>,
     calls: Cell<u32>,
-    cells: Cell<*const layout::Cell>,
+    cells: Cell<*const layout::CallCell>,
     number: Cell<usize>,
     /// The process that set it up; 0 in a page that a fork has wiped.
     process: Cell<libc::pid_t>,
@@ -88,7 +88,7 @@ impl Thread {
     /// machine.
     pub(super) fn note_own(&self, cpu: CpuTime, switched_before: u64) {
         if self.clock().resyncs().switched == switched_before {
-            self.record(OWN, &Elapsed { cpu, off_cpu_ns: 0, switched: false });
+            self.record(OVERHEAD_CELL, &Elapsed { cpu, off_cpu_ns: 0, switched: false });
         }
     }
 
@@ -118,7 +118,7 @@ impl Thread {
         // SAFETY: set up, as there is a reading: mapped with all its cells until the thread's end.
         let cell = unsafe { &*self.cells.get().add(cell) };
         let ns = if elapsed.switched { off_cpu(cell, elapsed) } else { elapsed.cpu.ns };
-        add(&cell.buckets[bucket(ns)], 1);
+        add(&cell.buckets[bucket_index(ns)], 1);
         add(&cell.sum_ns, ns);
         if ns > cell.max_ns.load(Relaxed) {
             cell.max_ns.store(ns, Relaxed);
@@ -148,7 +148,7 @@ impl Thread {
         thread
     }
 
-    fn make(found: Option<&'static Self>, header: &layout::Header) -> Option<&'static Self> {
+    fn make(found: Option<&'static Self>, header: &layout::SharedHeader) -> Option<&'static Self> {
         let page = match found {
             // The child of a fork goes on in the page that was wiped.
             Some(wiped) => (&raw const *wiped).cast_mut(),
@@ -184,7 +184,7 @@ fn add(to: &AtomicU64, more: u64) {
 /// Counts a call in which the thread was switched out; its CPU time. By the kernel's clock that is
 /// off by up to the clock's bound, but no more than what passed by the counter.
 #[cold]
-fn off_cpu(cell: &layout::Cell, elapsed: &Elapsed) -> u64 {
+fn off_cpu(cell: &layout::CallCell, elapsed: &Elapsed) -> u64 {
     let wall_ns = elapsed.cpu.ns.saturating_add_signed(elapsed.off_cpu_ns);
     let ns = elapsed.cpu.ns.min(wall_ns);
     add(&cell.switched, 1);

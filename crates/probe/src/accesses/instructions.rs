@@ -5,8 +5,8 @@ use iced_x86::{
     Register, UsedMemory,
 };
 
-use super::Next;
-use crate::sys::Moment;
+use super::NextStep;
+use crate::sys::ThreadSample;
 
 /// Longest instruction (Intel SDM, volume 2, 2.3.11).
 pub(super) const LONGEST_BYTES: usize = 15;
@@ -21,7 +21,7 @@ const WRITES: [OpAccess; 4] =
     [OpAccess::Write, OpAccess::CondWrite, OpAccess::ReadWrite, OpAccess::ReadCondWrite];
 
 /// The registers as they are numbered in instructions.
-fn numbered(moment: &Moment) -> [u64; 16] {
+fn numbered(moment: &ThreadSample) -> [u64; 16] {
     let [ax, bx, cx, dx, si, di, bp, sp, rest @ ..] = moment.registers;
     let mut all = [0; 16];
     all[..8].copy_from_slice(&[ax, cx, dx, bx, sp, bp, si, di]);
@@ -36,7 +36,7 @@ fn number(register: Register) -> Option<usize> {
 }
 
 /// What is known of the registers while instructions are followed.
-struct Followed {
+struct RegisterValues {
     values: [u64; 16],
     /// Not written since the sample.
     known: [bool; 16],
@@ -44,7 +44,7 @@ struct Followed {
     from_memory: [bool; 16],
 }
 
-impl Followed {
+impl RegisterValues {
     /// The address of an access, or none where a register of it is not known.
     fn address(&self, memory: &UsedMemory) -> Option<u64> {
         let part = |register: Register| match register {
@@ -75,14 +75,14 @@ impl Followed {
 /// The first access from the sampled instruction on. `code` gives the bytes at an address, as many
 /// as there are. A branch back is taken, one forward is not: that is how loops go.
 pub(super) fn next(
-    moment: &Moment,
+    moment: &ThreadSample,
     mut code: impl FnMut(u64) -> Option<[u8; LONGEST_BYTES]>,
-) -> Next {
+) -> NextStep {
     let mut factory = InstructionInfoFactory::new();
     let values = numbered(moment);
-    let mut state = Followed { values, known: [true; 16], from_memory: [false; 16] };
+    let mut state = RegisterValues { values, known: [true; 16], from_memory: [false; 16] };
     let mut found: Option<(u64, [Option<usize>; 2])> = None;
-    let independent = |(address, _)| Next::Access { address, dependent: false };
+    let independent = |(address, _)| NextStep::Access { address, dependent: false };
     let mut ip = moment.ip;
     for _ in 0..MOST_STEPS {
         let Some(bytes) = code(ip) else { break };
@@ -96,14 +96,14 @@ pub(super) fn next(
                 of.access() != OpAccess::NoMemAccess && !of_thread
             };
             if let Some(memory) = factory.info(&instruction).used_memory().iter().find(is_access) {
-                let Some(address) = state.address(memory) else { return Next::Unknown };
+                let Some(address) = state.address(memory) else { return NextStep::Unknown };
                 found = Some((address, [memory.base(), memory.index()].map(number)));
             }
         }
         state.execute(&mut factory, &instruction);
         if let Some((address, parts)) = found {
             if parts.into_iter().flatten().any(|at| state.from_memory[at]) {
-                return Next::Access { address, dependent: true };
+                return NextStep::Access { address, dependent: true };
             }
         }
         ip = match instruction.flow_control() {
@@ -121,10 +121,10 @@ pub(super) fn next(
             _ => break,
         };
         if ip == moment.ip {
-            return found.map_or(Next::Compute, independent);
+            return found.map_or(NextStep::Compute, independent);
         }
     }
-    found.map_or(Next::Unknown, independent)
+    found.map_or(NextStep::Unknown, independent)
 }
 
 #[cfg(test)]
@@ -134,10 +134,10 @@ mod tests {
     const AT: u64 = 0x1000;
 
     /// With RDI 0x5000, RSI 0x100, RSP 0x7000.
-    fn next_of(code: &[u8]) -> Next {
+    fn next_of(code: &[u8]) -> NextStep {
         let mut registers = [0; 16];
         (registers[5], registers[4], registers[7]) = (0x5000, 0x100, 0x7000);
-        let moment = Moment { pid: 1, tid: 1, cpu: 0, ip: AT, registers };
+        let moment = ThreadSample { pid: 1, tid: 1, cpu: 0, ip: AT, registers };
         next(&moment, |ip| {
             let from = usize::try_from(ip.checked_sub(AT)?).ok()?;
             let rest = code.get(from..).filter(|rest| !rest.is_empty())?;
@@ -152,42 +152,45 @@ mod tests {
     fn a_list_that_is_followed_is_dependent_and_a_sum_over_an_array_is_not() {
         // mov rax,[rdi+8]; mov rdi,[rdi]; jmp -9
         let list = [0x48, 0x8b, 0x47, 0x08, 0x48, 0x8b, 0x3f, 0xeb, 0xf7];
-        assert_eq!(next_of(&list), Next::Access { address: 0x5008, dependent: true });
+        assert_eq!(next_of(&list), NextStep::Access { address: 0x5008, dependent: true });
         // add rax,[rdi+rsi*8]; inc rsi; jmp -9
         let sum = [0x48, 0x03, 0x04, 0xf7, 0x48, 0xff, 0xc6, 0xeb, 0xf7];
-        assert_eq!(next_of(&sum), Next::Access { address: 0x5800, dependent: false });
+        assert_eq!(next_of(&sum), NextStep::Access { address: 0x5800, dependent: false });
     }
 
     #[test]
     fn a_loop_without_memory_computes() {
         // lea rax,[rax+rax*4]; dec rsi; jne -9: an address that is computed is no access.
-        assert_eq!(next_of(&[0x48, 0x8d, 0x04, 0x80, 0x48, 0xff, 0xce, 0x75, 0xf7]), Next::Compute);
+        assert_eq!(
+            next_of(&[0x48, 0x8d, 0x04, 0x80, 0x48, 0xff, 0xce, 0x75, 0xf7]),
+            NextStep::Compute
+        );
     }
 
     #[test]
     fn an_access_by_a_register_that_was_written_since_is_not_known() {
         // add rdi,8; mov rax,[rdi]
-        assert_eq!(next_of(&[0x48, 0x83, 0xc7, 0x08, 0x48, 0x8b, 0x07]), Next::Unknown);
+        assert_eq!(next_of(&[0x48, 0x83, 0xc7, 0x08, 0x48, 0x8b, 0x07]), NextStep::Unknown);
         // ret reads the stack; no instruction; code that cannot be read.
-        assert_eq!(next_of(&[0xc3]), Next::Access { address: 0x7000, dependent: false });
-        assert_eq!(next_of(&[0x06]), Next::Unknown);
-        assert_eq!(next_of(&[]), Next::Unknown);
+        assert_eq!(next_of(&[0xc3]), NextStep::Access { address: 0x7000, dependent: false });
+        assert_eq!(next_of(&[0x06]), NextStep::Unknown);
+        assert_eq!(next_of(&[]), NextStep::Unknown);
     }
 
     #[test]
     fn a_system_call_is_passed_and_changes_what_the_kernel_writes() {
         // syscall; mov rdx,[rdi]
         let kept = [0x0f, 0x05, 0x48, 0x8b, 0x17];
-        assert_eq!(next_of(&kept), Next::Access { address: 0x5000, dependent: false });
+        assert_eq!(next_of(&kept), NextStep::Access { address: 0x5000, dependent: false });
         // syscall; mov rdx,[rax], and by rcx
-        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x10]), Next::Unknown);
-        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x11]), Next::Unknown);
+        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x10]), NextStep::Unknown);
+        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x11]), NextStep::Unknown);
     }
 
     #[test]
     fn an_access_by_the_instruction_pointer_has_an_absolute_address() {
         // mov rax,[rip+0x10], seven bytes long
         let code = [0x48, 0x8b, 0x05, 0x10, 0, 0, 0];
-        assert_eq!(next_of(&code), Next::Access { address: AT + 7 + 0x10, dependent: false });
+        assert_eq!(next_of(&code), NextStep::Access { address: AT + 7 + 0x10, dependent: false });
     }
 }

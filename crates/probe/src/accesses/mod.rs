@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::procfs::ids_in;
-use crate::sys::{CpuSamples, Moment};
+use crate::sys::{CpuSamples, ThreadSample};
 
 /// User time between two samples of a CPU at the least: no multiple of a millisecond, at which
 /// programs do things. A sample takes up to 15 us on a guest, whose timer is the host's.
@@ -36,7 +36,7 @@ fn cpus_of(pid: i32) -> BTreeSet<u32> {
 /// What a sampled thread does next.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is decoded there"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextStep {
     /// It accesses memory; `dependent`: at an address that was read from memory.
     Access { address: u64, dependent: bool },
     /// It computes in a loop without memory.
@@ -47,7 +47,7 @@ enum Next {
 
 /// The samples of one program's accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
+pub struct SampledAccesses {
     /// Samples whose next access is known.
     pub accesses: u64,
     /// Those of them at an address that was itself read from memory.
@@ -63,7 +63,7 @@ pub struct Accesses {
     /// The same by CPU.
     of_cpus: HashMap<(u32, u64), u64>,
     /// Other processes that ran on its CPUs, by process.
-    pub neighbours: BTreeMap<u32, Neighbour>,
+    pub neighbours: BTreeMap<u32, NeighbourAccesses>,
 }
 
 /// A thread that ran for less than this share of the average takes no turns with the others.
@@ -71,34 +71,34 @@ const LEAST_OF_A_TURN: f64 = 0.25;
 
 /// A process that runs on the same CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct NeighbourAccesses {
     /// Samples of it.
     pub samples: u64,
     /// How often each line was seen.
     lines: HashMap<u64, u64>,
 }
 
-impl Neighbour {
-    fn add(&mut self, next: Next) {
+impl NeighbourAccesses {
+    fn add(&mut self, next: NextStep) {
         self.samples += 1;
-        if let Next::Access { address, .. } = next {
+        if let NextStep::Access { address, .. } = next {
             *self.lines.entry(address / LINE_BYTES).or_default() += 1;
         }
     }
 
     /// How often each line was seen.
-    pub fn lines(&self) -> impl Iterator<Item = u64> {
+    pub fn line_counts(&self) -> impl Iterator<Item = u64> {
         self.lines.values().copied()
     }
 }
 
-impl Accesses {
-    fn add(&mut self, moment: &Moment, next: Next) {
+impl SampledAccesses {
+    fn add(&mut self, moment: &ThreadSample, next: NextStep) {
         *self.running.entry((moment.tid, moment.cpu)).or_default() += 1;
         match next {
-            Next::Unknown => self.unknown += 1,
-            Next::Compute => self.computing += 1,
-            Next::Access { address, dependent } => {
+            NextStep::Unknown => self.unknown += 1,
+            NextStep::Compute => self.computing += 1,
+            NextStep::Access { address, dependent } => {
                 let line = address / LINE_BYTES;
                 self.accesses += 1;
                 self.dependent += u64::from(dependent);
@@ -152,7 +152,7 @@ impl Accesses {
     }
 
     /// How often each line of each of these was seen.
-    pub fn of_threads(&self) -> impl Iterator<Item = u64> {
+    pub fn line_counts_by_thread(&self) -> impl Iterator<Item = u64> {
         let taking_turns = self.taking_turns();
         let of_these = move |((tid, _), count): (&(u32, u64), &u64)| {
             taking_turns.contains(tid).then_some(*count)
@@ -161,19 +161,19 @@ impl Accesses {
     }
 
     /// How often each line was seen on each CPU.
-    pub fn of_cpus(&self) -> impl Iterator<Item = u64> {
+    pub fn line_counts_by_cpu(&self) -> impl Iterator<Item = u64> {
         self.of_cpus.values().copied()
     }
 }
 
 /// What a process has in its memory, read as samples need it.
-struct Memory {
+struct ProcessMemory {
     file: File,
     /// Pages of code; absent where one cannot be read.
     code: Code,
 }
 
-impl Memory {
+impl ProcessMemory {
     fn of(pid: u32) -> Result<Self, String> {
         let path = format!("/proc/{pid}/mem");
         let file = File::open(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -182,15 +182,15 @@ impl Memory {
 }
 
 /// Samples a program. Nothing of it is stopped or changed.
-pub struct Sampler {
+pub struct AccessSampler {
     cpus: Vec<CpuSamples>,
     pid: u32,
     /// Period from the time on when it is known to use much of a CPU; none once that has begun.
     later_ns: Option<u64>,
-    memory: Memory,
+    memory: ProcessMemory,
     /// The memory of its neighbours; absent where one may not be read.
-    of_neighbours: HashMap<u32, Option<Memory>>,
-    seen: Accesses,
+    of_neighbours: HashMap<u32, Option<ProcessMemory>>,
+    seen: SampledAccesses,
 }
 
 /// Samples after which those of the whole watch are spread over it: a program that sleeps mostly
@@ -199,7 +199,7 @@ const AT_FIRST: u64 = MOST_SAMPLES / 4;
 /// Other processes whose accesses are looked at, at the most.
 const MOST_NEIGHBOURS: usize = 16;
 
-impl Sampler {
+impl AccessSampler {
     /// Begins to sample on the CPUs that its threads may use now: often at first, then so that the
     /// samples of one busy CPU last for `watch`; without it as often as is sensible. What is
     /// missing, where it cannot.
@@ -207,12 +207,12 @@ impl Sampler {
         if !cfg!(target_arch = "x86_64") {
             return Err("instructions of this architecture are not decoded (x86-64 is)".to_string());
         }
-        let memory = Memory::of(pid.unsigned_abs())?;
+        let memory = ProcessMemory::of(pid.unsigned_abs())?;
         let cpus = sample(pid, LEAST_PERIOD.as_nanos() as u64)?;
         let later = watch.unwrap_or_default() / MOST_SAMPLES as u32;
         let later_ns = (later > LEAST_PERIOD).then_some(later.as_nanos() as u64);
         let (pid, of_neighbours) = (pid.unsigned_abs(), HashMap::new());
-        Ok(Self { cpus, pid, later_ns, memory, of_neighbours, seen: Accesses::default() })
+        Ok(Self { cpus, pid, later_ns, memory, of_neighbours, seen: SampledAccesses::default() })
     }
 
     /// Reads what was sampled since the last call.
@@ -234,7 +234,7 @@ impl Sampler {
     }
 
     /// What was seen.
-    pub fn seen(&self) -> &Accesses {
+    pub fn seen(&self) -> &SampledAccesses {
         &self.seen
     }
 }
@@ -259,24 +259,28 @@ fn sample(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
 }
 
 /// A moment of another process, where the program itself has run.
-fn see_neighbour(seen: &mut Accesses, all: &mut HashMap<u32, Option<Memory>>, moment: &Moment) {
+fn see_neighbour(
+    seen: &mut SampledAccesses,
+    all: &mut HashMap<u32, Option<ProcessMemory>>,
+    moment: &ThreadSample,
+) {
     let is_beside = seen.ran_on(moment.cpu) && moment.pid != std::process::id();
     if !is_beside || (all.len() >= MOST_NEIGHBOURS && !all.contains_key(&moment.pid)) {
         return;
     }
-    let memory = all.entry(moment.pid).or_insert_with(|| Memory::of(moment.pid).ok());
-    let next = memory.as_mut().map_or(Next::Unknown, |memory| next(moment, memory));
+    let memory = all.entry(moment.pid).or_insert_with(|| ProcessMemory::of(moment.pid).ok());
+    let next = memory.as_mut().map_or(NextStep::Unknown, |memory| next(moment, memory));
     seen.neighbours.entry(moment.pid).or_default().add(next);
 }
 
 type Code = HashMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>;
 
 #[cfg(target_arch = "x86_64")]
-fn next(moment: &Moment, memory: &mut Memory) -> Next {
+fn next(moment: &ThreadSample, memory: &mut ProcessMemory) -> NextStep {
     use instructions::LONGEST_BYTES;
     use std::os::unix::fs::FileExt;
 
-    let Memory { file, code } = memory;
+    let ProcessMemory { file, code } = memory;
     instructions::next(moment, |ip| {
         let mut bytes = [0; LONGEST_BYTES];
         let mut have = 0;
@@ -297,8 +301,8 @@ fn next(moment: &Moment, memory: &mut Memory) -> Next {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn next(_: &Moment, _: &mut Memory) -> Next {
-    Next::Unknown
+fn next(_: &ThreadSample, _: &mut ProcessMemory) -> NextStep {
+    NextStep::Unknown
 }
 
 #[cfg(test)]
@@ -307,13 +311,13 @@ mod tests {
 
     #[test]
     fn lines_are_counted_by_thread_and_by_cpu() {
-        let mut seen = Accesses::default();
-        let moment = |tid, cpu| Moment { pid: 1, tid, cpu, ip: 0, registers: [0; 16] };
+        let mut seen = SampledAccesses::default();
+        let moment = |tid, cpu| ThreadSample { pid: 1, tid, cpu, ip: 0, registers: [0; 16] };
         for (tid, cpu, address) in [(1, 0, 0), (1, 0, 63), (2, 0, 0), (2, 1, 64)] {
-            seen.add(&moment(tid, cpu), Next::Access { address, dependent: tid == 1 });
+            seen.add(&moment(tid, cpu), NextStep::Access { address, dependent: tid == 1 });
         }
-        seen.add(&moment(3, 2), Next::Compute);
-        seen.add(&moment(3, 2), Next::Unknown);
+        seen.add(&moment(3, 2), NextStep::Compute);
+        seen.add(&moment(3, 2), NextStep::Unknown);
         assert_eq!((seen.accesses, seen.dependent, seen.computing, seen.unknown), (4, 2, 1, 1));
         assert_eq!((seen.threads(), seen.cpus()), (2, 2));
         assert_eq!(seen.threads_per_cpu(), 1.0, "three on three");
@@ -322,37 +326,37 @@ mod tests {
             all.sort_unstable();
             all
         };
-        assert_eq!(sorted(&mut seen.of_threads()), [1, 1, 2]);
-        assert_eq!(sorted(&mut seen.of_cpus()), [1, 3]);
+        assert_eq!(sorted(&mut seen.line_counts_by_thread()), [1, 1, 2]);
+        assert_eq!(sorted(&mut seen.line_counts_by_cpu()), [1, 3]);
     }
 
     #[test]
     fn a_thread_that_only_makes_ready_takes_no_turn() {
-        let mut seen = Accesses::default();
-        let moment = |tid| Moment { pid: 1, tid, cpu: 0, ip: 0, registers: [0; 16] };
+        let mut seen = SampledAccesses::default();
+        let moment = |tid| ThreadSample { pid: 1, tid, cpu: 0, ip: 0, registers: [0; 16] };
         // The mean is 30 samples: a quarter of it is 7.5.
         for (tid, samples) in [(1, 7), (2, 41), (3, 42)] {
             for number in 0..samples {
                 let address = (u64::from(tid) << 32) + number * LINE_BYTES;
-                seen.add(&moment(tid), Next::Access { address, dependent: true });
+                seen.add(&moment(tid), NextStep::Access { address, dependent: true });
             }
         }
         assert_eq!(
-            (seen.threads_per_cpu(), seen.threads(), seen.of_threads().count()),
+            (seen.threads_per_cpu(), seen.threads(), seen.line_counts_by_thread().count()),
             (2.0, 2, 83)
         );
-        seen.add(&moment(1), Next::Compute);
+        seen.add(&moment(1), NextStep::Compute);
         assert_eq!(
-            (seen.threads_per_cpu(), seen.threads(), seen.of_threads().count()),
+            (seen.threads_per_cpu(), seen.threads(), seen.line_counts_by_thread().count()),
             (3.0, 3, 90)
         );
     }
 
     #[test]
     fn neighbours_count_where_the_program_has_run() {
-        let mut seen = Accesses::default();
-        let moment = |pid, cpu| Moment { pid, tid: pid, cpu, ip: 0, registers: [0; 16] };
-        seen.add(&moment(1, 0), Next::Access { address: 0, dependent: false });
+        let mut seen = SampledAccesses::default();
+        let moment = |pid, cpu| ThreadSample { pid, tid: pid, cpu, ip: 0, registers: [0; 16] };
+        seen.add(&moment(1, 0), NextStep::Access { address: 0, dependent: false });
         let mut all = HashMap::new();
         // No process has these numbers: their memory cannot be read.
         let none = u32::MAX - 1;
@@ -365,10 +369,14 @@ mod tests {
             see_neighbour(&mut seen, &mut all, &moment(none - other, 0));
         }
         assert_eq!(seen.neighbours.len(), MOST_NEIGHBOURS);
-        let mut neighbour = Neighbour::default();
-        for next in [Next::Access { address: 130, dependent: true }, Next::Compute, Next::Unknown] {
+        let mut neighbour = NeighbourAccesses::default();
+        for next in [
+            NextStep::Access { address: 130, dependent: true },
+            NextStep::Compute,
+            NextStep::Unknown,
+        ] {
             neighbour.add(next);
         }
-        assert_eq!((neighbour.samples, neighbour.lines().collect()), (3, vec![1]));
+        assert_eq!((neighbour.samples, neighbour.line_counts().collect()), (3, vec![1]));
     }
 }

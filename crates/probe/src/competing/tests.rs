@@ -73,7 +73,7 @@ impl Made {
     }
 
     /// A watcher of CPU 1, which shares its core with CPU 3.
-    fn watch(&self) -> Watcher {
+    fn watch(&self) -> CompetitionWatcher {
         let place = |cpu| LogicalCpu {
             cpu,
             smt_siblings: Reading::Known("1,3".parse().unwrap()),
@@ -81,7 +81,7 @@ impl Made {
         };
         let mut machine = Machine::default();
         machine.cpu.topology = Reading::Known(vec![place(1), place(3)]);
-        Watcher::begin(self.0.path(), OWN as u32, &[1], &machine)
+        CompetitionWatcher::begin(self.0.path(), OWN as u32, &[1], &machine)
     }
 }
 
@@ -243,7 +243,7 @@ fn what_is_not_visible_is_said_and_is_no_error() {
     assert_eq!(container.hidden.as_deref(), Some("no kernel threads: a container"));
     // No /proc at all.
     let empty = tempfile::tempdir().unwrap();
-    let nothing = Watcher::begin(empty.path(), 1, &[1], &Machine::default()).end();
+    let nothing = CompetitionWatcher::begin(empty.path(), 1, &[1], &Machine::default()).end();
     let why = nothing.hidden.unwrap();
     assert!(why.starts_with("/proc: No such file"), "{why}");
     assert_eq!((nothing.unseen_ns, nothing.steal_ns, nothing.interrupts), (None, None, None));
@@ -301,7 +301,7 @@ fn a_look_too_soon_is_not_taken() {
 #[test]
 fn this_machine_is_looked_at_without_failing() {
     let machine = crate::machine::read(Path::new("/"));
-    let mut watcher = Watcher::begin(Path::new("/"), std::process::id(), &[0], &machine);
+    let mut watcher = CompetitionWatcher::begin(Path::new("/"), std::process::id(), &[0], &machine);
     watcher.look();
     let seen = watcher.end();
     assert_eq!(seen.looks, 3);

@@ -4,13 +4,13 @@
 use model::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
 use model::reading::Reading;
 
-use super::tree::{ReadError, Result, Tree, parse, reading};
+use super::tree::{MachineTree, ReadError, Result, parse, reading};
 
 /// Version 1 writes "no limit" as the largest whole number of pages; pages have up to 64 KiB.
 const V1_UNLIMITED_BYTES: u64 = i64::MAX as u64 - 0xffff;
 
-pub(super) fn read(tree: &Tree) -> Cgroup {
-    let groups = &reading(Groups::read(tree));
+pub(super) fn read(tree: &MachineTree) -> Cgroup {
+    let groups = &reading(CgroupMounts::read(tree));
     Cgroup {
         layout: groups.as_ref().and_then(|groups| reading(groups.layout())),
         cpu_levels: limit(groups, "cpu", cpu_levels),
@@ -27,7 +27,7 @@ pub(super) fn read(tree: &Tree) -> Cgroup {
 }
 
 /// Where the kernel counts for how long a control group did not run.
-pub struct Count {
+pub struct HaltCounter {
     /// A file of the group.
     pub path: String,
     /// Its line.
@@ -38,23 +38,23 @@ pub struct Count {
 
 /// Of each level above this process that has a quota, how long it was throttled; and how long its
 /// group was frozen (Linux 6.18).
-pub(super) fn halts(tree: &Tree) -> (Vec<Count>, Option<Count>) {
-    let place = Groups::read(tree).and_then(|groups| groups.place("cpu"));
+pub(super) fn halts(tree: &MachineTree) -> (Vec<HaltCounter>, Option<HaltCounter>) {
+    let place = CgroupMounts::read(tree).and_then(|groups| groups.place("cpu"));
     let Ok(place) = place else { return (Vec::new(), None) };
     let (item, unit_ns) =
         if place.is_v2 { ("throttled_usec", 1000) } else { ("throttled_time", 1) };
     let limited = |folder: &&str| matches!(quota_at(tree, &place, folder), Ok(Some(_)));
-    let count = |folder| Count { path: format!("{folder}/cpu.stat"), item, unit_ns };
+    let count = |folder| HaltCounter { path: format!("{folder}/cpu.stat"), item, unit_ns };
     let quotas = place.levels().filter(limited).map(count).collect();
     let path = format!("{}/cgroup.stat.local", place.folder);
     let has_frozen = place.is_v2 && tree.text(&path).is_ok();
-    (quotas, has_frozen.then_some(Count { path, item: "frozen_usec", unit_ns: 1000 }))
+    (quotas, has_frozen.then_some(HaltCounter { path, item: "frozen_usec", unit_ns: 1000 }))
 }
 
 /// The folder of this process for the cpu controller, the nearest one from there up below which
 /// groups have it, and whether both are of version 2.
-pub(super) fn with_cpu(tree: &Tree) -> Result<(String, String, bool)> {
-    let place = Groups::read(tree)?.place("cpu")?;
+pub(super) fn with_cpu(tree: &MachineTree) -> Result<(String, String, bool)> {
+    let place = CgroupMounts::read(tree)?.place("cpu")?;
     let hands_on = |folder: &&str| {
         let text = tree.text(&format!("{folder}/cgroup.subtree_control"));
         text.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"))
@@ -71,16 +71,16 @@ pub(super) fn with_cpu(tree: &Tree) -> Result<(String, String, bool)> {
 
 /// What is read in the folder of this process for a controller.
 fn limit<T>(
-    groups: &Reading<Groups>,
+    groups: &Reading<CgroupMounts>,
     controller: &str,
-    read: impl Fn(&Tree, &Place) -> Result<T>,
+    read: impl Fn(&MachineTree, &GroupPlace) -> Result<T>,
 ) -> Reading<T> {
     groups.as_ref().and_then(|groups| {
         reading(groups.place(controller).and_then(|place| read(groups.tree, &place)))
     })
 }
 
-fn quota_at(tree: &Tree, place: &Place, folder: &str) -> Result<Option<CpuQuota>> {
+fn quota_at(tree: &MachineTree, place: &GroupPlace, folder: &str) -> Result<Option<CpuQuota>> {
     let (path, of_period) = match place.is_v2 {
         true => (format!("{folder}/cpu.max"), format!("{folder}/cpu.max")),
         false => (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us")),
@@ -107,7 +107,7 @@ fn quota_at(tree: &Tree, place: &Place, folder: &str) -> Result<Option<CpuQuota>
 
 /// Levels whose groups have a weight. The root has none; in version 1 it does, and alone has the file
 /// `release_agent`.
-fn cpu_levels(tree: &Tree, place: &Place) -> Result<u32> {
+fn cpu_levels(tree: &MachineTree, place: &GroupPlace) -> Result<u32> {
     let name = if place.is_v2 { "cpu.weight" } else { "cpu.shares" };
     let is_root =
         |folder: &str| !place.is_v2 && tree.text(&format!("{folder}/release_agent")).is_ok();
@@ -118,7 +118,7 @@ fn cpu_levels(tree: &Tree, place: &Place) -> Result<u32> {
     Ok(levels.len() as u32)
 }
 
-fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {
+fn cpu_quota(tree: &MachineTree, place: &GroupPlace) -> Result<Option<CpuQuota>> {
     let quotas = at_each_level(place, |folder| quota_at(tree, place, folder))?;
     // Cross-multiplied, in a type that cannot overflow: the shares are compared exactly.
     let product = |a: &CpuQuota, b: &CpuQuota| u128::from(a.quota_us) * u128::from(b.period_us);
@@ -126,7 +126,7 @@ fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {
 }
 
 /// The nearest level with the file: what it says already regards those above.
-fn cpuset(tree: &Tree, place: &Place) -> Result<Cpuset> {
+fn cpuset(tree: &MachineTree, place: &GroupPlace) -> Result<Cpuset> {
     let names: &[&str] = match place.is_v2 {
         false => &["cpuset.effective_cpus", "cpuset.cpus"],
         true => &["cpuset.cpus.effective"],
@@ -142,7 +142,12 @@ fn cpuset(tree: &Tree, place: &Place) -> Result<Cpuset> {
     Err(missing.unwrap_or_else(|| ReadError::no_item(&place.folder, "cpuset")))
 }
 
-fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Option<CgroupLimit>> {
+fn tightest(
+    tree: &MachineTree,
+    place: &GroupPlace,
+    max: &str,
+    current: &str,
+) -> Result<Option<CgroupLimit>> {
     let limits = at_each_level(place, |folder| {
         let path = format!("{folder}/{max}");
         let text = tree.word(&path)?;
@@ -160,7 +165,10 @@ fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Opti
 /// The limits set on the way up. A level without the file sets none (the root never has it, nor
 /// has a level without the controller); one that cannot be read might set the tightest, so the
 /// whole is unknown.
-fn at_each_level<T>(place: &Place, read: impl Fn(&str) -> Result<Option<T>>) -> Result<Vec<T>> {
+fn at_each_level<T>(
+    place: &GroupPlace,
+    read: impl Fn(&str) -> Result<Option<T>>,
+) -> Result<Vec<T>> {
     let found = place.levels().map(read).filter(|limit| match limit {
         Ok(limit) => limit.is_some(),
         Err(error) => !error.is_missing,
@@ -173,13 +181,13 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The folder of this process in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct GroupPlace {
     is_v2: bool,
     mount_point: String,
     folder: String,
 }
 
-impl Place {
+impl GroupPlace {
     /// The folder and those above it, up to the mount point.
     fn levels(&self) -> impl Iterator<Item = &str> {
         let least = self.mount_point.len();
@@ -199,15 +207,15 @@ struct Hierarchy {
 }
 
 /// All hierarchies and where this process is in them.
-struct Groups<'a> {
-    tree: &'a Tree,
+struct CgroupMounts<'a> {
+    tree: &'a MachineTree,
     memberships: Vec<Hierarchy>,
     /// With their mount points.
     mounts: Vec<(Hierarchy, String)>,
 }
 
-impl<'a> Groups<'a> {
-    fn read(tree: &'a Tree) -> Result<Self> {
+impl<'a> CgroupMounts<'a> {
+    fn read(tree: &'a MachineTree) -> Result<Self> {
         let memberships = tree.text(CGROUP)?.lines().map(membership).collect::<Result<Vec<_>>>()?;
         let mounts = tree.text(MOUNTS)?.lines().filter_map(mount).collect();
         Ok(Self { tree, memberships, mounts })
@@ -227,7 +235,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The folder of this process for a controller; it exists.
-    fn place(&self, controller: &str) -> Result<Place> {
+    fn place(&self, controller: &str) -> Result<GroupPlace> {
         let is_named = |names: &[String]| names.iter().any(|name| name == controller);
         let v1 = self.memberships.iter().find(|of| is_named(&of.controllers));
         let v2 = || self.memberships.iter().find(|of| of.is_v2);
@@ -246,7 +254,7 @@ impl<'a> Groups<'a> {
 }
 
 /// `None` if the mount shows another part of the hierarchy (a bind mount, another namespace).
-fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option<Place> {
+fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option<GroupPlace> {
     let below = membership.path.strip_prefix(mount.path.trim_end_matches('/'))?;
     let is_below = below.is_empty() || below.starts_with('/');
     if !is_below || below.split('/').any(|part| part == "..") {
@@ -254,7 +262,7 @@ fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option
     }
     let mount_point = point.trim_end_matches('/').to_owned();
     let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
-    Some(Place { is_v2: mount.is_v2, mount_point, folder })
+    Some(GroupPlace { is_v2: mount.is_v2, mount_point, folder })
 }
 
 /// `4:memory:/user`, `0::/user` for version 2.

@@ -5,11 +5,11 @@ use model::machine::{
 };
 use model::reading::Reading;
 
-use super::tree::{ReadError, Result, Tree, cpu_list, reading, value_of};
+use super::tree::{MachineTree, ReadError, Result, cpu_list, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
-pub(super) fn read(tree: &Tree) -> Cpu {
+pub(super) fn read(tree: &MachineTree) -> Cpu {
     let set = |name: &str| reading(tree.cpu_list(&format!("{CPUS}/{name}")));
     Cpu {
         models: reading(models(tree)),
@@ -28,7 +28,7 @@ pub(super) fn read(tree: &Tree) -> Cpu {
 }
 
 /// CPUs with a folder, but for those known to be offline: their folders lack most files.
-pub(super) fn online(tree: &Tree) -> Result<Vec<u32>> {
+pub(super) fn online(tree: &MachineTree) -> Result<Vec<u32>> {
     let mut cpus = tree.numbered(CPUS, "cpu")?;
     if let Ok(online) = tree.cpu_list(&format!("{CPUS}/online")) {
         cpus.retain(|cpu| online.contains(*cpu));
@@ -37,7 +37,7 @@ pub(super) fn online(tree: &Tree) -> Result<Vec<u32>> {
 }
 
 /// What `read` gives for each online CPU; the first reason if it gives nothing for any.
-fn of_each<T>(tree: &Tree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
+fn of_each<T>(tree: &MachineTree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
     let (mut found, mut missing) = (Vec::new(), None);
     for cpu in online(tree)? {
         match read(cpu) {
@@ -51,12 +51,12 @@ fn of_each<T>(tree: &Tree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, 
     }
 }
 
-fn allowed(tree: &Tree) -> Result<CpuList> {
+fn allowed(tree: &MachineTree) -> Result<CpuList> {
     let path = "/proc/self/status";
     cpu_list(path, value_of(path, &tree.text(path)?, "Cpus_allowed_list")?)
 }
 
-fn logical_cpu(tree: &Tree, cpu: u32) -> LogicalCpu {
+fn logical_cpu(tree: &MachineTree, cpu: u32) -> LogicalCpu {
     let folder = format!("{CPUS}/cpu{cpu}");
     let file = |name: &str| format!("{folder}/topology/{name}");
     // core_cpus_list is the newer name (5.2), and the one that stays.
@@ -72,7 +72,7 @@ fn logical_cpu(tree: &Tree, cpu: u32) -> LogicalCpu {
     }
 }
 
-fn caches(tree: &Tree) -> Result<Vec<Cache>> {
+fn caches(tree: &MachineTree) -> Result<Vec<Cache>> {
     let all = of_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cache");
         let indexes = tree.numbered(&folder, "index")?.into_iter();
@@ -88,7 +88,7 @@ fn caches(tree: &Tree) -> Result<Vec<Cache>> {
     Ok(found)
 }
 
-fn cache(tree: &Tree, cpu: u32, folder: &str) -> Cache {
+fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> Cache {
     let file = |name: &str| format!("{folder}/{name}");
     Cache {
         of_cpu: cpu,
@@ -109,7 +109,7 @@ fn is_same(seen: &Cache, new: &Cache) -> bool {
         && new.shared_cpus.known().is_some_and(|cpus| cpus.contains(seen.of_cpu))
 }
 
-fn kind(tree: &Tree, path: &str) -> Result<CacheKind> {
+fn kind(tree: &MachineTree, path: &str) -> Result<CacheKind> {
     match tree.word(path)?.as_str() {
         "Data" => Ok(CacheKind::Data),
         "Instruction" => Ok(CacheKind::Instruction),
@@ -119,7 +119,7 @@ fn kind(tree: &Tree, path: &str) -> Result<CacheKind> {
 }
 
 /// `32K`: the kernel prints no other unit (drivers/base/cacheinfo.c, size_show).
-fn size_bytes(tree: &Tree, path: &str) -> Result<u64> {
+fn size_bytes(tree: &MachineTree, path: &str) -> Result<u64> {
     let text = tree.word(path)?;
     let kib = text.strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
     kib.and_then(|kib| kib.checked_mul(1024))
@@ -130,7 +130,7 @@ fn size_bytes(tree: &Tree, path: &str) -> Result<u64> {
 pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 
 /// The kinds of CPU, by lowest CPU.
-pub(super) fn models(tree: &Tree) -> Result<Vec<CpuModel>> {
+pub(super) fn models(tree: &MachineTree) -> Result<Vec<CpuModel>> {
     let text = tree.text(CPUINFO)?;
     let blocks = text.split("\n\n").filter_map(|block| {
         let cpu = value_of(CPUINFO, block, "processor").ok()?.parse().ok()?;
@@ -156,7 +156,7 @@ fn grouped<T: PartialEq>(by_cpu: impl IntoIterator<Item = (u32, T)>) -> Vec<(T, 
 }
 
 /// Whether x86 CPUID announces a hypervisor.
-pub(super) fn hypervisor_flag(tree: &Tree) -> Result<bool> {
+pub(super) fn hypervisor_flag(tree: &MachineTree) -> Result<bool> {
     let text = tree.text(CPUINFO)?;
     let flags = value_of(CPUINFO, &text, "flags")?;
     Ok(flags.split_whitespace().any(|flag| flag == "hypervisor"))
@@ -201,7 +201,7 @@ fn arm_name(code: &str) -> Option<&'static str> {
     names.find(|(of, _)| *of == code).map(|(_, name)| name)
 }
 
-pub(super) fn read_frequency(tree: &Tree) -> Frequency {
+pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
     Frequency {
         policies: reading(policies(tree)),
         // intel_pstate has a file of its own, which says the reverse.
@@ -216,7 +216,7 @@ pub(super) fn read_frequency(tree: &Tree) -> Frequency {
     }
 }
 
-fn policies(tree: &Tree) -> Result<Vec<FrequencyPolicy>> {
+fn policies(tree: &MachineTree) -> Result<Vec<FrequencyPolicy>> {
     let all = of_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
         tree.folder(&folder)?;
@@ -232,7 +232,7 @@ fn policies(tree: &Tree) -> Result<Vec<FrequencyPolicy>> {
     Ok(grouped(all).into_iter().map(|(policy, cpus)| FrequencyPolicy { cpus, ..policy }).collect())
 }
 
-fn flag(tree: &Tree, path: &str) -> Result<bool> {
+fn flag(tree: &MachineTree, path: &str) -> Result<bool> {
     match tree.word(path)?.as_str() {
         "0" => Ok(false),
         "1" => Ok(true),

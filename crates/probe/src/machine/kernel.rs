@@ -5,11 +5,11 @@ use model::machine::CpuAccounting;
 use model::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
 use model::reading::Reading;
 
-use super::tree::{ReadError, Result, Tree, parse, reading};
+use super::tree::{MachineTree, ReadError, Result, parse, reading};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
-pub(super) fn read(tree: &Tree, config: &Config) -> Kernel {
+pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
     let mut kernel = Kernel {
         release: reading(tree.word("/proc/sys/kernel/osrelease")),
         version: reading(tree.word("/proc/sys/kernel/version")),
@@ -33,12 +33,12 @@ fn kernel_part(line: &str) -> String {
     words.join(" ")
 }
 
-pub(super) fn hz(config: &Config) -> Result<u32> {
+pub(super) fn hz(config: &KernelConfig) -> Result<u32> {
     let (path, value) = config.value("CONFIG_HZ")?;
     parse(path, value)
 }
 
-fn clock_source(tree: &Tree) -> ClockSource {
+fn clock_source(tree: &MachineTree) -> ClockSource {
     let available = tree.text(&format!("{CLOCK_SOURCE}/available_clocksource"));
     ClockSource {
         current: reading(tree.word(&format!("{CLOCK_SOURCE}/current_clocksource"))),
@@ -48,11 +48,11 @@ fn clock_source(tree: &Tree) -> ClockSource {
 }
 
 /// A kernel configuration file, its path first, or why each of the places for it has none.
-pub(super) struct Config(Result<(String, String)>);
+pub(super) struct KernelConfig(Result<(String, String)>);
 
-impl Config {
+impl KernelConfig {
     /// Of the kernel that runs.
-    pub(super) fn of(tree: &Tree) -> Self {
+    pub(super) fn of(tree: &MachineTree) -> Self {
         let release = tree.word("/proc/sys/kernel/osrelease").ok();
         let by_release = release.iter().flat_map(|release| {
             [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
@@ -94,7 +94,7 @@ const VERSION: &str = "/proc/sys/kernel/version";
 /// only.
 type Found = Reading<(PreemptionModel, String)>;
 
-fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption {
+fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -> Preemption {
     let word = preemption_word(kernel);
     let dynamic = match config.is_known() {
         true => Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC")),
@@ -133,7 +133,7 @@ fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
     })
 }
 
-fn from_debug(tree: &Tree) -> Result<(PreemptionModel, String)> {
+fn from_debug(tree: &MachineTree) -> Result<(PreemptionModel, String)> {
     let chosen = tree.chosen(DEBUG)?;
     let model = model_named(&chosen);
     let model = model.ok_or_else(|| ReadError::invalid(DEBUG, &chosen, "a preemption model"))?;
@@ -152,7 +152,7 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
     reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
 }
 
-fn from_config(config: &Config) -> Found {
+fn from_config(config: &KernelConfig) -> Found {
     let found = MODELS.into_iter().find_map(|(_, option, model)| {
         let (path, value) = config.value(option).ok()?;
         (value == "y").then(|| (model, format!("{path} ({option})")))
@@ -192,7 +192,7 @@ fn model_named(name: &str) -> Option<PreemptionModel> {
 /// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c
 /// says what each option does. GEN alone does nothing: CPUs account so only while they run without
 /// a tick (nohz_full).
-pub(super) fn accounting(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
+pub(super) fn accounting(tree: &MachineTree, config: &KernelConfig) -> Reading<CpuAccounting> {
     // Tells why where there is no configuration at all; every kernel has this option.
     reading(config.value("CONFIG_HZ").map(|_| ())).map(|()| {
         let tickless = tree.cpu_list("/sys/devices/system/cpu/nohz_full");
@@ -229,10 +229,14 @@ mod tests {
             fs::write(root.path().join("proc/sys/kernel/osrelease"), "9\n").unwrap();
             fs::write(root.path().join("boot/config-9"), options).unwrap();
             fs::write(root.path().join("sys/devices/system/cpu/nohz_full"), tickless).unwrap();
-            let tree = &Tree::new(root.path());
-            assert_eq!(accounting(tree, &Config::of(tree)), Reading::Known(expected), "{options}");
+            let tree = &MachineTree::new(root.path());
+            assert_eq!(
+                accounting(tree, &KernelConfig::of(tree)),
+                Reading::Known(expected),
+                "{options}"
+            );
             fs::remove_file(root.path().join("boot/config-9")).unwrap();
-            assert!(accounting(tree, &Config::of(tree)).why().is_some());
+            assert!(accounting(tree, &KernelConfig::of(tree)).why().is_some());
         }
     }
 }

@@ -17,10 +17,10 @@ use model::competing::Interrupts;
 use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
-pub(crate) use self::cgroup::Count;
-use self::kernel::Config;
+pub(crate) use self::cgroup::HaltCounter;
+use self::kernel::KernelConfig;
 use self::system::{INTERRUPTS, devices_by_cpu};
-use self::tree::{Tree, reading};
+use self::tree::{MachineTree, reading};
 
 /// How often each source has interrupted, by its name in the first column and what it is called.
 pub(crate) type Sources = BTreeMap<(String, String), u64>;
@@ -28,13 +28,13 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 /// All sources over several CPUs since the start of the machine, below a root folder; absent where
 /// they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
-    system::of_cpus(&Tree::new(root).word(INTERRUPTS).ok()?, cpus).ok()
+    system::of_cpus(&MachineTree::new(root).word(INTERRUPTS).ok()?, cpus).ok()
 }
 
 /// Where the kernel counts how long this process's control groups were throttled, and for how long
 /// frozen, below a root folder.
-pub(crate) fn halts(root: &Path) -> (Vec<Count>, Option<Count>) {
-    cgroup::halts(&Tree::new(root))
+pub(crate) fn halts(root: &Path) -> (Vec<HaltCounter>, Option<HaltCounter>) {
+    cgroup::halts(&MachineTree::new(root))
 }
 
 /// Where a group with the cpu controller may be made.
@@ -50,7 +50,8 @@ pub(crate) struct CpuGroup {
 /// The group with the cpu controller that is nearest to this process, below a root folder; or why
 /// there is none, and what helps.
 pub(crate) fn cpu_group(root: &Path) -> std::result::Result<CpuGroup, String> {
-    let (own, parent, is_v2) = cgroup::with_cpu(&Tree::new(root)).map_err(|why| why.to_string())?;
+    let (own, parent, is_v2) =
+        cgroup::with_cpu(&MachineTree::new(root)).map_err(|why| why.to_string())?;
     let [own, parent] = [own, parent].map(PathBuf::from);
     Ok(CpuGroup { own, parent, is_v2 })
 }
@@ -72,8 +73,8 @@ pub fn read(root: &Path) -> Machine {
 
 /// The same, and how the kernel separates user from system time.
 pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
-    let tree = &Tree::new(root);
-    let config = &Config::of(tree);
+    let tree = &MachineTree::new(root);
+    let config = &KernelConfig::of(tree);
     let machine = Machine {
         kernel: kernel::read(tree, config),
         cpu: Cpu { tlbs: tlb::read(root), ..cpu::read(tree) },
@@ -93,8 +94,8 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
 /// How the kernel below a root folder separates user from system time, and of the machine no more
 /// than what goes with it, the rate of its ticks.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
-    let tree = &Tree::new(root);
-    let config = &Config::of(tree);
+    let tree = &MachineTree::new(root);
+    let config = &KernelConfig::of(tree);
     let kernel = Kernel { hz: reading(kernel::hz(config)), ..Kernel::default() };
     (Machine { kernel, ..Machine::default() }, kernel::accounting(tree, config))
 }

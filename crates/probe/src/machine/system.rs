@@ -10,11 +10,11 @@ use model::reading::Reading;
 
 use super::Sources;
 use super::cpu::{CPUS, hypervisor_flag};
-use super::tree::{ReadError, Result, Tree, bytes_of, parse, reading};
+use super::tree::{MachineTree, ReadError, Result, bytes_of, parse, reading};
 
 const LIMITS: &str = "/proc/self/limits";
 
-pub(super) fn limits(tree: &Tree) -> Limits {
+pub(super) fn limits(tree: &MachineTree) -> Limits {
     let text = reading(tree.text(LIMITS));
     let limit = |name: &str| text.as_ref().and_then(|text| reading(limit_named(text, name)));
     let number = |path: &str| -> Reading<u64> { reading(tree.number(path)) };
@@ -51,7 +51,7 @@ fn bound(item: &str) -> Result<Bound> {
 
 const UPTIME: &str = "/proc/uptime";
 
-pub(super) fn load(tree: &Tree) -> Load {
+pub(super) fn load(tree: &MachineTree) -> Load {
     let path = "/proc/loadavg";
     let text = reading(tree.text(path));
     let field = |index: usize| {
@@ -91,7 +91,7 @@ fn pair(path: &str, item: &str) -> Result<(u64, u64)> {
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
-pub(super) fn memory(tree: &Tree) -> Memory {
+pub(super) fn memory(tree: &MachineTree) -> Memory {
     let path = "/proc/meminfo";
     let text = reading(tree.text(path));
     let bytes = |key| text.as_ref().and_then(|text| reading(bytes_of(path, text, key)));
@@ -107,12 +107,12 @@ pub(super) fn memory(tree: &Tree) -> Memory {
     }
 }
 
-pub(super) fn numa(tree: &Tree) -> Numa {
+pub(super) fn numa(tree: &MachineTree) -> Numa {
     let nodes = reading(tree.numbered(NODES, "node"));
     Numa { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
 }
 
-fn node(tree: &Tree, node: u32) -> NumaNode {
+fn node(tree: &MachineTree, node: u32) -> NumaNode {
     let folder = format!("{NODES}/node{node}");
     let memory = format!("{folder}/meminfo");
     let memory_bytes = tree
@@ -126,13 +126,13 @@ fn node(tree: &Tree, node: u32) -> NumaNode {
     }
 }
 
-fn numbers(tree: &Tree, path: &str) -> Result<Vec<u32>> {
+fn numbers(tree: &MachineTree, path: &str) -> Result<Vec<u32>> {
     tree.word(path)?.split_whitespace().map(|item| parse(path, item)).collect()
 }
 
 const DEVICE_TREE: &str = "/proc/device-tree";
 
-pub(super) fn virtualization(tree: &Tree) -> Virtualization {
+pub(super) fn virtualization(tree: &MachineTree) -> Virtualization {
     let device_tree = |name: &str| reading(tree.word(&format!("{DEVICE_TREE}/{name}")));
     Virtualization {
         cpu_flag: reading(hypervisor_flag(tree)),
@@ -146,7 +146,7 @@ pub(super) fn virtualization(tree: &Tree) -> Virtualization {
     }
 }
 
-pub(super) fn mitigations(tree: &Tree) -> Result<Mitigations> {
+pub(super) fn mitigations(tree: &MachineTree) -> Result<Mitigations> {
     let folder = format!("{CPUS}/vulnerabilities");
     // A lone file of this name would make the map look like an unknown reading.
     let names = tree.folder(&folder)?.into_iter().filter(|name| name != "unknown");

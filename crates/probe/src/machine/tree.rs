@@ -62,14 +62,14 @@ impl ReadError {
 pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
 /// All that the readers see of the file system.
-pub(super) struct Tree {
+pub(super) struct MachineTree {
     root: PathBuf,
 }
 
-impl Tree {
+impl MachineTree {
     pub(super) fn new(root: &Path) -> Self {
         // A root that does not exist fails again with each file.
-        Tree { root: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()) }
+        MachineTree { root: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()) }
     }
 
     /// The content without white space (and the NUL of device trees) at its ends; may be empty.
@@ -194,10 +194,10 @@ mod tests {
 
     use super::*;
 
-    fn tree_with(path: &str, content: &[u8]) -> (tempfile::TempDir, Tree) {
+    fn tree_with(path: &str, content: &[u8]) -> (tempfile::TempDir, MachineTree) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(path), content).unwrap();
-        let tree = Tree::new(folder.path());
+        let tree = MachineTree::new(folder.path());
         (folder, tree)
     }
 
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(why(tree.number("/x/y")), "/x/y: Not a directory (os error 20)");
         assert_eq!(why(tree.number("/")), "/: is not a regular file");
         assert_eq!(why(tree.number("/x")), r#"/x: "12three" is not a number in range"#);
-        let nowhere = Tree::new(Path::new("/no/such/root"));
+        let nowhere = MachineTree::new(Path::new("/no/such/root"));
         assert_eq!(why(nowhere.number("/x")), "/x: No such file or directory (os error 2)");
     }
 

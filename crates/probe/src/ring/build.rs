@@ -13,13 +13,15 @@ use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
 
-use super::link::{CallError, End, Link, LinkError, Place, RingError};
-use super::member::{Member, NoWork, Seat, Work, follow};
-use super::others::{Other, Others, STATUS_LOST, STATUS_MEMORY, STATUS_ORPHAN, STATUS_PLACE};
+use super::link::{CallError, ChannelPlace, Link, LinkEnd, LinkError, RingError};
+use super::member::{HopWork, NoWork, RingMember, TimedMember, follow};
+use super::others::{
+    OtherMember, OtherMembers, STATUS_LOST, STATUS_MEMORY, STATUS_ORPHAN, STATUS_PLACE,
+};
 use crate::placement;
 use crate::stack::room_for_thread;
 use crate::sys::{
-    self, Array, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
+    self, EndNote, ForkSide, RegisterKind, SharedArea, WithRegisters, WorkArray, end_with_parent,
     exit_now, fork, member_lost, set_own_name, unwatch_members,
 };
 
@@ -30,55 +32,56 @@ pub const STACK_BYTES: usize = 64 * 1024;
 const MOST_YIELDS_TO_START: u32 = 1000;
 
 /// A ring that is ready for its first lap.
-pub struct Ring {
+pub struct BuiltRing {
     /// The leader.
-    pub leader: Box<dyn Member>,
+    pub leader: Box<dyn TimedMember>,
     /// What it shares with the members.
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
-    pub others: Others,
+    pub others: OtherMembers,
 }
 
 /// Makes a ring. Links are put together channel by channel; what has no channels makes the whole
 /// ring.
-pub trait Make: 'static {
+pub trait RingMaker: 'static {
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
     /// the member's own; it returns the errno of memory that is refused. Where `alone`, each member
     /// also gets a channel of its own, if the link has channels and waits for them asleep.
-    fn make<W: Work>(
+    fn make<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         alone: bool,
-    ) -> Result<Ring, RingError>;
+    ) -> Result<BuiltRing, RingError>;
 }
 
-impl<L: Link> Make for L {
-    fn make<W: Work>(
+impl<L: Link> RingMaker for L {
+    fn make<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         alone: bool,
-    ) -> Result<Ring, RingError> {
-        let seater = move |(sender, receiver): Ends<L>, own| -> Result<Box<dyn Member>, Errno> {
-            Ok(Box::new(Seat { sender, receiver, work: work()?, own }))
-        };
+    ) -> Result<BuiltRing, RingError> {
+        let seater =
+            move |(sender, receiver): Ends<L>, own| -> Result<Box<dyn TimedMember>, Errno> {
+                Ok(Box::new(RingMember { sender, receiver, work: work()?, own }))
+            };
         build::<L>(case, alone && !L::End::POLLS, Box::new(seater))
     }
 }
 
 /// Makes the ring of a case over `M` with the work or the registers that it asks for. `seed`
 /// decides where the members' memory lies.
-pub fn make<M: Make>(case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
+pub fn make<M: RingMaker>(case: &Case, seed: u64, alone: bool) -> Result<BuiltRing, RingError> {
     match (case.work, case.state) {
         (None, None) => M::make(case, || Ok(NoWork), alone),
         (Some(work), None) => {
-            Array::check(&work).map_err(|limit| {
+            WorkArray::check(&work).map_err(|limit| {
                 RingError::Memory(format!(
                     "a working set of {} bytes cannot be allocated: the limit is {limit} bytes \
                      (--work)",
                     work.bytes
                 ))
             })?;
-            M::make(case, move || Array::new(&work, seed), alone)
+            M::make(case, move || WorkArray::new(&work, seed), alone)
         }
         (None, Some(state)) => {
             let make = WithState { case, alone, link: PhantomData::<M> };
@@ -96,8 +99,8 @@ struct WithState<'a, M> {
     link: PhantomData<M>,
 }
 
-impl<M: Make> WithRegisters for WithState<'_, M> {
-    type Output = Result<Ring, RingError>;
+impl<M: RingMaker> WithRegisters for WithState<'_, M> {
+    type Output = Result<BuiltRing, RingError>;
 
     fn with<K: RegisterKind>(self, registers: K) -> Self::Output {
         M::make(self.case, move || Ok(registers), self.alone)
@@ -126,12 +129,12 @@ pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, Rin
 /// Makes a member of its two ends of the ring and of its own channel: called where the member
 /// lives.
 type Seater<L> =
-    Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Result<Box<dyn Member>, Errno> + Send + Sync>;
+    Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Result<Box<dyn TimedMember>, Errno> + Send + Sync>;
 
 type Ends<L> = (<L as Link>::End, <L as Link>::End);
 
 /// What all members are made by.
-struct Plan<L: Link> {
+struct MemberPlan<L: Link> {
     case: Case,
     seater: Seater<L>,
     alone: bool,
@@ -144,24 +147,25 @@ struct Plan<L: Link> {
 struct PageOfStack<T>(T);
 
 /// The same for all kinds of work.
-fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, RingError> {
+fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<BuiltRing, RingError> {
     L::prepare().map_err(RingError::Call)?;
     let area = shared_area(case.members, alone && case.work.is_some())?;
     if case.kind == Kind::Process {
         sys::watch_ring(&area);
     }
-    let plan = Arc::new(Plan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
-    let mut others = PageOfStack(Others::default());
+    let plan =
+        Arc::new(MemberPlan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
+    let mut others = PageOfStack(OtherMembers::default());
     let made = plan.ends(&mut others.0).and_then(|ends| {
         let own = alone.then(|| plan.channel(&plan.place(0), 0)).transpose()?;
         plan.seat(0, ends, own).map_err(|errno| no_memory(case, errno))
     });
     let mut others = others.0;
     if case.kind == Kind::Process {
-        others = Others::of_processes(&area);
+        others = OtherMembers::of_processes(&area);
     }
     match made {
-        Ok(leader) => Ok(Ring { leader, area, others }),
+        Ok(leader) => Ok(BuiltRing { leader, area, others }),
         Err(error) => {
             // From here on members end because they are told to.
             unwatch_members();
@@ -179,7 +183,7 @@ pub(super) fn no_memory(case: &Case, errno: Errno) -> RingError {
     ))
 }
 
-impl<L: Link> Plan<L> {
+impl<L: Link> MemberPlan<L> {
     /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
     /// i + 1, the last one back to the leader.
     ///
@@ -187,7 +191,7 @@ impl<L: Link> Plan<L> {
     /// well. Such a page would stay in each member as it was, and to look up who uses it the kernel
     /// goes through all members.
     #[inline(never)]
-    fn ends(self: &Arc<Self>, others: &mut Others) -> Result<Ends<L>, RingError> {
+    fn ends(self: &Arc<Self>, others: &mut OtherMembers) -> Result<Ends<L>, RingError> {
         let last = self.case.members - 1;
         let mut place = self.place(0);
         // Made before any member is.
@@ -213,7 +217,7 @@ impl<L: Link> Plan<L> {
     }
 
     /// A channel, when so many members have been made.
-    fn channel(&self, place: &Place, made: u32) -> Result<Ends<L>, RingError> {
+    fn channel(&self, place: &ChannelPlace, made: u32) -> Result<Ends<L>, RingError> {
         L::channel(place).map_err(|call| self.refused(made, call))
     }
 
@@ -223,7 +227,7 @@ impl<L: Link> Plan<L> {
         member: u32,
         ends: Ends<L>,
         own: Option<Ends<L>>,
-    ) -> Result<Box<dyn Member>, Errno> {
+    ) -> Result<Box<dyn TimedMember>, Errno> {
         let mut seat = (self.seater)(ends, own)?;
         if let Some(notes) = self.area.notes_of(member as usize) {
             seat.work().note_to(notes);
@@ -231,8 +235,8 @@ impl<L: Link> Plan<L> {
         Ok(seat)
     }
 
-    fn place(&self, to: u32) -> Place {
-        Place { area: Arc::clone(&self.area), kind: self.case.kind, to }
+    fn place(&self, to: u32) -> ChannelPlace {
+        ChannelPlace { area: Arc::clone(&self.area), kind: self.case.kind, to }
     }
 
     fn refused(&self, made: u32, call: CallError) -> RingError {
@@ -246,7 +250,7 @@ impl<L: Link> Plan<L> {
         member: u32,
         ends: Ends<L>,
         held: H,
-        others: &mut Others,
+        others: &mut OtherMembers,
     ) -> Result<H, RingError> {
         let tid = &self.area.cells()[member as usize].tid;
         if self.case.kind == Kind::Thread {
@@ -267,7 +271,7 @@ impl<L: Link> Plan<L> {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
                 self.refused(member, ("thread start", errno))
             })?;
-            others.0.push(Other::Thread(started));
+            others.0.push(OtherMember::Thread(started));
             // A thread maps memory before it runs its function (std). Wait for that, so that the
             // check of room for the next thread counts it.
             for _ in 0..MOST_YIELDS_TO_START {
@@ -280,11 +284,11 @@ impl<L: Link> Plan<L> {
         }
         let leader = getpid();
         match fork().map_err(|errno| self.refused(member, ("fork", errno)))? {
-            Forked::Parent(pid) => {
+            ForkSide::Parent(pid) => {
                 tid.store(pid.as_raw_pid() as u32, Ordering::Release);
                 Ok(held)
             }
-            Forked::Child => {
+            ForkSide::Child => {
                 drop(held);
                 if !end_with_parent(leader) {
                     exit_now(STATUS_ORPHAN);
@@ -350,14 +354,14 @@ fn name_member(member: u32, members: u32) {
 mod tests {
 
     use super::*;
-    use crate::ring::links::Pipe;
-    use crate::sys::{Child, Whose, usage};
+    use crate::ring::links::PipeLink;
+    use crate::sys::{ChildProcess, UsageScope, usage};
 
     /// Minor faults of one who does it alone.
     fn faults(act: impl FnOnce()) -> u64 {
-        let before = usage(Whose::Own).minor_faults();
+        let before = usage(UsageScope::Own).minor_faults();
         act();
-        usage(Whose::Own).minor_faults() - before
+        usage(UsageScope::Own).minor_faults() - before
     }
 
     /// Whatever else a leader writes to between two forks is copied for each member, and stays
@@ -367,13 +371,13 @@ mod tests {
         const MEMBERS: u32 = 300;
         let case = Case::of_processes(MEMBERS, Placement::Same { cpu: 0 });
         let is_right = || {
-            let leader = Child::start(|| {
+            let leader = ChildProcess::start(|| {
                 let mut children = Vec::with_capacity(MEMBERS as usize);
                 let bare = faults(|| {
-                    children.extend((1..MEMBERS).map(|_| Child::asleep()));
+                    children.extend((1..MEMBERS).map(|_| ChildProcess::asleep()));
                 });
                 let mut ring = None;
-                let of_ring = faults(|| ring = make::<Pipe>(&case, 0, false).ok());
+                let of_ring = faults(|| ring = make::<PipeLink>(&case, 0, false).ok());
                 let is_whole = ring.is_some_and(|ring| ring.others.0.len() == children.len());
                 let is_right = is_whole && of_ring < bare + u64::from(MEMBERS) / 2;
                 if !is_right {

@@ -6,62 +6,66 @@ use std::os::fd::OwnedFd;
 use model::ring::{Burden, Case};
 use rustix::io::Errno;
 
-use super::groups::Groups;
+use super::groups::CgroupLevels;
 use super::link::RingError;
 use crate::idle::{LATENCY_DEVICE, LatencyBound};
 use crate::placement;
 use crate::policy;
-use crate::sys::{Child, count_own_switches, filter_nothing, set_policy, shield_branches};
+use crate::sys::{ChildProcess, count_own_switches, filter_nothing, set_policy, shield_branches};
 
 /// A burden, as long as it lives; a filter and a shield stay with the process.
-pub enum Held {
+pub enum HeldBurden {
     /// It stays with the process.
     Kept,
     /// An event.
     Event(#[allow(dead_code)] OwnedFd),
     /// Control groups.
-    Groups(#[allow(dead_code)] Groups),
+    CgroupLevels(#[allow(dead_code)] CgroupLevels),
     /// No idle state.
     Awake(#[allow(dead_code)] LatencyBound),
     /// Processes that keep CPUs busy.
-    Busy(#[allow(dead_code)] Vec<Child>),
+    Busy(#[allow(dead_code)] Vec<ChildProcess>),
 }
 
 /// Takes it for the calling process and all that it forks or starts.
-pub fn take(burden: Burden, case: &Case) -> Result<Held, RingError> {
+pub fn take(burden: Burden, case: &Case) -> Result<HeldBurden, RingError> {
     let refused = |why: String| RingError::Other(format!("{burden}: {why}"));
     let by = |call: &str, errno: Errno| refused(why_not(burden, call, errno));
     match burden {
         Burden::Seccomp => {
-            filter_nothing().map_err(|errno| by("seccomp", errno)).map(|()| Held::Kept)
+            filter_nothing().map_err(|errno| by("seccomp", errno)).map(|()| HeldBurden::Kept)
         }
-        Burden::Ibpb => shield_branches().map_err(|errno| by("prctl", errno)).map(|()| Held::Kept),
-        Burden::PerfEvent => {
-            count_own_switches().map_err(|errno| by("perf_event_open", errno)).map(Held::Event)
+        Burden::Ibpb => {
+            shield_branches().map_err(|errno| by("prctl", errno)).map(|()| HeldBurden::Kept)
         }
+        Burden::PerfEvent => count_own_switches()
+            .map_err(|errno| by("perf_event_open", errno))
+            .map(HeldBurden::Event),
         Burden::Cgroup1 | Burden::Cgroup4 | Burden::Cgroup8 => {
-            Groups::below(burden.levels().unwrap_or(1)).map_err(refused).map(Held::Groups)
+            CgroupLevels::below(burden.levels().unwrap_or(1))
+                .map_err(refused)
+                .map(HeldBurden::CgroupLevels)
         }
         Burden::Awake => {
             let held = LatencyBound::hold(0).map_err(|error| {
                 refused(format!("{LATENCY_DEVICE}: {error} (run as root, or grant access to it)"))
             });
-            held.map(Held::Awake)
+            held.map(HeldBurden::Awake)
         }
         Burden::Busy => {
             let cpus = case.placement.cpus();
-            let busy: Result<Vec<Child>, String> = cpus.into_iter().map(keep_busy).collect();
-            busy.map_err(refused).map(Held::Busy)
+            let busy: Result<Vec<ChildProcess>, String> = cpus.into_iter().map(keep_busy).collect();
+            busy.map_err(refused).map(HeldBurden::Busy)
         }
     }
 }
 
 /// A process that runs on a CPU whenever nobody else wants to.
-fn keep_busy(cpu: u32) -> Result<Child, String> {
+fn keep_busy(cpu: u32) -> Result<ChildProcess, String> {
     // Under any other policy it would be another load.
     let ready = || placement::pin(&[cpu]).and_then(|()| set_policy(libc::SCHED_IDLE, 0));
     let ready = || ready().map_err(|errno| format!("a process under SCHED_IDLE: {errno}"));
-    Child::start_ready(ready, |()| {
+    ChildProcess::start_ready(ready, |()| {
         loop {
             std::hint::spin_loop();
         }
@@ -91,11 +95,11 @@ fn why_not(burden: Burden, call: &str, errno: Errno) -> String {
 pub fn check(burden: Burden, case: &Case) -> Result<(), String> {
     let try_it = || {
         // A kernel with real-time group scheduling has no real-time task in a new group.
-        let refused = |errno| policy::refused(case.policy, errno);
+        let refused = |errno| policy::describe_refusal(case.policy, errno);
         policy::take_at(case.policy, case.priority()).map_err(refused)?;
         take(burden, case).map_err(|why| why.to_string())
     };
-    Child::start_ready(try_it, drop).map(|child| {
+    ChildProcess::start_ready(try_it, drop).map(|child| {
         child.join();
     })
 }
@@ -113,16 +117,16 @@ mod tests {
 
     /// Whether a process that is forked under a burden finds that `look` holds; passed over where
     /// the burden is refused.
-    fn holds_under(burden: Burden, look: impl Fn(&Held) -> bool) -> bool {
+    fn holds_under(burden: Burden, look: impl Fn(&HeldBurden) -> bool) -> bool {
         let case = Case::of_processes(2, Placement::Same { cpu: 0 });
         if let Err(why) = check(burden, &case) {
             testing::skip(Need::Hardware("burdens"), why);
             return true;
         }
-        let child = Child::start(|| {
+        let child = ChildProcess::start(|| {
             let Ok(held) = take(burden, &case) else { exit_now(2) };
-            let grandchild = Child::start(|| exit_now(i32::from(!look(&held))));
-            let is_so = grandchild.is_ok_and(Child::join);
+            let grandchild = ChildProcess::start(|| exit_now(i32::from(!look(&held))));
+            let is_so = grandchild.is_ok_and(ChildProcess::join);
             drop(held);
             exit_now(i32::from(!is_so));
         });
@@ -153,13 +157,13 @@ mod tests {
     fn switches_of_members_are_counted() {
         const SLEEPS: u64 = 20;
         let case = Case::of_processes(2, Placement::Same { cpu: 0 });
-        let child = Child::start_ready(
+        let child = ChildProcess::start_ready(
             || {
                 let held = take(Burden::PerfEvent, &case).map_err(|why| why.to_string())?;
                 let nap = || std::thread::sleep(std::time::Duration::from_micros(100));
-                let sleeper = Child::start(|| (0..SLEEPS).for_each(|_| nap()));
+                let sleeper = ChildProcess::start(|| (0..SLEEPS).for_each(|_| nap()));
                 sleeper.map_err(|why| why.to_string())?.join();
-                let Held::Event(event) = held else { return Ok(0) };
+                let HeldBurden::Event(event) = held else { return Ok(0) };
                 let mut count = [0; 8];
                 rustix::io::read(event, &mut count).map_err(|why| why.to_string())?;
                 Ok(u64::from_ne_bytes(count))
@@ -175,20 +179,20 @@ mod tests {
     #[test]
     fn no_idle_state_is_entered() {
         assert!(holds_under(Burden::Awake, |held| {
-            matches!(held, Held::Awake(bound) if bound.in_force_us() == Some(0))
+            matches!(held, HeldBurden::Awake(bound) if bound.in_force_us() == Some(0))
         }));
     }
 
     /// Each CPU has one that gives way to all others (SCHED_IDLE: 5).
     #[test]
     fn who_keeps_a_cpu_busy_gives_way() {
-        let gives_way = |of: &Child| {
+        let gives_way = |of: &ChildProcess| {
             let stat = fs::read_to_string(format!("/proc/{}/stat", of.pid())).unwrap_or_default();
             let behind = stat.rsplit_once(')').map(|(_, behind)| behind.to_string());
             behind.is_some_and(|of| of.split_whitespace().nth(38) == Some("5"))
         };
         assert!(holds_under(Burden::Busy, |held| {
-            matches!(held, Held::Busy(all) if all.len() == 1 && all.iter().all(gives_way))
+            matches!(held, HeldBurden::Busy(all) if all.len() == 1 && all.iter().all(gives_way))
         }));
     }
 

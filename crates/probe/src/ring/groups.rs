@@ -26,7 +26,7 @@ const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Groups that the calling process is in as long as this lives.
-pub struct Groups {
+pub struct CgroupLevels {
     /// Where the process was before.
     home: PathBuf,
     /// Closed by the end of all who have it.
@@ -34,7 +34,7 @@ pub struct Groups {
     remover: Pid,
 }
 
-impl Groups {
+impl CgroupLevels {
     /// Puts the calling process so many levels below the group that it is in, by those that have
     /// the cpu controller.
     pub fn below(levels: u32) -> Result<Self, String> {
@@ -58,7 +58,7 @@ impl Groups {
     }
 }
 
-impl Drop for Groups {
+impl Drop for CgroupLevels {
     fn drop(&mut self) {
         // Where it is refused, the process's end empties the groups.
         let is_home = fs::write(self.home.join(PROCS), std::process::id().to_string()).is_ok();
@@ -137,14 +137,14 @@ fn inner_of(path: Option<&PathBuf>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::{Child, sleep_for_ever};
+    use crate::sys::{ChildProcess, sleep_for_ever};
     use testing::Need;
 
     /// A process in groups that is killed, with no chance to do anything about it.
     #[test]
     fn what_was_made_is_gone_when_its_maker_was_killed() {
-        let ready = || Groups::below(4);
-        let child = match Child::start_ready(ready, |_groups| sleep_for_ever()) {
+        let ready = || CgroupLevels::below(4);
+        let child = match ChildProcess::start_ready(ready, |_groups| sleep_for_ever()) {
             Ok(child) => child,
             Err(why) => {
                 return testing::skip(Need::Hardware("groups with the cpu controller"), why);

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use model::ring::Kind;
 
-pub use crate::end::{By, CallError, End, LinkError};
+pub use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 use crate::limits;
-use crate::procfs::Unreadable;
-use crate::sys::{SharedArea, Task, member_lost};
+use crate::procfs::UnreadableFile;
+use crate::sys::{SharedArea, TaskId, member_lost};
 
 /// A kind of link. Channels are made one at a time, before the member behind them exists; an end
 /// that a process does not use is dropped in it, so that what is held stays constant in the ring's
 /// size.
 pub trait Link: 'static {
     /// Either end.
-    type End: End + Send + 'static;
+    type End: LinkEnd + Send + 'static;
 
     /// Done once in the leader before the first channel is made: what the members inherit.
     fn prepare() -> Result<(), CallError> {
@@ -26,12 +26,12 @@ pub trait Link: 'static {
     }
 
     /// Makes the channel between two neighbours: the end that sends, and the one that receives.
-    fn channel(place: &Place) -> Result<(Self::End, Self::End), CallError>;
+    fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError>;
 }
 
 /// Where in the ring a channel is.
 #[derive(Clone)]
-pub struct Place {
+pub struct ChannelPlace {
     /// What the ring shares.
     pub area: Arc<SharedArea>,
     /// What the members are.
@@ -40,16 +40,16 @@ pub struct Place {
     pub to: u32,
 }
 
-impl Place {
+impl ChannelPlace {
     /// The receiver's process and thread ids, waited for: a thread stores its own once it runs.
-    pub fn find(&self) -> Result<Task, LinkError> {
+    pub fn find(&self) -> Result<TaskId, LinkError> {
         let cell = &self.area.cells()[self.to as usize];
         loop {
             match cell.tid.load(Ordering::Acquire) as i32 {
                 0 if member_lost() => return Err(LinkError::Closed),
                 0 => thread::sleep(Duration::from_micros(50)),
-                tid if self.kind == Kind::Process => return Ok(Task { pid: tid, tid }),
-                tid => return Ok(Task { pid: std::process::id() as i32, tid }),
+                tid if self.kind == Kind::Process => return Ok(TaskId { pid: tid, tid }),
+                tid => return Ok(TaskId { pid: std::process::id() as i32, tid }),
             }
         }
     }
@@ -97,7 +97,7 @@ pub enum RingError {
     Lost(#[from] LinkError),
     /// A counter could not be read.
     #[error(transparent)]
-    Count(#[from] Unreadable),
+    Count(#[from] UnreadableFile),
 }
 
 impl RingError {

@@ -3,12 +3,12 @@
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
-use super::link::{End, LinkError, RingError};
-use super::meters::Meters;
+use super::link::{LinkEnd, LinkError, RingError};
+use super::meters::SliceMeters;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
-    Array, Cell, Notes, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
-    own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
+    MemberCell, MemberNotes, RegisterKind, SharedArea, WorkArray, begin_line, member_lost,
+    monotonic_raw_ns, own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
 };
 use model::ring::Slices;
 use rustix::io::Errno;
@@ -36,7 +36,7 @@ fn repeatable(error: LinkError) -> Result<(), LinkError> {
 }
 
 /// Work of one hop.
-pub trait Work: 'static {
+pub trait HopWork: 'static {
     /// Does it once.
     fn touch(&mut self);
 
@@ -47,7 +47,7 @@ pub trait Work: 'static {
     fn move_to(&mut self, _place: u32) {}
 
     /// Where it notes the pieces of its walk, if it can be cut.
-    fn note_to(&mut self, _notes: Notes) {}
+    fn note_to(&mut self, _notes: MemberNotes) {}
 
     /// Cuts its walk into so many pieces, 0 for none, and notes those of so many hops from now on.
     fn cut(&mut self, _pieces: u32, _noted_hops: u64) {}
@@ -56,31 +56,31 @@ pub trait Work: 'static {
 /// No work: the bare switch.
 pub struct NoWork;
 
-impl Work for NoWork {
+impl HopWork for NoWork {
     #[inline(always)]
     fn touch(&mut self) {}
 }
 
-impl Work for Array {
+impl HopWork for WorkArray {
     #[inline]
     fn touch(&mut self) {
         self.walk();
     }
 
     fn move_to(&mut self, place: u32) {
-        Array::move_to(self, place);
+        WorkArray::move_to(self, place);
     }
 
-    fn note_to(&mut self, notes: Notes) {
-        Array::note_to(self, notes);
+    fn note_to(&mut self, notes: MemberNotes) {
+        WorkArray::note_to(self, notes);
     }
 
     fn cut(&mut self, pieces: u32, noted_hops: u64) {
-        Array::cut(self, pieces, noted_hops);
+        WorkArray::cut(self, pieces, noted_hops);
     }
 }
 
-impl<K: RegisterKind> Work for K {
+impl<K: RegisterKind> HopWork for K {
     #[inline(always)]
     fn touch(&mut self) {
         self.write();
@@ -94,7 +94,7 @@ impl<K: RegisterKind> Work for K {
 }
 
 /// A member's two ends and its work.
-pub struct Seat<E, W> {
+pub struct RingMember<E, W> {
     /// Where the token goes.
     pub sender: E,
     /// Where it comes from.
@@ -108,7 +108,7 @@ pub struct Seat<E, W> {
 
 /// A member as all code around the timed loops sees it, the same for all links and all work: a call
 /// by pointer a batch, none a hop.
-pub trait Member {
+pub trait TimedMember {
     /// A member's laps.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError>;
     /// The leader's laps: it starts with the token in hand and ends so, and gives the last token.
@@ -117,22 +117,22 @@ pub trait Member {
     fn receive(&mut self) -> Result<u8, LinkError>;
     /// Passes the token on.
     fn send(&mut self, token: u8) -> Result<(), LinkError>;
-    /// [`End::settle`].
+    /// [`LinkEnd::settle`].
     fn settle(&mut self) -> Result<(), LinkError>;
     /// Its work.
-    fn work(&mut self) -> &mut dyn Work;
+    fn work(&mut self) -> &mut dyn HopWork;
     /// Puts its own channel in the place of the ring's, or the ring's back. False where it has
     /// none.
     fn exchange(&mut self) -> bool;
     /// Whether it has a channel of its own.
     fn has_own(&self) -> bool;
-    /// [`End::POLLS`].
+    /// [`LinkEnd::POLLS`].
     fn polls(&self) -> bool;
-    /// [`End::INTERRUPTIBLE`].
+    /// [`LinkEnd::INTERRUPTIBLE`].
     fn is_interruptible(&self) -> bool;
 }
 
-impl<E: End, W: Work> Member for Seat<E, W> {
+impl<E: LinkEnd, W: HopWork> TimedMember for RingMember<E, W> {
     /// Measured code: every instruction here is paid in every hop.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
         begin_line();
@@ -168,7 +168,7 @@ impl<E: End, W: Work> Member for Seat<E, W> {
         self.sender.settle()
     }
 
-    fn work(&mut self) -> &mut dyn Work {
+    fn work(&mut self) -> &mut dyn HopWork {
         &mut self.work
     }
 
@@ -195,7 +195,7 @@ impl<E: End, W: Work> Member for Seat<E, W> {
 /// The member alone: laps of a ring of one by its own channel, on the memory that it has in the
 /// ring. As many laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it
 /// is when nobody else runs. The times go to `cell`. Without a channel of its own it does nothing.
-fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkError> {
+fn alone(member: &mut dyn TimedMember, laps: u64, cell: &MemberCell) -> Result<(), LinkError> {
     if !member.exchange() {
         return Ok(());
     }
@@ -221,7 +221,11 @@ fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkErro
 /// A member's life: a control lap announces the laps of the next batch and settles the account of
 /// the last one; zero laps announce the end. In a phase of solos each member makes its own when the
 /// token comes.
-pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
+pub fn follow(
+    member: &mut dyn TimedMember,
+    area: &SharedArea,
+    cell: &MemberCell,
+) -> Result<(), LinkError> {
     let (mut hops, mut phases) = (0, 0);
     let polls = member.polls();
     let mut rest = || {
@@ -257,7 +261,7 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
 }
 
 /// Cuts the member's walk as the leader wants it from this phase on.
-fn cut(member: &mut dyn Member, area: &SharedArea) {
+fn cut(member: &mut dyn TimedMember, area: &SharedArea) {
     let pieces = area.pieces.load(Ordering::Acquire) as u32;
     member.work().cut(pieces, area.noted_hops.load(Ordering::Acquire));
 }
@@ -266,22 +270,22 @@ fn cut(member: &mut dyn Member, area: &SharedArea) {
 pub(super) const WARM_LAPS: u64 = 2;
 
 /// The leader: it holds the token whenever the ring stands still.
-pub struct Leader<'a> {
-    member: Box<dyn Member + 'a>,
+pub struct RingLeader<'a> {
+    member: Box<dyn TimedMember + 'a>,
     pub(super) area: &'a SharedArea,
     token: u8,
     hops: u64,
-    meters: Meters,
+    meters: SliceMeters,
 }
 
-impl<'a> Leader<'a> {
+impl<'a> RingLeader<'a> {
     /// The leader of the ring whose members share `area`.
-    pub fn new(member: Box<dyn Member + 'a>, area: &'a SharedArea) -> Self {
-        Self { member, area, token: 0, hops: 0, meters: Meters::default() }
+    pub fn new(member: Box<dyn TimedMember + 'a>, area: &'a SharedArea) -> Self {
+        Self { member, area, token: 0, hops: 0, meters: SliceMeters::default() }
     }
 
     /// What is read around each slice, from the next batch on.
-    pub fn reads(&mut self, meters: Meters) {
+    pub fn reads(&mut self, meters: SliceMeters) {
         self.meters = meters;
     }
 
@@ -291,7 +295,7 @@ impl<'a> Leader<'a> {
     }
 
     /// What each member reports, the leader first.
-    pub fn cells(&self) -> &'a [Cell] {
+    pub fn cells(&self) -> &'a [MemberCell] {
         self.area.cells()
     }
 
@@ -381,7 +385,7 @@ impl<'a> Leader<'a> {
         // Counts are of the samples, and would disturb these for nothing.
         let events = meters.events.take();
         let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), |_| ());
-        self.meters = Meters { events, ..meters };
+        self.meters = SliceMeters { events, ..meters };
         made?;
         self.hops += laps + WARM_LAPS;
         Ok(())
@@ -441,8 +445,8 @@ impl<'a> Leader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::link::{Link, Place};
-    use crate::ring::links::Pipe;
+    use crate::ring::link::{ChannelPlace, Link};
+    use crate::ring::links::PipeLink;
     use model::ring::Kind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
@@ -451,21 +455,25 @@ mod tests {
 
     fn channel() -> (OwnedFd, OwnedFd) {
         let area = Arc::new(SharedArea::new(1, false).unwrap());
-        Pipe::channel(&Place { area, kind: Kind::Thread, to: 0 }).unwrap()
+        PipeLink::channel(&ChannelPlace { area, kind: Kind::Thread, to: 0 }).unwrap()
     }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
     /// short-circuited one would look.
-    fn with_ring<T>(members: usize, skip: Option<usize>, lead: impl FnOnce(&mut Leader) -> T) -> T {
+    fn with_ring<T>(
+        members: usize,
+        skip: Option<usize>,
+        lead: impl FnOnce(&mut RingLeader) -> T,
+    ) -> T {
         with_ring_of(members, skip, || NoWork, lead)
     }
 
     /// The same with work.
-    fn with_ring_of<W: Work, T>(
+    fn with_ring_of<W: HopWork, T>(
         members: usize,
         skip: Option<usize>,
         work: impl Fn() -> W + Sync,
-        lead: impl FnOnce(&mut Leader) -> T,
+        lead: impl FnOnce(&mut RingLeader) -> T,
     ) -> T {
         let area = SharedArea::new(members, false).unwrap();
         let channels: Vec<_> = (0..members).map(|_| channel()).collect();
@@ -485,15 +493,15 @@ mod tests {
                         }
                     } else {
                         let own = Some(channel());
-                        let mut seat = Seat { sender, receiver, work: work(), own };
+                        let mut seat = RingMember { sender, receiver, work: work(), own };
                         let _ = follow(&mut seat, area, &area.cells()[member]);
                     }
                 });
             }
             let sender = senders[0].take().unwrap();
             let receiver = receivers[members - 1].take().unwrap();
-            let seat = Seat { sender, receiver, work: work(), own: Some(channel()) };
-            let mut leader = Leader::new(Box::new(seat), &area);
+            let seat = RingMember { sender, receiver, work: work(), own: Some(channel()) };
+            let mut leader = RingLeader::new(Box::new(seat), &area);
             lead(&mut leader)
         })
     }
@@ -507,7 +515,7 @@ mod tests {
                     leader.batch(laps, &mut || 0).unwrap();
                 }
                 leader.announce(0).unwrap();
-                let hops = |cell: &Cell| cell.hops.load(Ordering::Relaxed);
+                let hops = |cell: &MemberCell| cell.hops.load(Ordering::Relaxed);
                 assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == 304));
             });
         }
@@ -517,7 +525,7 @@ mod tests {
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
             leader.solos(50).unwrap();
-            let times = |leader: &Leader| -> Vec<[u64; 6]> {
+            let times = |leader: &RingLeader| -> Vec<[u64; 6]> {
                 leader
                     .cells()
                     .iter()
@@ -537,7 +545,7 @@ mod tests {
             leader.batch(7, &mut || 0).unwrap();
             leader.announce(0).unwrap();
             // Each member's account: a lap for each phase of solos, the warm laps, the batches.
-            let hops = |cell: &Cell| cell.hops.load(Ordering::Relaxed);
+            let hops = |cell: &MemberCell| cell.hops.load(Ordering::Relaxed);
             let all = 1 + (20 + WARM_LAPS) + 1 + 7;
             assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == all));
         });
@@ -549,7 +557,7 @@ mod tests {
         touches: &'a [AtomicU64; 3],
     }
 
-    impl Work for Moved<'static> {
+    impl HopWork for Moved<'static> {
         fn touch(&mut self) {
             self.touches[self.place as usize].fetch_add(1, Ordering::Relaxed);
         }
@@ -676,8 +684,8 @@ mod tests {
         let area = SharedArea::new(2, false).unwrap();
         let (sender, _) = channel();
         let (_, receiver) = channel();
-        let seat = Seat { sender, receiver, work: NoWork, own: None };
-        let mut leader = Leader::new(Box::new(seat), &area);
+        let seat = RingMember { sender, receiver, work: NoWork, own: None };
+        let mut leader = RingLeader::new(Box::new(seat), &area);
         assert!(matches!(leader.announce(1), Err(RingError::Lost(_))));
     }
 }

@@ -1,32 +1,32 @@
-//! What the leader of a ring reads around each slice, outside of its time.
+//! Clocks and counters that the leader of a ring reads around each slice, outside of its time.
 
-use super::own_time::OwnTime;
+use super::member_clocks::MemberClocks;
 use crate::sys::CpuEvents;
 
 /// What is read around slices.
 #[derive(Default)]
-pub struct Meters {
-    /// The members' clocks.
-    pub own_time: OwnTime,
-    /// The CPU's events, where some were asked for.
+pub struct SliceMeters {
+    /// The members' CPU clocks.
+    pub clocks: MemberClocks,
+    /// Hardware and software events of the CPU, if the plan asks for any.
     pub events: Option<CpuEvents>,
 }
 
-impl Meters {
-    /// Of the clocks alone.
-    pub fn of(own_time: OwnTime) -> Self {
-        Self { own_time, events: None }
+impl SliceMeters {
+    /// Builds meters that read CPU clocks only.
+    pub fn clocks_only(clocks: MemberClocks) -> Self {
+        Self { clocks, events: None }
     }
 
-    /// With events, around the clocks.
-    pub fn with_events(own_time: OwnTime, mut events: Option<CpuEvents>) -> Self {
-        let clocks = || {
-            own_time.ns();
-            own_time.ns();
-        };
+    /// Builds meters that read the events outside of the clocks, and measures what two readings of
+    /// the clocks add to the events, to subtract it later.
+    pub fn with_events(clocks: MemberClocks, mut events: Option<CpuEvents>) -> Self {
         if let Some(events) = &mut events {
-            events.measure_empty(clocks);
+            events.measure_empty(|| {
+                clocks.total_ns();
+                clocks.total_ns();
+            });
         }
-        Self { own_time, events }
+        Self { clocks, events }
     }
 }

@@ -10,9 +10,9 @@ mod groups;
 mod link;
 mod links;
 mod member;
+mod member_clocks;
 mod meters;
 mod others;
-mod own_time;
 mod pieces;
 #[cfg(test)]
 mod register_tests;
@@ -27,9 +27,9 @@ pub use build::check_state;
 pub use burden::check as check_burden;
 pub use groups::sweep as sweep_groups;
 pub use link::RingError;
-pub use links::{LINKS, Registered, link};
-pub(crate) use meters::Meters;
-pub(crate) use own_time::OwnTime;
+pub use links::{LINKS, RegisteredLink, find_link};
+pub(crate) use member_clocks::MemberClocks;
+pub(crate) use meters::SliceMeters;
 pub use session::{Assignment, check_events, check_policy, run_by_clock, slowest, slowest_walk};
 pub(crate) use slices::in_slices;
 

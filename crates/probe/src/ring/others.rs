@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::link::RingError;
-use crate::sys::{Child, SharedArea, Task};
+use crate::sys::{ChildProcess, SharedArea, TaskId};
 
 /// Exit status of a member that lost the token.
 pub const STATUS_LOST: i32 = 3;
@@ -30,31 +30,31 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 /// All members but the leader that the kernel knows, in the order of the ring. None where all run
 /// in the leader's own thread.
 #[derive(Default)]
-pub struct Others(pub Vec<Other>);
+pub struct OtherMembers(pub Vec<OtherMember>);
 
 /// One of the others.
-pub enum Other {
+pub enum OtherMember {
     /// A child of the worker. Dropping it kills it.
-    Process(Child),
+    Process(ChildProcess),
     /// A thread of the worker.
     Thread(JoinHandle<i32>),
 }
 
-impl Others {
+impl OtherMembers {
     /// The children whose ids the leader has left in the cells, the first ones of the ring.
     pub fn of_processes(area: &SharedArea) -> Self {
         let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
         let pids = tids.map_while(Pid::from_raw);
-        Self(pids.map(|pid| Other::Process(Child(pid))).collect())
+        Self(pids.map(|pid| OtherMember::Process(ChildProcess(pid))).collect())
     }
 
     /// The members as tasks whose counters can be read. All must have started: a lap is proof.
-    pub fn tasks(&self, area: &SharedArea) -> Vec<Task> {
+    pub fn tasks(&self, area: &SharedArea) -> Vec<TaskId> {
         let own = std::process::id() as i32;
         let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
-        let task = |(other, tid): (&Other, i32)| match other {
-            Other::Process(_) => Task { pid: tid, tid },
-            Other::Thread(_) => Task { pid: own, tid },
+        let task = |(other, tid): (&OtherMember, i32)| match other {
+            OtherMember::Process(_) => TaskId { pid: tid, tid },
+            OtherMember::Thread(_) => TaskId { pid: own, tid },
         };
         self.0.iter().zip(tids).map(task).collect()
     }
@@ -85,7 +85,7 @@ impl Others {
     /// After the token was lost: which member went first, if any did. Members that only noticed the
     /// loss come after one that was killed or refused.
     fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
-        let mut left: Vec<(u32, Other)> = (1..).zip(self.0).collect();
+        let mut left: Vec<(u32, OtherMember)> = (1..).zip(self.0).collect();
         let (mut ends, mut found) = (Vec::new(), None);
         for _ in 0..ATTEMPTS {
             // The loss travels round the ring before it reaches the leader, but deaths are reported
@@ -110,20 +110,22 @@ impl Others {
     }
 }
 
-impl Other {
+impl OtherMember {
     /// Its end, waited for.
-    fn end(self) -> End {
+    fn end(self) -> MemberExit {
         match self {
-            Self::Process(child) => child.end(WaitOptions::empty()).map_or(End::Status(0), End::of),
-            Self::Thread(handle) => End::Status(handle.join().unwrap_or(STATUS_PANIC)),
+            Self::Process(child) => {
+                child.end(WaitOptions::empty()).map_or(MemberExit::Status(0), MemberExit::of)
+            }
+            Self::Thread(handle) => MemberExit::Status(handle.join().unwrap_or(STATUS_PANIC)),
         }
     }
 
     /// Its end if it has come.
-    fn try_end(self) -> Result<End, Self> {
+    fn try_end(self) -> Result<MemberExit, Self> {
         match self {
             Self::Process(child) => {
-                child.end(WaitOptions::NOHANG).map(End::of).map_err(Self::Process)
+                child.end(WaitOptions::NOHANG).map(MemberExit::of).map_err(Self::Process)
             }
             Self::Thread(handle) if !handle.is_finished() => Err(Self::Thread(handle)),
             thread => Ok(thread.end()),
@@ -133,12 +135,12 @@ impl Other {
 
 /// How a member ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum MemberExit {
     Status(i32),
     Signal(i32),
 }
 
-impl End {
+impl MemberExit {
     /// Stopped ones are not asked for: it has ended in one of the two ways.
     fn of(status: Option<WaitStatus>) -> Self {
         let signal = status.and_then(WaitStatus::terminating_signal).map(Self::Signal);
@@ -171,7 +173,7 @@ impl End {
 }
 
 /// Who went first, as far as it is known.
-struct Culprit {
+struct FirstLoss {
     error: RingError,
     /// It lost the token, as members do whose neighbour is gone.
     only_noticed: bool,
@@ -183,22 +185,22 @@ fn ended_early(member: u32, how: &str) -> RingError {
 
 /// Who of those that have ended, or were refused something and are about to, did so first: by what
 /// is known of them, as times are not.
-fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<Culprit> {
+fn culprit(ends: &[(u32, MemberExit)], area: &SharedArea) -> Option<FirstLoss> {
     let errno = |member: u32| area.cells()[member as usize].errno.load(Ordering::Acquire);
     let about_to = (1..area.cells().len() as u32)
         .filter(|member| errno(*member) != 0 && ends.iter().all(|(ended, _)| ended != member))
-        .map(|member| (member, End::Status(STATUS_LOST)));
-    let rank = |(member, end): &(u32, End)| match end {
-        End::Signal(_) => 0,
+        .map(|member| (member, MemberExit::Status(STATUS_LOST)));
+    let rank = |(member, end): &(u32, MemberExit)| match end {
+        MemberExit::Signal(_) => 0,
         _ if errno(*member) != 0 => 1,
-        End::Status(STATUS_LOST) => 3,
-        End::Status(_) => 2,
+        MemberExit::Status(STATUS_LOST) => 3,
+        MemberExit::Status(_) => 2,
     };
     let bad = ends.iter().copied().chain(about_to);
     let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
     let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
     let error = ended_early(member, &end.description(errno(member))?);
-    Some(Culprit { error, only_noticed: rank(&(member, end)) == 3 })
+    Some(FirstLoss { error, only_noticed: rank(&(member, end)) == 3 })
 }
 
 #[cfg(test)]
@@ -207,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn blamed(ends: &[(u32, End)], refused: &[(u32, Errno)]) -> Option<String> {
+    fn blamed(ends: &[(u32, MemberExit)], refused: &[(u32, Errno)]) -> Option<String> {
         let area = SharedArea::new(5, false).ok()?;
         for (member, errno) in refused {
             let code = errno.raw_os_error() as u32;
@@ -218,31 +220,31 @@ mod tests {
 
     #[test]
     fn who_went_first_is_named_and_not_who_noticed() {
-        let lost = End::Status(STATUS_LOST);
-        let named = |ends: &[(u32, End)], refused: &[(u32, Errno)], words: &str| {
+        let lost = MemberExit::Status(STATUS_LOST);
+        let named = |ends: &[(u32, MemberExit)], refused: &[(u32, Errno)], words: &str| {
             assert_eq!(blamed(ends, refused).as_deref(), Some(words));
         };
         named(
-            &[(1, lost), (2, End::Status(STATUS_PANIC))],
+            &[(1, lost), (2, MemberExit::Status(STATUS_PANIC))],
             &[],
             "member 2 ended early: it panicked",
         );
-        named(&[(1, lost), (3, End::Status(101))], &[], "member 3 ended early: it panicked");
+        named(&[(1, lost), (3, MemberExit::Status(101))], &[], "member 3 ended early: it panicked");
         named(&[(3, lost), (1, lost)], &[], "member 1 ended early: it lost the token");
         named(
-            &[(1, lost), (2, End::Status(STATUS_PLACE)), (3, End::Status(0))],
+            &[(1, lost), (2, MemberExit::Status(STATUS_PLACE)), (3, MemberExit::Status(0))],
             &[(2, Errno::INVAL)],
             "member 2 ended early: it could not be put on its CPU: Invalid argument (os error 22)",
         );
         named(
-            &[(1, End::Signal(11)), (2, lost)],
+            &[(1, MemberExit::Signal(11)), (2, lost)],
             &[(2, Errno::NOMEM)],
             "member 1 ended early: it was killed by signal 11",
         );
         // Refused, and not yet gone.
         let no_memory = "member 4 ended early: Cannot allocate memory (os error 12)";
         named(&[(1, lost)], &[(4, Errno::NOMEM)], no_memory);
-        assert_eq!(blamed(&[(1, End::Status(0))], &[]), None);
+        assert_eq!(blamed(&[(1, MemberExit::Status(0))], &[]), None);
         assert_eq!(blamed(&[], &[]), None);
     }
 
@@ -250,11 +252,11 @@ mod tests {
     #[test]
     fn who_only_lost_the_token_is_not_known_to_be_the_first() {
         let area = SharedArea::new(5, false).unwrap();
-        let lost = End::Status(STATUS_LOST);
-        let only_noticed = |ends: &[(u32, End)]| culprit(ends, &area).unwrap().only_noticed;
+        let lost = MemberExit::Status(STATUS_LOST);
+        let only_noticed = |ends: &[(u32, MemberExit)]| culprit(ends, &area).unwrap().only_noticed;
         assert!(only_noticed(&[(2, lost)]) && only_noticed(&[(2, lost), (3, lost)]));
-        assert!(!only_noticed(&[(2, lost), (1, End::Signal(9))]));
-        assert!(!only_noticed(&[(2, lost), (3, End::Status(STATUS_PANIC))]));
+        assert!(!only_noticed(&[(2, lost), (1, MemberExit::Signal(9))]));
+        assert!(!only_noticed(&[(2, lost), (3, MemberExit::Status(STATUS_PANIC))]));
         area.cells()[4].errno.store(Errno::NOMEM.raw_os_error() as u32, Ordering::Relaxed);
         assert!(!only_noticed(&[(2, lost)]));
     }
@@ -266,7 +268,7 @@ mod tests {
         let waits = std::thread::spawn(move || held.recv().map_or(STATUS_LOST, |()| 0));
         let panics =
             std::thread::spawn(|| -> i32 { std::panic::resume_unwind(Box::new("on purpose")) });
-        let others = Others([waits, panics].map(Other::Thread).into());
+        let others = OtherMembers([waits, panics].map(OtherMember::Thread).into());
         let error = others.post_mortem(&area).unwrap();
         assert_eq!(error.to_string(), "member 2 ended early: it panicked");
         drop(hold);

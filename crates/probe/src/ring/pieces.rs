@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use model::ring::{Slices, Triple, Work};
 
 use super::link::RingError;
-use super::member::{Leader, WARM_LAPS};
-use crate::sys::{MOST_NOTES, Noted};
+use super::member::{RingLeader, WARM_LAPS};
+use crate::sys::{MOST_NOTES, PieceTimes};
 
 /// Wanted time of a piece, of that of a slice: what lies between two quanta is then no longer than
 /// a slice.
@@ -30,7 +30,7 @@ pub fn pieces(work: &Work, hop_ns: f64, slice_ns: u64) -> Option<u32> {
 
 /// The times of a phase: of all that lies between two quanta, and of both loops of the quanta.
 #[derive(Debug, Default)]
-struct Phase {
+struct PiecePhase {
     parts_ns: Vec<u64>,
     latency_ns: Vec<u32>,
     throughput_ns: Vec<u32>,
@@ -38,10 +38,10 @@ struct Phase {
     end_ns: u64,
 }
 
-impl Phase {
+impl PiecePhase {
     /// A hop: its quanta, and before each but the first a piece. Before the first one is what came
     /// since the last hop.
-    fn add(&mut self, hop: &[Noted]) {
+    fn add(&mut self, hop: &[PieceTimes]) {
         for (number, noted) in hop.iter().enumerate() {
             match number {
                 0 if self.latency_ns.is_empty() => self.end_ns = noted.since_ns,
@@ -75,7 +75,7 @@ fn add_others(triple: &mut Triple, elapsed_ns: u64, cpu_ns: u64) {
     *others_ns = others_ns.saturating_add(elapsed_ns.saturating_sub(cpu_ns));
 }
 
-impl Leader<'_> {
+impl RingLeader<'_> {
     /// Each member's solo, the ring, each solo again, in so many pieces a hop.
     pub fn triple_in_pieces(&mut self, pieces: u32) -> Result<Triple, RingError> {
         self.area.pieces.store(pieces.into(), Ordering::Release);
@@ -104,7 +104,7 @@ impl Leader<'_> {
             add_others(to, elapsed_ns, cpu_ns);
         }
         for hops in self.noted(pieces, SOLO_LAPS) {
-            let mut phase = Phase::default();
+            let mut phase = PiecePhase::default();
             hops.iter().for_each(|hop| phase.add(hop));
             let parts_ns = phase.into(to);
             to.solos_ns.extend(parts_ns);
@@ -113,10 +113,10 @@ impl Leader<'_> {
     }
 
     /// In a lap the leader's hop is the last.
-    fn ring_phase(&self, pieces: u32) -> Phase {
+    fn ring_phase(&self, pieces: u32) -> PiecePhase {
         let mut members = self.noted(pieces, RING_LAPS);
         members.rotate_left(1);
-        let mut phase = Phase::default();
+        let mut phase = PiecePhase::default();
         for lap in 0..RING_LAPS as usize {
             members.iter().filter_map(|hops| hops.get(lap)).for_each(|hop| phase.add(hop));
         }
@@ -124,14 +124,14 @@ impl Leader<'_> {
     }
 
     /// What each member noted of its timed hops, the leader first.
-    fn noted(&self, pieces: u32, laps: u64) -> Vec<Vec<Vec<Noted>>> {
+    fn noted(&self, pieces: u32, laps: u64) -> Vec<Vec<Vec<PieceTimes>>> {
         let each = pieces as usize + 1;
         let of_member = |member: usize| {
             let notes = self.area.notes_of(member);
             let all = notes.iter().flat_map(|notes| notes.all());
             let timed = all.skip(WARM_LAPS as usize * each).take(laps as usize * each);
-            let timed: Vec<Noted> = timed.map(|note| note.get()).collect();
-            timed.chunks(each).map(<[Noted]>::to_vec).collect()
+            let timed: Vec<PieceTimes> = timed.map(|note| note.get()).collect();
+            timed.chunks(each).map(<[PieceTimes]>::to_vec).collect()
         };
         (0..self.area.cells().len()).map(of_member).collect()
     }
@@ -156,9 +156,12 @@ mod tests {
 
     #[test]
     fn a_phase_is_what_lies_between_its_quanta() {
-        let noted =
-            |since_ns, latency_ns, throughput_ns| Noted { since_ns, latency_ns, throughput_ns };
-        let mut phase = Phase::default();
+        let noted = |since_ns, latency_ns, throughput_ns| PieceTimes {
+            since_ns,
+            latency_ns,
+            throughput_ns,
+        };
+        let mut phase = PiecePhase::default();
         phase.add(&[noted(1000, 10, 20), noted(300, 11, 21), noted(400, 12, 22)]);
         // The first hop ends at 1000 + 30 + 300 + 32 + 400 + 34 = 1796.
         phase.add(&[noted(1800, 13, 23), noted(500, 14, 24), noted(600, 15, 25)]);

@@ -8,9 +8,9 @@ use model::ring::{Kind, State};
 use testing::Need;
 
 use crate::placement;
-use crate::ring::link::{Link, Place};
-use crate::ring::links::Pipe;
-use crate::ring::member::{Leader, Seat, Work, follow};
+use crate::ring::link::{ChannelPlace, Link};
+use crate::ring::links::PipeLink;
+use crate::ring::member::{HopWork, RingLeader, RingMember, follow};
 use crate::sys::{RegisterKind, SharedArea, WithRegisters, in_use, last_register, with_registers};
 
 const SSE: u32 = 1 << 1;
@@ -52,7 +52,7 @@ struct Watched<K> {
     found: Arc<Found>,
 }
 
-impl<K: RegisterKind> Work for Watched<K> {
+impl<K: RegisterKind> HopWork for Watched<K> {
     fn touch(&mut self) {
         let (components, register) = (in_use().unwrap_or(0), last_register());
         self.registers.touch();
@@ -91,12 +91,13 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
     fn with<K: RegisterKind>(self, registers: K) {
         const LAPS: u64 = 200;
         let area = Arc::new(SharedArea::new(2, false).expect("memory"));
-        let channel =
-            |to| Pipe::channel(&Place { area: Arc::clone(&area), kind: Kind::Thread, to });
+        let channel = |to| {
+            PipeLink::channel(&ChannelPlace { area: Arc::clone(&area), kind: Kind::Thread, to })
+        };
         let (to_follower, from_leader) = channel(1).expect("a pipe");
         let (to_leader, from_follower) = channel(0).expect("a pipe");
         let follower =
-            Seat { sender: to_leader, receiver: from_leader, work: registers, own: None };
+            RingMember { sender: to_leader, receiver: from_leader, work: registers, own: None };
         let cpus = placement::allowed_cpus().expect("an affinity mask");
         thread::scope(|scope| {
             // Threads inherit it.
@@ -107,8 +108,8 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
                 follow(&mut follower, shared, &shared.cells()[1])
             });
             let work = self.0;
-            let seat = Seat { sender: to_follower, receiver: from_follower, work, own: None };
-            let mut leader = Leader::new(Box::new(seat), shared);
+            let seat = RingMember { sender: to_follower, receiver: from_follower, work, own: None };
+            let mut leader = RingLeader::new(Box::new(seat), shared);
             leader.announce(LAPS).expect("a lap");
             // As a library call may leave them: none of it may be in the batch.
             registers.write();

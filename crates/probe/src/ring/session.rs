@@ -12,18 +12,18 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::build::Ring;
+use super::build::BuiltRing;
 use super::burden;
 use super::link::RingError;
 use super::links;
-use super::member::Leader;
-use super::meters::Meters;
-use super::own_time::OwnTime;
+use super::member::RingLeader;
+use super::member_clocks::MemberClocks;
+use super::meters::SliceMeters;
 use super::pieces;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
-use crate::counters::{Snapshot, steal_ns};
+use crate::counters::{CounterSnapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::{self, Array, Ballast, CpuEvents, Task, monotonic_raw_ns};
+use crate::sys::{self, CpuEvents, PageBallast, TaskId, WorkArray, monotonic_raw_ns};
 use crate::{halts, placement, policy};
 
 /// What a worker gets: one case, one round.
@@ -95,10 +95,10 @@ pub fn run_by_clock(
 ) -> Result<(), RingError> {
     let name = &assignment.case.link;
     let unknown = || RingError::Other(format!("no link is called '{name}'"));
-    let link = links::link(name).ok_or_else(unknown)?;
+    let link = links::find_link(name).ok_or_else(unknown)?;
     link.suits(&assignment.case)?;
     // Before there is a member: what it notes is inherited.
-    let halts = halts::Watch::start();
+    let halts = halts::HaltWatch::start();
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
     sys::default_alarm();
@@ -120,20 +120,20 @@ pub fn run_by_clock(
     let ballast_start_ns = monotonic_raw_ns();
     // Another one in each worker of a run, and the same in each run of a plan.
     let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
-    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, seed));
+    let ballast = case.work.and_then(|work| PageBallast::hold(work.huge_pages, seed));
     // It is no part of a ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
-    let Ring { leader, area, others } = link.make(case, seed, alone)?;
+    let BuiltRing { leader, area, others } = link.make(case, seed, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
-    let mut leader = Leader::new(leader, &area);
+    let mut leader = RingLeader::new(leader, &area);
     let sampled = leader.announce(1).and_then(|()| {
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
-        let own_time = OwnTime::of(case, &tasks);
-        leader.reads(Meters::with_events(own_time, events_of(assignment)));
+        let clocks = MemberClocks::of(case, &tasks);
+        leader.reads(SliceMeters::with_events(clocks, events_of(assignment)));
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
-        let sampler = Sampler {
+        let sampler = RingSampler {
             assignment,
             clock,
             leader: &mut leader,
@@ -157,19 +157,19 @@ pub fn run_by_clock(
 }
 
 /// Takes the samples of a ring whose first batch of one lap has been announced.
-struct Sampler<'a, 'ring> {
+struct RingSampler<'a, 'ring> {
     assignment: &'a Assignment,
     clock: &'a mut dyn FnMut() -> u64,
-    leader: &'a mut Leader<'ring>,
-    tasks: Vec<Task>,
-    halts: halts::Watch,
+    leader: &'a mut RingLeader<'ring>,
+    tasks: Vec<TaskId>,
+    halts: halts::HaltWatch,
     setup_ns: u64,
     ns_per_lap: f64,
     huge_page_bytes: Option<u64>,
     places: Option<Places>,
 }
 
-impl Sampler<'_, '_> {
+impl RingSampler<'_, '_> {
     fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
@@ -228,7 +228,7 @@ impl Sampler<'_, '_> {
     /// sample that follows is timed as the machine is found.
     fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
-        let needed = case.work.and_then(|work| Array::bytes_with_places(&work));
+        let needed = case.work.and_then(|work| WorkArray::bytes_with_places(&work));
         let needed = needed.and_then(|bytes| bytes.checked_mul(case.members.into()));
         let has_places = needed.is_some_and(|needed| self.huge_page_bytes >= Some(needed));
         let start_ns = monotonic_raw_ns();
@@ -397,16 +397,16 @@ impl Sampler<'_, '_> {
 
     /// The kernel's counts of the first so many members and the leader, and the time that was
     /// stolen from their CPUs.
-    fn counts_before(&self, count: usize) -> Result<(Snapshot, Option<u64>), RingError> {
-        let others = Snapshot::of_resting(&self.tasks[..count])?;
+    fn counts_before(&self, count: usize) -> Result<(CounterSnapshot, Option<u64>), RingError> {
+        let others = CounterSnapshot::of_resting(&self.tasks[..count])?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        Ok((others.plus(&Snapshot::of_self_before(own_task())?), steal_ns))
+        Ok((others.plus(&CounterSnapshot::of_self_before(own_task())?), steal_ns))
     }
 
-    fn counts_after(&self) -> Result<(Snapshot, Option<u64>), RingError> {
-        let own = Snapshot::of_self_after(own_task())?;
+    fn counts_after(&self) -> Result<(CounterSnapshot, Option<u64>), RingError> {
+        let own = CounterSnapshot::of_self_after(own_task())?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        Ok((Snapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
+        Ok((CounterSnapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
     }
 }
 
@@ -420,7 +420,7 @@ fn events_of(Assignment { case, batching, .. }: &Assignment) -> Option<CpuEvents
 
 /// Bytes of huge pages that the ring's processes were given; absent where the kernel does not
 /// report them.
-fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
+fn huge_page_bytes_of(tasks: &[TaskId]) -> Option<u64> {
     let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
 }
@@ -448,8 +448,8 @@ pub fn slowest(assignment: &Assignment) -> Duration {
     Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::MAX)
 }
 
-fn own_task() -> Task {
-    Task { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
+fn own_task() -> TaskId {
+    TaskId { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
 }
 
 /// A step that should last `expected_ns` is taken for hung if it lasts far longer.
@@ -467,12 +467,12 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     let taken = policy::take_at(case.policy, case.priority());
-    taken.map_err(|errno| RingError::Other(policy::refused(case.policy, errno)))
+    taken.map_err(|errno| RingError::Other(policy::describe_refusal(case.policy, errno)))
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    policy::check(policy).map_err(|errno| RingError::Other(policy::refused(policy, errno)))
+    policy::check(policy).map_err(|errno| RingError::Other(policy::describe_refusal(policy, errno)))
 }
 
 /// Whether a CPU counts these events, all at once; else one that it does not, and why.

@@ -4,7 +4,7 @@
 
 use model::ring::{Places, Slices, Wait};
 
-use super::meters::Meters;
+use super::meters::SliceMeters;
 use crate::sys::{
     CpuEvents, all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared,
 };
@@ -15,7 +15,7 @@ use crate::sys::{
 pub fn in_slices<E>(
     laps: u64,
     slices: &mut Slices,
-    meters: &Meters,
+    meters: &SliceMeters,
     mut run: impl FnMut(u64) -> Result<(), E>,
     mut pause: impl FnMut(&mut Slices),
 ) -> Result<(u64, u64), E> {
@@ -23,11 +23,11 @@ pub fn in_slices<E>(
     while left > 0 {
         let now_laps = left.min(slices.laps.max(1));
         let counts_before = meters.events.as_ref().and_then(CpuEvents::read);
-        let used_before_ns = meters.own_time.ns();
+        let used_before_ns = meters.clocks.total_ns();
         let start = monotonic_raw_ns();
         run(now_laps)?;
         let slice_ns = monotonic_raw_ns().wrapping_sub(start);
-        let used_ns = meters.own_time.ns().zip(used_before_ns);
+        let used_ns = meters.clocks.total_ns().zip(used_before_ns);
         let counts = counts_before.zip(meters.events.as_ref().and_then(CpuEvents::read));
         let counted = meters
             .events

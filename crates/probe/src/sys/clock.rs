@@ -94,7 +94,7 @@ pub fn cpu_clocks_ns(id: i32, thread: bool) -> Result<[u64; 3], Errno> {
 
 /// Whose usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum UsageScope {
     /// The calling process, all threads.
     Own = libc::RUSAGE_SELF as isize,
     /// The calling thread.
@@ -106,17 +106,17 @@ pub enum Whose {
 /// What getrusage(2) wrote. Its figures are read out when they are asked for: the call alone is
 /// what is timed.
 #[derive(Clone, Copy, Debug)]
-pub struct Usage(pub libc::rusage);
+pub struct ResourceUsage(pub libc::rusage);
 
 /// getrusage(2).
 #[inline(always)]
-pub fn usage(whose: Whose) -> Usage {
+pub fn usage(whose: UsageScope) -> ResourceUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills one rusage. With a valid address and `who` it cannot fail, and
     // zeroes are a valid rusage.
     unsafe {
         libc::getrusage(whose as c_int, usage.as_mut_ptr());
-        Usage(usage.assume_init())
+        ResourceUsage(usage.assume_init())
     }
 }
 
@@ -124,7 +124,7 @@ fn time_ns(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-impl Usage {
+impl ResourceUsage {
     /// User time in nanoseconds, in steps of a microsecond.
     pub fn user_ns(&self) -> u64 {
         time_ns(self.0.ru_utime)
@@ -266,11 +266,11 @@ pub fn sched_yield() -> i64 {
     unsafe { libc::syscall(libc::SYS_sched_yield) }
 }
 
-/// A block from malloc(3), given back by [`Block::free`] and not otherwise: what is timed must not
+/// A block from malloc(3), given back by [`HeapBlock::free`] and not otherwise: what is timed must not
 /// happen implicitly.
-pub struct Block(NonNull<c_void>);
+pub struct HeapBlock(NonNull<c_void>);
 
-impl Block {
+impl HeapBlock {
     /// malloc(3); `None` when there is no memory.
     #[inline(always)]
     pub fn new(bytes: usize) -> Option<Self> {

@@ -12,16 +12,16 @@ use rustix::param::linux_execfn;
 use rustix::process::{Pid, getpid, setsid};
 use serde::{Deserialize, Serialize};
 
-use super::clock::{Usage, Whose, usage};
+use super::clock::{ResourceUsage, UsageScope, usage};
 use super::last_errno;
-use super::page::Stack;
-use super::process::{Forked, end_with_parent, fork, set_parent_death_signal};
+use super::page::GuardedStack;
+use super::process::{ForkSide, end_with_parent, fork, set_parent_death_signal};
 use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
-use super::words::Command;
+use super::words::MappedCommand;
 
 /// A command that was started.
-pub struct Started {
+pub struct StartedCommand {
     /// Its process id.
     pub pid: Pid,
     /// Readable at its end; absent before Linux 5.2.
@@ -40,23 +40,23 @@ pub struct BeforeExec {
     /// Which path the program was looked for at last; a new start begins there.
     pub found: usize,
     /// What it had used so far.
-    pub usage: Option<Usage>,
+    pub usage: Option<ResourceUsage>,
 }
 
 /// Starts commands.
-pub struct Starter {
-    inherited: Inherited,
-    stack: Stack,
+pub struct CommandStarter {
+    inherited: InheritedState,
+    stack: GuardedStack,
 }
 
 /// For a child before its exec: a few calls deep, more where execve(2) is wrapped.
 const STACK_BYTES: usize = 128 << 10;
 
 /// What the child needs, and what it notes.
-struct Start<'a> {
-    command: &'a Command<'a>,
+struct StartRequest<'a> {
+    command: &'a MappedCommand<'a>,
     handlers: &'a StopHandlers,
-    inherited: Inherited,
+    inherited: InheritedState,
     /// Where both its outputs go instead of the caller's.
     output: Option<BorrowedFd<'a>>,
     rehearsal: bool,
@@ -64,10 +64,10 @@ struct Start<'a> {
     noted: Cell<BeforeExec>,
 }
 
-impl Starter {
+impl CommandStarter {
     /// Of commands that find `inherited` as it was.
-    pub fn new(inherited: Inherited) -> Result<Self, Errno> {
-        Ok(Self { inherited, stack: Stack::new(STACK_BYTES)? })
+    pub fn new(inherited: InheritedState) -> Result<Self, Errno> {
+        Ok(Self { inherited, stack: GuardedStack::new(STACK_BYTES)? })
     }
 
     /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it
@@ -80,20 +80,20 @@ impl Starter {
     /// (kernel/fork.c, `delayed`).
     pub fn start(
         &self,
-        command: &Command<'_>,
+        command: &MappedCommand<'_>,
         found: usize,
         output: Option<BorrowedFd<'_>>,
         rehearsal: bool,
         handlers: &StopHandlers,
-    ) -> Result<Started, Errno> {
+    ) -> Result<StartedCommand, Errno> {
         let (inherited, found) = (self.inherited, Cell::new(found));
         let noted = Cell::default();
-        let start = Start { command, handlers, inherited, output, rehearsal, found, noted };
+        let start = StartRequest { command, handlers, inherited, output, rehearsal, found, noted };
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
             // SAFETY: the child runs on a stack of its own, which grows down from the aligned end
-            // of its mapping, while this thread, the only one that has this Starter and the
+            // of its mapping, while this thread, the only one that has this CommandStarter and the
             // command, waits for its exec or its end; what it writes meanwhile are cells, errno and
             // the command's table. The kernel writes one descriptor.
             unsafe {
@@ -111,14 +111,14 @@ impl Starter {
         // SAFETY: the kernel has made this descriptor for the caller alone, closed by exec.
         let handle = (handle >= 0).then(|| unsafe { OwnedFd::from_raw_fd(handle) });
         let before_exec = BeforeExec { found: start.found.get(), ..start.noted.get() };
-        Ok(Started { pid, handle, before_exec })
+        Ok(StartedCommand { pid, handle, before_exec })
     }
 }
 
 extern "C" fn become_command(start: *mut c_void) -> c_int {
-    // SAFETY: `Starter::start` gives the address of a Start that lives on, and waits.
-    let Start { command, handlers, inherited, output, rehearsal, found, noted } =
-        unsafe { &*start.cast::<Start<'_>>() };
+    // SAFETY: `CommandStarter::start` gives the address of a Start that lives on, and waits.
+    let StartRequest { command, handlers, inherited, output, rehearsal, found, noted } =
+        unsafe { &*start.cast::<StartRequest<'_>>() };
     handlers.set_default();
     // By a handler that ran here before they were set.
     if stop_signal().is_some() {
@@ -129,7 +129,7 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     if let Some(output) = output {
         inherited.redirect_outputs(*output);
     }
-    let before = BeforeExec { usage: Some(usage(Whose::Own)), ..BeforeExec::default() };
+    let before = BeforeExec { usage: Some(usage(UsageScope::Own)), ..BeforeExec::default() };
     noted.set(before);
     if *rehearsal {
         super::exit_now(0);
@@ -147,8 +147,8 @@ pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pi
     let own = c"/proc/self/exe";
     let own = if access(own, Access::EXISTS).is_ok() { own } else { linux_execfn() };
     match fork()? {
-        Forked::Parent(pid) => Ok(pid),
-        Forked::Child => {
+        ForkSide::Parent(pid) => Ok(pid),
+        ForkSide::Child => {
             for descriptor in descriptors {
                 // SAFETY: touches no memory.
                 unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) };
@@ -184,7 +184,7 @@ pub fn set_variable(variable: CString) -> Result<(), Errno> {
 /// can ask for that itself, and a command that is to become it never does.
 pub fn in_own_session(command: &mut std::process::Command) {
     let parent = getpid();
-    let inherited = Inherited::own();
+    let inherited = InheritedState::own();
     // SAFETY: between fork and exec the child makes some system calls and touches no memory. It has
     // just been made, so it leads no group, and setsid(2) cannot fail.
     unsafe {
@@ -201,7 +201,7 @@ pub fn in_own_session(command: &mut std::process::Command) {
 /// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
 pub fn that_ends_with_us(command: &mut std::process::Command) {
     let parent = getpid();
-    let inherited = Inherited::own();
+    let inherited = InheritedState::own();
     // SAFETY: between fork and exec the child makes some system calls and touches no memory.
     unsafe {
         command.pre_exec(move || {
@@ -219,7 +219,7 @@ pub fn that_ends_with_us(command: &mut std::process::Command) {
 /// searches PATH, and hands what is no program to a shell. Returns why it failed.
 pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
     let table = table_of(args);
-    Inherited::own().restore();
+    InheritedState::own().restore();
     // SAFETY: path and table are C strings, and the table ends with a null.
     unsafe { libc::execv(path.as_ptr(), table.as_ptr()) };
     last_errno()
@@ -266,9 +266,9 @@ extern "C" fn note_state() {
 
 /// Ignored signals and closed streams, in one number for another process of this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inherited(u64);
+pub struct InheritedState(u64);
 
-impl Inherited {
+impl InheritedState {
     /// Of this process.
     pub fn own() -> Self {
         Self(FOUND.load(Ordering::Relaxed))

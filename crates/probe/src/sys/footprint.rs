@@ -13,7 +13,7 @@ use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
 
 /// The most that was resident of this process (VmHWM).
-pub struct HighWater(OwnedFd);
+pub struct MemoryHighWater(OwnedFd);
 
 /// Written to clear_refs: the high water is to be what is resident now (proc_pid_clear_refs(5)).
 const RESET_HIGH_WATER: &[u8] = b"5";
@@ -21,7 +21,7 @@ const RESET_HIGH_WATER: &[u8] = b"5";
 /// Of a page in pagemap: present (proc_pid_pagemap(5)).
 const PRESENT: u64 = 1 << 63;
 
-impl HighWater {
+impl MemoryHighWater {
     /// Fails where the kernel has no such file (CONFIG_PROC_PAGE_MONITOR), or it may not be used.
     pub fn own() -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -52,7 +52,7 @@ impl HighWater {
 }
 
 /// Private mappings of files, not writable, of which no page was ever written (relocations are).
-fn files() -> io::Result<Vec<Place>> {
+fn files() -> io::Result<Vec<FileMapping>> {
     let mut files = Vec::new();
     for line in BufReader::new(File::open("/proc/self/smaps")?).split(b'\n') {
         gather(&mut files, &String::from_utf8_lossy(&line?));
@@ -61,8 +61,8 @@ fn files() -> io::Result<Vec<Place>> {
 }
 
 /// Gives back all pages of files: they come again from the page cache when they are touched.
-fn give_back(files: &[Place]) -> io::Result<()> {
-    for Place { start, bytes } in files {
+fn give_back(files: &[FileMapping]) -> io::Result<()> {
+    for FileMapping { start, bytes } in files {
         // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its
         // own: what is read there next is the same.
         unsafe { madvise(*start as *mut c_void, *bytes, Advice::LinuxDontNeed)? };
@@ -71,7 +71,7 @@ fn give_back(files: &[Place]) -> io::Result<()> {
 }
 
 /// Makes a mapping of its own of every page that is resident, or beside one.
-fn cut(files: &[Place]) -> io::Result<()> {
+fn cut(files: &[FileMapping]) -> io::Result<()> {
     let pages = File::open("/proc/self/pagemap")?;
     for place in files {
         for page in to_cut(&resident(&pages, place)?) {
@@ -85,7 +85,7 @@ fn cut(files: &[Place]) -> io::Result<()> {
 }
 
 /// Which pages of a mapping are resident.
-fn resident(pages: &File, place: &Place) -> io::Result<Vec<bool>> {
+fn resident(pages: &File, place: &FileMapping) -> io::Result<Vec<bool>> {
     let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
     let first = place.start / page_size() * size_of::<u64>();
     pages.read_exact_at(&mut entries, first as u64)?;
@@ -108,7 +108,7 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
 const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 
 /// Adds a mapping by its first line; a line with bytes of its own excludes it again.
-fn gather(files: &mut Vec<Option<Place>>, line: &str) {
+fn gather(files: &mut Vec<Option<FileMapping>>, line: &str) {
     if let Some(mapping) = mapping(line) {
         files.push(mapping);
     } else if OWN.iter().any(|name| line.starts_with(name))
@@ -122,14 +122,14 @@ fn gather(files: &mut Vec<Option<Place>>, line: &str) {
 
 /// Where a mapping is, in whole pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct FileMapping {
     start: usize,
     bytes: usize,
 }
 
 /// The first line of a mapping in smaps (proc_pid_maps(5)); the mapping where it is of a file,
 /// private and not writable.
-fn mapping(line: &str) -> Option<Option<Place>> {
+fn mapping(line: &str) -> Option<Option<FileMapping>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
@@ -137,7 +137,7 @@ fn mapping(line: &str) -> Option<Option<Place>> {
     let bytes = address(end)?.checked_sub(start)?;
     let is_private = matches!(fields.next()?.as_bytes(), [_, b'-', _, b'p']);
     let is_file = fields.nth(3).is_some_and(|name| name.starts_with('/'));
-    Some((is_private && is_file).then_some(Place { start, bytes }))
+    Some((is_private && is_file).then_some(FileMapping { start, bytes }))
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ Anonymous:             0 kB";
         let mut files = Vec::new();
         text.lines().for_each(|line| gather(&mut files, line));
         let expected = [(0x55d7_fe5c_d000, 0x1e_9000), (0x7f0a_a708_a000, 0x15_6000)]
-            .map(|(start, bytes)| Place { start, bytes });
+            .map(|(start, bytes)| FileMapping { start, bytes });
         assert!(files.into_iter().flatten().eq(expected));
     }
 

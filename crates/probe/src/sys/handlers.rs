@@ -23,7 +23,7 @@ static ANSWERS_LEFT: AtomicU64 = AtomicU64::new(0);
 
 /// A signal, and how its handler is installed and it is sent. Both give what the C library gives:
 /// in a handler nothing else may be done with a failure, and the next signal shows it.
-pub trait Signalling: 'static {
+pub trait SignalMethod: 'static {
     /// Not one of the ring's links.
     const SIGNAL: c_int;
     /// Installs a handler.
@@ -33,9 +33,9 @@ pub trait Signalling: 'static {
 }
 
 /// SIGHUP by signal(2), as the memorandum's programs themselves.
-pub struct Hangup;
+pub struct HangupSignal;
 
-impl Signalling for Hangup {
+impl SignalMethod for HangupSignal {
     const SIGNAL: c_int = libc::SIGHUP;
 
     #[inline(always)]
@@ -54,9 +54,9 @@ impl Signalling for Hangup {
 }
 
 /// SIGUSR2, whose handler is removed by its delivery (SA_RESETHAND), for the trials.
-pub struct Reset;
+pub struct ResetSignal;
 
-impl Signalling for Reset {
+impl SignalMethod for ResetSignal {
     const SIGNAL: c_int = libc::SIGUSR2;
 
     #[inline(always)]
@@ -90,14 +90,14 @@ fn count() {
 }
 
 /// The memorandum's func() of simsig. Measured code.
-extern "C" fn catch<S: Signalling>(_signal: c_int) {
+extern "C" fn catch<S: SignalMethod>(_signal: c_int) {
     S::install(catch::<S>);
     count();
 }
 
 /// The memorandum's func() of twosig. A process that is gone is noticed by its parent. Measured
 /// code.
-extern "C" fn catch_and_answer<S: Signalling>(_signal: c_int) {
+extern "C" fn catch_and_answer<S: SignalMethod>(_signal: c_int) {
     S::install(catch_and_answer::<S>);
     count();
     let left = ANSWERS_LEFT.load(Relaxed);
@@ -113,7 +113,7 @@ pub struct OwnSignal<S> {
     signal: PhantomData<S>,
 }
 
-impl<S: Signalling> OwnSignal<S> {
+impl<S: SignalMethod> OwnSignal<S> {
     /// Installs the handler and lets the signal in, whatever the process was started with.
     pub fn new() -> Result<Self, Errno> {
         Self::install()?;
@@ -135,12 +135,12 @@ impl<S: Signalling> OwnSignal<S> {
 }
 
 /// Waiting for a signal of the other process: pause(2) without its race (sigsuspend(2)).
-pub struct Pause<S> {
+pub struct PeerSignal<S> {
     waiting: libc::sigset_t,
     signal: PhantomData<S>,
 }
 
-impl<S: Signalling> Pause<S> {
+impl<S: SignalMethod> PeerSignal<S> {
     /// Installs the handler, and blocks the signal but while it is waited for, in the calling
     /// process and all that it forks from now on.
     pub fn new() -> Result<Self, Errno> {

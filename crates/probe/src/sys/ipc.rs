@@ -11,10 +11,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::page::{Shared, Slot, Stack};
+use super::page::{GuardedStack, SharedValue, TokenSlot};
 use super::signal::{member_lost, no_timeout};
 use super::{check, done};
-use crate::end::{By, CallError, End, LinkError};
+use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 
 /// Moves the calling process into a namespace of its own, which the kernel takes away with all that
 /// is in it when the last process in there has ended, however it did. Where the privilege is
@@ -41,15 +41,15 @@ const MODE: c_int = 0o600 | libc::IPC_CREAT | libc::IPC_EXCL;
 #[derive(Clone)]
 pub struct SysvSemaphore {
     id: c_int,
-    slot: Shared<Slot>,
+    slot: SharedValue<TokenSlot>,
 }
 
 impl SysvSemaphore {
     /// A new one.
     pub fn new() -> Result<Self, CallError> {
         // SAFETY: touches no memory.
-        let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).by("semget")?;
-        Ok(Self { id, slot: Shared::new().by("mmap")? })
+        let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).in_call("semget")?;
+        Ok(Self { id, slot: SharedValue::new().in_call("mmap")? })
     }
 
     /// One up (1), or one down (-1) once that can be.
@@ -61,7 +61,7 @@ impl SysvSemaphore {
     }
 }
 
-impl End for SysvSemaphore {
+impl LinkEnd for SysvSemaphore {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.slot.put(token);
@@ -83,7 +83,7 @@ pub struct SysvQueue {
 
 /// msgbuf of msgop(2) with one byte of text.
 #[repr(C)]
-struct Message {
+struct QueueMessage {
     kind: libc::c_long,
     text: [u8; 1],
 }
@@ -96,10 +96,10 @@ impl SysvQueue {
     }
 }
 
-impl End for SysvQueue {
+impl LinkEnd for SysvQueue {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        let message = Message { kind: 1, text: [token] };
+        let message = QueueMessage { kind: 1, text: [token] };
         let (id, message) = (self.id, &raw const message);
         // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
@@ -108,7 +108,7 @@ impl End for SysvQueue {
 
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
-        let mut message = Message { kind: 0, text: [0] };
+        let mut message = QueueMessage { kind: 0, text: [0] };
         let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
         done(unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) })?;
@@ -124,8 +124,8 @@ impl PosixQueue {
     pub fn pair(name: &CStr) -> Result<(Self, Self), CallError> {
         // SAFETY: two system calls on a name that is there.
         let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
-        let queue = made.by("clone")?.by("mq_open")?;
-        let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
+        let queue = made.in_call("clone")?.in_call("mq_open")?;
+        let other = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
         Ok((Self(queue), Self(other)))
     }
 }
@@ -145,7 +145,7 @@ fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-impl End for PosixQueue {
+impl LinkEnd for PosixQueue {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         let (queue, byte, forever) = (self.0.as_raw_fd(), &raw const token, no_timeout());
@@ -173,7 +173,7 @@ impl End for PosixQueue {
 /// Enough for a few system calls deep, and a guard page, of 64 KiB where pages are largest.
 const STACK_BYTES: usize = 128 * 1024;
 
-struct Work<F, T> {
+struct HelperTask<F, T> {
     act: Option<F>,
     result: Option<T>,
 }
@@ -188,15 +188,15 @@ struct Work<F, T> {
 pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, Errno> {
     extern "C" fn run<T, F: FnOnce() -> T>(work: *mut c_void) -> c_int {
         // SAFETY: the address of the caller's work, who is suspended until this process ends.
-        let work = unsafe { &mut *work.cast::<Work<F, T>>() };
+        let work = unsafe { &mut *work.cast::<HelperTask<F, T>>() };
         // Out of the worker's process group, which may be killed as a whole.
         // SAFETY: touches no memory.
         unsafe { libc::setpgid(0, 0) };
         work.result = work.act.take().map(|act| act());
         0
     }
-    let mut work = Work { act: Some(act), result: None };
-    let stack = Stack::new(STACK_BYTES)?;
+    let mut work = HelperTask { act: Some(act), result: None };
+    let stack = GuardedStack::new(STACK_BYTES)?;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
     // SAFETY: the stack is used by the new process alone, from its 16-byte-aligned top; it and the
     // work live on, as CLONE_VFORK suspends this thread until that process has ended (and if this
@@ -216,13 +216,13 @@ pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), CallError> {
     let made = unsafe {
         in_vfork_helper(|| {
             let mode = Mode::RUSR | Mode::WUSR;
-            mknodat(CWD, path, FileType::Fifo, mode, 0).by("mkfifo")?;
-            let ends = open_both(path).by("open");
-            unlink(path).by("unlink")?;
+            mknodat(CWD, path, FileType::Fifo, mode, 0).in_call("mkfifo")?;
+            let ends = open_both(path).in_call("open");
+            unlink(path).in_call("unlink")?;
             ends
         })
     };
-    made.by("clone")?
+    made.in_call("clone")?
 }
 
 /// The end that reads is opened first and without waiting, or each would wait for the other.
@@ -234,27 +234,27 @@ fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 /// One end of a pipe, with a ring of its own for one operation at a time.
-pub struct Uring {
+pub struct UringLink {
     pipe: OwnedFd,
     ring: IoUring,
     /// Never freed: an operation that was given up may still write to it.
-    buffer: &'static mut Buffer,
+    buffer: &'static mut UringBuffer,
 }
 
 /// Cache lines of its own (two are fetched together): ends on two CPUs must not share one.
 #[repr(align(128))]
-struct Buffer {
+struct UringBuffer {
     byte: u8,
 }
 
 /// Where in a pipe: it has no positions.
 const NO_OFFSET: u64 = u64::MAX;
 
-impl Uring {
+impl UringLink {
     /// Of this end.
     pub fn new(pipe: OwnedFd) -> Result<Self, Errno> {
         let ring = IoUring::new(1).map_err(|error| errno(&error))?;
-        Ok(Self { pipe, ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
+        Ok(Self { pipe, ring, buffer: Box::leak(Box::new(UringBuffer { byte: 0 })) })
     }
 
     /// Hands an operation in and waits for its result.
@@ -284,7 +284,7 @@ impl Uring {
     }
 }
 
-impl End for Uring {
+impl LinkEnd for UringLink {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.buffer.byte = token;

@@ -8,7 +8,7 @@ use super::page::Shareable;
 const MOST: usize = 1 << 18;
 
 /// The times of reference quanta, one after another, and how often the processes woke.
-pub struct Looks {
+pub struct SpeedLog {
     wakes: AtomicU32,
     preempted: AtomicU32,
     taken: AtomicU32,
@@ -18,9 +18,9 @@ pub struct Looks {
 }
 
 // SAFETY: atomics: zero is a value of each, and they hold no address.
-unsafe impl Shareable for Looks {}
+unsafe impl Shareable for SpeedLog {}
 
-impl Looks {
+impl SpeedLog {
     /// One wake-up more.
     pub fn woke(&self) {
         self.wakes.fetch_add(1, Ordering::Relaxed);
@@ -69,12 +69,12 @@ impl Looks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::Shared;
+    use super::super::page::SharedValue;
     use super::*;
 
     #[test]
     fn what_is_noted_is_read_and_more_than_there_is_room_for_is_not() {
-        let looks = Shared::<Looks>::new().expect("memory");
+        let looks = SharedValue::<SpeedLog>::new().expect("memory");
         (1..=5).for_each(|ns| looks.note((ns, 2 * ns)));
         looks.note((7, u64::MAX));
         assert_eq!(

@@ -14,7 +14,7 @@ pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
 /// A mapping of memory or of a file; it ends when this is dropped, in this process alone.
-pub(super) struct Mapping {
+pub(super) struct MemoryMapping {
     /// Where it begins: a multiple of the page size.
     pub(super) base: *mut c_void,
     pub(super) bytes: usize,
@@ -22,11 +22,11 @@ pub(super) struct Mapping {
 
 // SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the
 // rest.
-unsafe impl Send for Mapping {}
+unsafe impl Send for MemoryMapping {}
 // SAFETY: as above; nothing changes a Mapping before its drop.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for MemoryMapping {}
 
-impl Mapping {
+impl MemoryMapping {
     /// Zeroed, readable and writable.
     pub(super) fn new(bytes: usize, flags: MapFlags) -> Result<Self, Errno> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -57,7 +57,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MemoryMapping {
     fn drop(&mut self) {
         // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's
         // end.

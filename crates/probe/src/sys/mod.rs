@@ -33,22 +33,24 @@ use rustix::io::Errno;
 pub use burdens::*;
 pub use clock::*;
 pub use exec::*;
-pub use footprint::HighWater;
+pub use footprint::MemoryHighWater;
 pub use handlers::*;
 pub use ipc::*;
-pub use looks::Looks;
+pub use looks::SpeedLog;
 pub use needed_calls::{RefusedCall, check_needed_calls};
-pub use notes::{MOST_NOTES, Noted, Notes};
+pub use notes::{MOST_NOTES, MemberNotes, PieceTimes};
 pub use page::*;
 pub use process::*;
 pub use quanta::*;
 pub use registers::*;
-pub use samples::{CpuEvents, CpuSamples, CpuTimer, Moment, TaskInstructions, count_own_switches};
+pub use samples::{
+    CpuEvents, CpuSamples, CpuTimer, TaskInstructions, ThreadSample, count_own_switches,
+};
 pub use signal::*;
 pub use spawn::spawn_watched;
 pub use stop::*;
-pub use veth::Wire;
-pub use walk::Array;
+pub use veth::VethPair;
+pub use walk::WorkArray;
 pub use words::*;
 
 /// The instructions that follow begin a line of the instruction cache, in every build: where a

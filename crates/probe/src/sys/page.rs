@@ -15,10 +15,10 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, madvise, mprotect};
 use rustix::param::page_size;
 use rustix::thread::futex;
 
-use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, Mapping};
-use super::notes::{NoteBook, Notes};
-use crate::end::{By, CallError, End, LinkError};
-use crate::random::Random;
+use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, MemoryMapping};
+use super::notes::{MemberNotes, NoteBook};
+use crate::end::{CallContext, CallError, LinkEnd, LinkError};
+use crate::random::RandomSource;
 
 /// What may lie in memory shared between processes.
 ///
@@ -28,19 +28,19 @@ use crate::random::Random;
 pub unsafe trait Shareable: Sync {}
 
 /// One `T`, all zeros at first, that its holders share also when a fork has parted them.
-pub struct Shared<T: Shareable> {
+pub struct SharedValue<T: Shareable> {
     value: NonNull<T>,
-    mapping: Arc<Mapping>,
+    mapping: Arc<MemoryMapping>,
 }
 
 /// A stack for a process that shares the caller's memory, which lies below a page that nobody may
 /// touch.
-pub(super) struct Stack(Mapping);
+pub(super) struct GuardedStack(MemoryMapping);
 
-impl Stack {
+impl GuardedStack {
     /// Of so many bytes, a multiple of the page size; the lowest page is the guard.
     pub(super) fn new(bytes: usize) -> Result<Self, Errno> {
-        let mapping = Mapping::new(bytes, MapFlags::PRIVATE)?;
+        let mapping = MemoryMapping::new(bytes, MapFlags::PRIVATE)?;
         // SAFETY: the lowest page of the new mapping, which is not in use.
         unsafe { mprotect(mapping.base, page_size(), MprotectFlags::empty())? };
         Ok(Self(mapping))
@@ -53,26 +53,26 @@ impl Stack {
 }
 
 // SAFETY: a Shared gives shared references to a T that is Sync, and nothing else.
-unsafe impl<T: Shareable> Send for Shared<T> {}
+unsafe impl<T: Shareable> Send for SharedValue<T> {}
 // SAFETY: as above.
-unsafe impl<T: Shareable> Sync for Shared<T> {}
+unsafe impl<T: Shareable> Sync for SharedValue<T> {}
 
-impl<T: Shareable> Shared<T> {
+impl<T: Shareable> SharedValue<T> {
     /// A new one.
     pub fn new() -> Result<Self, Errno> {
-        let mapping = Arc::new(Mapping::new(size_of::<T>(), MapFlags::SHARED)?);
+        let mapping = Arc::new(MemoryMapping::new(size_of::<T>(), MapFlags::SHARED)?);
         let value = NonNull::new(mapping.base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { value, mapping })
     }
 }
 
-impl<T: Shareable> Clone for Shared<T> {
+impl<T: Shareable> Clone for SharedValue<T> {
     fn clone(&self) -> Self {
         Self { value: self.value, mapping: Arc::clone(&self.mapping) }
     }
 }
 
-impl<T: Shareable> Deref for Shared<T> {
+impl<T: Shareable> Deref for SharedValue<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -83,15 +83,15 @@ impl<T: Shareable> Deref for Shared<T> {
 
 /// Room for one token.
 #[derive(Default)]
-pub struct Slot(AtomicU32);
+pub struct TokenSlot(AtomicU32);
 
 // SAFETY: an atomic: zero is a value, and it holds no address.
-unsafe impl Shareable for Slot {}
+unsafe impl Shareable for TokenSlot {}
 
 // SAFETY: an atomic: zero is a value, and it holds no address.
 unsafe impl Shareable for AtomicU32 {}
 
-impl Slot {
+impl TokenSlot {
     /// What an empty slot holds.
     pub const EMPTY: u32 = 0;
 
@@ -124,7 +124,7 @@ impl Slot {
 /// State that a member publishes. A cache line of its own: no false sharing between members.
 #[repr(C, align(64))]
 #[derive(Default)]
-pub struct Cell {
+pub struct MemberCell {
     /// Thread id; 0 until the member has started.
     pub tid: AtomicU32,
     /// Errno of the call that ended the member; 0 while all is well.
@@ -139,7 +139,7 @@ pub struct Cell {
 /// State that the leader publishes: each number is set before the token that announces it is sent.
 #[repr(C, align(64))]
 #[derive(Default)]
-pub struct Header {
+pub struct AreaHeader {
     /// Laps of the coming batch; 0 asks the members to end.
     pub laps: AtomicU64,
     /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
@@ -154,9 +154,9 @@ pub struct Header {
     phases: AtomicU32,
 }
 
-/// A header and one [`Cell`] a member in memory that stays shared over fork.
+/// A header and one [`MemberCell`] a member in memory that stays shared over fork.
 pub struct SharedArea {
-    mapping: Mapping,
+    mapping: MemoryMapping,
     members: usize,
     notes: Option<NoteBook>,
 }
@@ -165,23 +165,23 @@ impl SharedArea {
     /// An area for `members` members, all cells zero; with room for what each member notes of the
     /// pieces of its walk, if it is to have some.
     pub fn new(members: usize, has_notes: bool) -> Result<Self, Errno> {
-        let bytes = size_of::<Header>() + members * size_of::<Cell>();
-        let mapping = Mapping::new(bytes, MapFlags::SHARED)?;
+        let bytes = size_of::<AreaHeader>() + members * size_of::<MemberCell>();
+        let mapping = MemoryMapping::new(bytes, MapFlags::SHARED)?;
         let notes = has_notes.then(|| NoteBook::new(members)).transpose()?;
         Ok(Self { mapping, members, notes })
     }
 
     /// The notes of one member, where there is room for any.
-    pub fn notes_of(&self, member: usize) -> Option<Notes> {
+    pub fn notes_of(&self, member: usize) -> Option<MemberNotes> {
         self.notes.as_ref().map(|notes| notes.of(member))
     }
 
     /// All cells, the leader's first.
-    pub fn cells(&self) -> &[Cell] {
+    pub fn cells(&self) -> &[MemberCell] {
         // SAFETY: `members` cells follow the header within the mapping; both are 64-byte aligned
         // and valid when zero.
         unsafe {
-            let first = self.mapping.base.cast::<Header>().add(1).cast();
+            let first = self.mapping.base.cast::<AreaHeader>().add(1).cast();
             std::slice::from_raw_parts(first, self.members)
         }
     }
@@ -206,8 +206,8 @@ impl SharedArea {
 }
 
 impl Deref for SharedArea {
-    type Target = Header;
-    fn deref(&self) -> &Header {
+    type Target = AreaHeader;
+    fn deref(&self) -> &AreaHeader {
         // SAFETY: the mapping starts with a Header, page-aligned and zeroed, and lives as long as
         // self; atomics may be shared.
         unsafe { &*self.mapping.base.cast() }
@@ -239,8 +239,8 @@ fn check_status(status: c_int) -> Result<(), Errno> {
 
 impl TokenCondvar {
     /// A new one, for threads of one process or also for processes; else the call that failed.
-    pub fn new(between_processes: bool) -> Result<Shared<Self>, CallError> {
-        let condvar = Shared::<Self>::new().by("mmap")?;
+    pub fn new(between_processes: bool) -> Result<SharedValue<Self>, CallError> {
+        let condvar = SharedValue::<Self>::new().in_call("mmap")?;
         let shared = match between_processes {
             true => libc::PTHREAD_PROCESS_SHARED,
             false => libc::PTHREAD_PROCESS_PRIVATE,
@@ -259,12 +259,12 @@ impl TokenCondvar {
                 libc::pthread_cond_init(condvar.arrived.get(), of_condition.as_ptr()),
             ]
         };
-        made.into_iter().try_for_each(check_status).by("pthread_cond_init")?;
+        made.into_iter().try_for_each(check_status).in_call("pthread_cond_init")?;
         Ok(condvar)
     }
 }
 
-impl End for Shared<TokenCondvar> {
+impl LinkEnd for SharedValue<TokenCondvar> {
     const INTERRUPTIBLE: bool = false;
 
     /// Leaves the token and signals. The signal comes after the unlock: sent before it, a receiver
@@ -309,9 +309,9 @@ const MOST_BASE_PAGES: u64 = 1024;
 /// which lines share a cache set would be constant within a launch. A different number of held
 /// pages in each worker makes it vary between workers, of which there are many (as Curtsinger and
 /// Berger 2013 do with a program's own layout).
-pub struct Ballast(#[allow(dead_code, reason = "held")] Mapping);
+pub struct PageBallast(#[allow(dead_code, reason = "held")] MemoryMapping);
 
-impl Ballast {
+impl PageBallast {
     /// Holds a number of pages that the seed decides. None where the memory is not available: then
     /// the members take what comes.
     pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
@@ -319,8 +319,8 @@ impl Ballast {
             true => (HUGE_PAGE_BYTES, MOST_PAGES, Advice::LinuxHugepage),
             false => (BASE_PAGE_BYTES, MOST_BASE_PAGES, Advice::LinuxNoHugepage),
         };
-        let held = page * Random::new(seed).below(most + 1) as usize;
-        let (mapping, start) = Mapping::of_huge_pages(held).ok()?;
+        let held = page * RandomSource::new(seed).below(most + 1) as usize;
+        let (mapping, start) = MemoryMapping::of_huge_pages(held).ok()?;
         for advice in [advice, Advice::LinuxDontFork] {
             // SAFETY: advice changes no content; these pages are in the mapping. Members that are
             // forked do not get it.
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn below_a_stack_nothing_may_be_touched() {
-        let stack = Stack::new(1 << 17).unwrap();
+        let stack = GuardedStack::new(1 << 17).unwrap();
         let guard = format!("{:x}-", stack.top() as usize - (1 << 17));
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let lowest = maps.lines().find(|line| line.starts_with(&guard)).expect("the guard");
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_slot_gives_each_token_once() {
-        let slot = Shared::<Slot>::new().unwrap();
+        let slot = SharedValue::<TokenSlot>::new().unwrap();
         let other = slot.clone();
         for token in [0, 1, 255] {
             assert_eq!(other.take(), None);
@@ -371,12 +371,12 @@ mod tests {
             (area.laps.load(Ordering::Acquire), area.cells()[999].hops.load(Ordering::Relaxed)),
             (3, 7)
         );
-        assert_eq!(size_of::<Cell>(), 64);
+        assert_eq!(size_of::<MemberCell>(), 64);
     }
 
     /// Resident bytes of what members do not inherit (`dc`) in the mappings that a ballast is in
     /// (proc_pid_smaps(5)).
-    fn held(ballast: &Ballast) -> u64 {
+    fn held(ballast: &PageBallast) -> u64 {
         let base = ballast.0.base as usize;
         let ends = (base, base + ballast.0.bytes);
         let (mut bytes, mut of_one, mut within) = (0, 0, false);
@@ -402,8 +402,8 @@ mod tests {
         {
             let mut all = Vec::new();
             for seed in 0..8 {
-                let ballast = Ballast::hold(huge, seed).expect("memory");
-                let pages = Random::new(seed).below(most + 1);
+                let ballast = PageBallast::hold(huge, seed).expect("memory");
+                let pages = RandomSource::new(seed).below(most + 1);
                 let bytes = held(&ballast);
                 // A kernel without huge pages gives a base page for each.
                 let least = pages * BASE_PAGE_BYTES as u64;

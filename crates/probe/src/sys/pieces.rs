@@ -7,13 +7,13 @@ use std::ops::Range;
 use model::ring::{Op, Walk};
 
 use super::clock::monotonic_raw_ns;
-use super::notes::{Cut, Notes, Piece};
+use super::notes::{MemberNotes, WalkCut, WalkPiece};
 use super::quanta::quantum;
-use super::walk::{self, Array, LINE_ELEMENTS, chase, sparse};
+use super::walk::{self, LINE_ELEMENTS, WorkArray, chase, sparse};
 
-impl Array {
+impl WorkArray {
     /// Where it notes its pieces.
-    pub fn note_to(&mut self, notes: Notes) {
+    pub fn note_to(&mut self, notes: MemberNotes) {
         self.cut.notes = Some(notes);
     }
 
@@ -28,7 +28,7 @@ impl Array {
             }
             self.cut.pieces = self.pieces(pieces);
         }
-        let notes = self.cut.notes.as_ref().map_or(&[][..], Notes::all);
+        let notes = self.cut.notes.as_ref().map_or(&[][..], MemberNotes::all);
         let wanted = usize::try_from(noted_hops).unwrap_or(usize::MAX).saturating_mul(pieces + 1);
         self.cut.room = if pieces > 0 { wanted.min(notes.len()) } else { 0 };
         self.cut.next = 0;
@@ -37,7 +37,7 @@ impl Array {
 
     /// So many pieces, which differ by one touch at most. A chase ends at the last line of each: it
     /// leads back to where a walk ends.
-    fn pieces(&mut self, count: usize) -> Vec<Piece> {
+    fn pieces(&mut self, count: usize) -> Vec<WalkPiece> {
         let (walk, stride) = (self.walk, self.stride);
         let elements = self.slice();
         let all = match walk {
@@ -45,10 +45,10 @@ impl Array {
             Walk::Chase => elements.len() / LINE_ELEMENTS,
             Walk::Sparse => elements.len() / stride,
         };
-        let (mut touched, mut at) = (0, Piece { offset: 0, from: 0, touches: 0 });
+        let (mut touched, mut at) = (0, WalkPiece { offset: 0, from: 0, touches: 0 });
         let pieces = (1..=count).map(|number| {
             let end = (all as u128 * number as u128 / count as u128) as usize;
-            let piece = Piece { touches: end - touched, ..at };
+            let piece = WalkPiece { touches: end - touched, ..at };
             touched = end;
             at = match walk {
                 Walk::Whole => after_whole(elements.len(), stride, piece),
@@ -76,7 +76,7 @@ impl Array {
     /// Runs a quantum from `now` on and notes it with what came before. Gives the time after it.
     /// Without room nothing is run.
     fn note(&mut self, since_ns: u64, now: u64) -> u64 {
-        let Cut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now };
+        let WalkCut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now };
         if *room == 0 {
             return now;
         }
@@ -86,7 +86,7 @@ impl Array {
         end
     }
 
-    fn walk_piece(&mut self, piece: Piece) {
+    fn walk_piece(&mut self, piece: WalkPiece) {
         match self.op {
             Op::Read => self.each_of(piece, walk::read),
             Op::Write => self.each_of(piece, walk::write),
@@ -95,7 +95,7 @@ impl Array {
     }
 
     #[inline(always)]
-    fn each_of(&mut self, piece: Piece, touch: impl Fn(&mut f64) + Copy) {
+    fn each_of(&mut self, piece: WalkPiece, touch: impl Fn(&mut f64) + Copy) {
         let (stride, walk) = (self.stride, self.walk);
         let elements = self.slice();
         match walk {
@@ -115,7 +115,7 @@ fn pass_touches(length: usize, stride: usize, offset: usize) -> usize {
 }
 
 /// The elements of a piece of a whole walk, pass by pass: each stride-th of each of these ranges.
-fn passes(length: usize, stride: usize, piece: Piece) -> impl Iterator<Item = Range<usize>> {
+fn passes(length: usize, stride: usize, piece: WalkPiece) -> impl Iterator<Item = Range<usize>> {
     let (mut left, mut from) = (piece.touches, piece.from);
     (piece.offset..).map_while(move |offset| {
         let to = pass_touches(length, stride, offset).min(from + left);
@@ -127,7 +127,12 @@ fn passes(length: usize, stride: usize, piece: Piece) -> impl Iterator<Item = Ra
 }
 
 #[inline(always)]
-fn whole_piece(elements: &mut [f64], stride: usize, piece: Piece, touch: impl Fn(&mut f64) + Copy) {
+fn whole_piece(
+    elements: &mut [f64],
+    stride: usize,
+    piece: WalkPiece,
+    touch: impl Fn(&mut f64) + Copy,
+) {
     for part in passes(elements.len(), stride, piece) {
         pass(&mut elements[part], stride, touch);
     }
@@ -142,24 +147,24 @@ fn pass(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
 }
 
 /// Where the piece after this one begins.
-fn after_whole(length: usize, stride: usize, piece: Piece) -> Piece {
-    let Piece { mut offset, from, touches } = piece;
+fn after_whole(length: usize, stride: usize, piece: WalkPiece) -> WalkPiece {
+    let WalkPiece { mut offset, from, touches } = piece;
     let mut next = from + touches;
     while offset < stride && next >= pass_touches(length, stride, offset) {
         next -= pass_touches(length, stride, offset);
         offset += 1;
     }
-    Piece { offset, from: next, touches: 0 }
+    WalkPiece { offset, from: next, touches: 0 }
 }
 
-fn after_sparse(stride: usize, piece: Piece) -> Piece {
+fn after_sparse(stride: usize, piece: WalkPiece) -> WalkPiece {
     let lines = stride.div_ceil(LINE_ELEMENTS);
     let line = (piece.offset / LINE_ELEMENTS + piece.touches) % lines;
-    Piece { offset: line * LINE_ELEMENTS, from: piece.from + piece.touches, touches: 0 }
+    WalkPiece { offset: line * LINE_ELEMENTS, from: piece.from + piece.touches, touches: 0 }
 }
 
 /// Ends the walk at the last line of this piece, and gives where it went on.
-fn after_chase(elements: &mut [f64], piece: Piece) -> Piece {
+fn after_chase(elements: &mut [f64], piece: WalkPiece) -> WalkPiece {
     let mut from = piece.from;
     for left in (0..piece.touches).rev() {
         let next = elements[from].to_bits() as usize;
@@ -168,22 +173,22 @@ fn after_chase(elements: &mut [f64], piece: Piece) -> Piece {
         }
         from = next;
     }
-    Piece { offset: 0, from, touches: 0 }
+    WalkPiece { offset: 0, from, touches: 0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::notes::{MOST_NOTES, Note, NoteBook, Noted};
+    use super::super::notes::{MOST_NOTES, NoteBook, PieceNote, PieceTimes};
     use super::*;
     use model::ring::Work;
     use std::cell::RefCell;
 
-    fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> Array {
-        Array::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0).unwrap()
+    fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> WorkArray {
+        WorkArray::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0).unwrap()
     }
 
     /// Which elements the pieces touch, piece by piece.
-    fn touched(array: &mut Array, count: u32) -> Vec<Vec<usize>> {
+    fn touched(array: &mut WorkArray, count: u32) -> Vec<Vec<usize>> {
         array.cut(count, 0);
         let start = array.slice().as_ptr() as usize;
         let pieces = array.cut.pieces.clone();
@@ -246,7 +251,7 @@ mod tests {
     fn a_walk_that_is_cut_touches_all_once_and_one_that_is_whole_again_too() {
         for walk in WALKS {
             let mut array = array(64 * 50, 64, walk, Op::Rmw);
-            let touches = |array: &mut Array| {
+            let touches = |array: &mut WorkArray| {
                 let each = if walk == Walk::Chase { 1 } else { 0 };
                 let step = if walk == Walk::Whole { 1 } else { 8 };
                 array.slice().iter().skip(each).step_by(step).copied().collect::<Vec<f64>>()
@@ -270,11 +275,11 @@ mod tests {
         array.note_to(book.of(1));
         array.cut(3, 2);
         (0..4).for_each(|_| array.walk());
-        let noted: Vec<Noted> = book.of(1).all().iter().map(Note::get).collect();
+        let noted: Vec<PieceTimes> = book.of(1).all().iter().map(PieceNote::get).collect();
         assert!(noted[..8].iter().all(|one| one.latency_ns > 0 && one.throughput_ns > 0));
         assert!(noted[0].since_ns > 0 && noted[4].since_ns > noted[0].since_ns, "{noted:?}");
-        assert!(noted[8..].iter().all(|one| *one == Noted::default()));
-        assert!(book.of(0).all().iter().all(|note| note.get() == Noted::default()));
+        assert!(noted[8..].iter().all(|one| *one == PieceTimes::default()));
+        assert!(book.of(0).all().iter().all(|note| note.get() == PieceTimes::default()));
         // A new phase begins anew, one without hops notes none.
         array.cut(3, 1);
         array.walk();
@@ -287,11 +292,14 @@ mod tests {
         array.cut(3, u64::MAX);
         (0..MOST_NOTES / 4 + 1).for_each(|_| array.walk());
         assert!(book.of(1).all().iter().all(|note| note.get().latency_ns > 0));
-        assert_eq!(book.of(0).all()[0].get(), Noted::default());
+        assert_eq!(book.of(0).all()[0].get(), PieceTimes::default());
     }
 
     #[test]
     fn notes_lie_within_a_line_each() {
-        assert_eq!((64 % size_of::<Note>(), align_of::<Note>()), (0, size_of::<Note>()));
+        assert_eq!(
+            (64 % size_of::<PieceNote>(), align_of::<PieceNote>()),
+            (0, size_of::<PieceNote>())
+        );
     }
 }

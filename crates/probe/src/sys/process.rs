@@ -22,11 +22,11 @@ use rustix::process::{
 use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
 use super::check;
-use super::clock::Usage;
+use super::clock::ResourceUsage;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
-pub enum Forked {
+pub enum ForkSide {
     /// In the new process.
     Child,
     /// In the old one.
@@ -35,7 +35,7 @@ pub enum Forked {
 
 /// Forks the calling process. EBUSY where it has other threads, or may have: the child has their
 /// locks and none of them, so that it could use only what is async-signal-safe.
-pub fn fork() -> Result<Forked, Errno> {
+pub fn fork() -> Result<ForkSide, Errno> {
     // The harness of unit tests has threads; what these fork takes no lock that those hold for
     // long.
     if !cfg!(test) && !has_one_thread() {
@@ -43,8 +43,8 @@ pub fn fork() -> Result<Forked, Errno> {
     }
     // SAFETY: there is no other thread: the child has all that this process has.
     match check(unsafe { libc::fork() })? {
-        0 => Ok(Forked::Child),
-        pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
+        0 => Ok(ForkSide::Child),
+        pid => Pid::from_raw(pid).map(ForkSide::Parent).ok_or(Errno::INVAL),
     }
 }
 
@@ -115,8 +115,8 @@ pub fn check_fixed_addresses() -> Result<(), Errno> {
 /// nobody waits for the end of what it has inherited.
 pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
     match fork()? {
-        Forked::Parent(pid) => Ok(pid),
-        Forked::Child => {
+        ForkSide::Parent(pid) => Ok(pid),
+        ForkSide::Child => {
             // Signals to the parent's group are not for it. It leads none, so this cannot fail.
             let _ = setsid();
             close_all_but(watched.as_raw_fd());
@@ -167,7 +167,7 @@ fn open_descriptors() -> Vec<RawFd> {
 const MOST_DESCRIPTORS: u64 = 1 << 20;
 
 /// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and
-/// tracers: up to 15 bytes. Started through /proc/self/exe, a process is called `exe`.
+/// tracers: up to 15 bytes. StartedCommand through /proc/self/exe, a process is called `exe`.
 pub fn set_own_name(name: &CStr) {
     // Only what it is called hangs on it.
     let _ = set_name(name);
@@ -218,7 +218,7 @@ pub struct ChildEnd {
     pub status: i32,
     /// What it used with its threads and the children that it waited for. Fields that Linux does
     /// not fill are 0.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
 }
 
 /// Waits for a child's end (wait4(2)).
@@ -227,7 +227,7 @@ pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
     // SAFETY: both addresses are valid for what the kernel writes there.
     retry_on_intr(|| check(unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) }))?;
     // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
-    Ok(ChildEnd { status, usage: Usage(unsafe { usage.assume_init() }) })
+    Ok(ChildEnd { status, usage: ResourceUsage(unsafe { usage.assume_init() }) })
 }
 
 /// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
@@ -248,7 +248,7 @@ pub fn ended_child() -> Result<Option<i32>, Errno> {
 /// Lets children go on that asked to be traced by this process (PTRACE_TRACEME) and stand since a
 /// signal or an exec, and are traced no longer. Each gets its signal, but for those by which a child
 /// waits for its tracer. Returns whether there was one.
-pub fn let_go_of_traced() -> bool {
+pub fn release_traced_children() -> bool {
     let mut was_traced = false;
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -311,7 +311,7 @@ const ENTRY: u8 = 1;
 /// Forks ([`fork`]), runs `act` in the child and gives how often it made each system call, by
 /// number. The child is gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
-    let child = Child::start(|| {
+    let child = ChildProcess::start(|| {
         // SAFETY: these calls touch no memory of ours. The parent sees the stop.
         let is_traced = unsafe {
             libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 && libc::raise(libc::SIGSTOP) == 0
@@ -380,15 +380,15 @@ fn entered(child: Pid) -> Result<Option<i64>, Errno> {
 }
 
 /// A child of this process; dropping it kills it.
-pub struct Child(pub Pid);
+pub struct ChildProcess(pub Pid);
 
-impl Child {
+impl ChildProcess {
     /// Forks one that does `act` and ends ([`fork`]).
     pub fn start(act: impl FnOnce()) -> Result<Self, Errno> {
         let parent = getpid();
         match fork()? {
-            Forked::Parent(pid) => Ok(Self(pid)),
-            Forked::Child => {
+            ForkSide::Parent(pid) => Ok(Self(pid)),
+            ForkSide::Child => {
                 if end_with_parent(parent) {
                     act();
                 }
@@ -474,7 +474,7 @@ pub fn sleep_for_ever() -> ! {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
@@ -496,7 +496,7 @@ mod tests {
             drop(ends);
             before && !beside && other.join().is_ok() && has_one_thread()
         };
-        let child = Child::start(|| exit_now(i32::from(!alone()))).unwrap();
+        let child = ChildProcess::start(|| exit_now(i32::from(!alone()))).unwrap();
         assert!(child.join());
     }
 

@@ -8,7 +8,7 @@ use std::arch::asm;
 use model::reference::TOLERANCE;
 use model::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
 
-use super::clock::{Whose, monotonic_raw_ns, own_thread_cpu_ns, usage};
+use super::clock::{UsageScope, monotonic_raw_ns, own_thread_cpu_ns, usage};
 
 // The lines that the loops repeat are this many.
 const _: () = assert!(MULTIPLIES_PER_TURN == 16 && ADDS_PER_TURN == 64);
@@ -169,7 +169,7 @@ fn wait_by(
     most_ns: u64,
     slice: u32,
 ) -> Wait {
-    let switches = || usage(Whose::Thread).switches();
+    let switches = || usage(UsageScope::Thread).switches();
     let (start_ns, start_cpu_ns, start_switches) =
         (monotonic_raw_ns(), own_thread_cpu_ns(), switches());
     let mut before: Option<(u64, u64)> = None;

@@ -45,12 +45,12 @@ pub fn with_registers<T: WithRegisters>(state: State, what: T) -> Result<T::Outp
 
 /// Whether this CPU has the registers of a state; if not, which feature it lacks.
 pub fn has_registers(state: State) -> Result<(), String> {
-    struct Nothing;
-    impl WithRegisters for Nothing {
+    struct NoAction;
+    impl WithRegisters for NoAction {
         type Output = ();
         fn with<K: RegisterKind>(self, _: K) {}
     }
-    with_registers(state, Nothing)
+    with_registers(state, NoAction)
 }
 
 /// x86-64: XMM, YMM, ZMM and mask registers (Intel SDM volume 1, chapter 13; AMD APM volume 2,
@@ -72,11 +72,11 @@ mod arch {
         let has_avx = is_x86_feature_detected!("avx");
         match state {
             State::None => Ok(what.with(NoRegisters)),
-            State::Sse => Ok(what.with(Sse)),
-            State::Avx if has_avx => Ok(what.with(Avx)),
-            State::Vzeroupper if has_avx => Ok(what.with(Vzeroupper)),
+            State::Sse => Ok(what.with(SseRegisters)),
+            State::Avx if has_avx => Ok(what.with(AvxRegisters)),
+            State::Vzeroupper if has_avx => Ok(what.with(ZeroedUpperRegisters)),
             State::Avx | State::Vzeroupper => lacks("AVX"),
-            State::Avx512 if is_x86_feature_detected!("avx512f") => Ok(what.with(Avx512)),
+            State::Avx512 if is_x86_feature_detected!("avx512f") => Ok(what.with(Avx512Registers)),
             State::Avx512 => lacks("AVX-512 (avx512f)"),
             State::Neon => lacks("Neon: it is an x86-64"),
         }
@@ -102,9 +102,9 @@ mod arch {
 
     /// XMM0 to XMM15.
     #[derive(Clone, Copy)]
-    pub(super) struct Sse;
+    pub(super) struct SseRegisters;
 
-    impl RegisterKind for Sse {
+    impl RegisterKind for SseRegisters {
         #[inline(always)]
         fn write(self) {
             // SAFETY: every x86-64 has SSE2; memory and flags stay as they are.
@@ -123,9 +123,9 @@ mod arch {
 
     /// YMM0 to YMM15.
     #[derive(Clone, Copy)]
-    pub(super) struct Avx;
+    pub(super) struct AvxRegisters;
 
-    impl RegisterKind for Avx {
+    impl RegisterKind for AvxRegisters {
         #[inline(always)]
         fn write(self) {
             // SAFETY: the CPU has AVX where there is a value of this type; memory and flags stay as
@@ -148,12 +148,12 @@ mod arch {
 
     /// YMM0 to YMM15, then out of use again but for their lower halves.
     #[derive(Clone, Copy)]
-    pub(super) struct Vzeroupper;
+    pub(super) struct ZeroedUpperRegisters;
 
-    impl RegisterKind for Vzeroupper {
+    impl RegisterKind for ZeroedUpperRegisters {
         #[inline(always)]
         fn write(self) {
-            Avx.write();
+            AvxRegisters.write();
             // SAFETY: as above.
             unsafe { write_registers!(["vzeroupper"], options(nomem, nostack, preserves_flags)) };
         }
@@ -161,9 +161,9 @@ mod arch {
 
     /// ZMM0 to ZMM31, K1 to K7.
     #[derive(Clone, Copy)]
-    pub(super) struct Avx512;
+    pub(super) struct Avx512Registers;
 
-    impl RegisterKind for Avx512 {
+    impl RegisterKind for Avx512Registers {
         #[inline(always)]
         fn write(self) {
             // SAFETY: the CPU has AVX-512F where there is a value of this type; memory and flags
@@ -272,16 +272,16 @@ mod arch {
     pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
         match state {
             State::None => Ok(what.with(NoRegisters)),
-            State::Neon => Ok(what.with(Neon)),
+            State::Neon => Ok(what.with(NeonRegisters)),
             other => Err(format!("this CPU has no {other}: it is an aarch64")),
         }
     }
 
     /// V0 to V31.
     #[derive(Clone, Copy)]
-    pub(super) struct Neon;
+    pub(super) struct NeonRegisters;
 
-    impl RegisterKind for Neon {
+    impl RegisterKind for NeonRegisters {
         #[inline(always)]
         fn write(self) {
             // SAFETY: every aarch64 that Linux runs programs of this target on has them; memory and

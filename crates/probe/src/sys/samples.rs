@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 
 use super::check;
-use super::mapping::Mapping;
+use super::mapping::MemoryMapping;
 use model::ring::Event;
 
 const TYPE_HARDWARE: u32 = 0;
@@ -51,7 +51,7 @@ const TAIL_OFFSET: usize = 1032;
 /// `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3, which has the registers.
 #[repr(C)]
 #[derive(Default)]
-struct Attributes {
+struct EventAttributes {
     kind: u32,
     size: u32,
     config: u64,
@@ -66,7 +66,7 @@ struct Attributes {
     unused_too: u64,
 }
 
-impl Attributes {
+impl EventAttributes {
     /// Of the CPU's clock, one sample every so many nanoseconds.
     fn every(period_ns: u64) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Attributes {
 
 /// A moment of a thread in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct ThreadSample {
     /// Its process.
     pub pid: u32,
     /// Itself.
@@ -95,14 +95,14 @@ pub struct Moment {
 }
 
 /// Opens an event of a thread on all CPUs, or of all threads on one: the other of the two is -1.
-fn open(attributes: &Attributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
+fn open(attributes: &EventAttributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
     open_in(None, attributes, tid, cpu)
 }
 
 /// The same in the group of another.
 fn open_in(
     group: Option<&OwnedFd>,
-    attributes: &Attributes,
+    attributes: &EventAttributes,
     tid: libc::pid_t,
     cpu: i32,
 ) -> Result<OwnedFd, Errno> {
@@ -124,7 +124,7 @@ pub struct CpuTimer {
 impl CpuTimer {
     /// One interrupt every so many nanoseconds.
     pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
-        Ok(Self { _event: open(&Attributes::every(period_ns), -1, cpu as i32)? })
+        Ok(Self { _event: open(&EventAttributes::every(period_ns), -1, cpu as i32)? })
     }
 }
 
@@ -135,17 +135,17 @@ pub struct TaskInstructions(OwnedFd);
 impl TaskInstructions {
     /// ENOENT where the machine does not count them.
     pub fn open(tid: i32) -> Result<Self, Errno> {
-        let attributes = Attributes {
+        let attributes = EventAttributes {
             kind: TYPE_HARDWARE,
-            size: size_of::<Attributes>() as u32,
+            size: size_of::<EventAttributes>() as u32,
             config: HW_INSTRUCTIONS,
             flags: INHERIT | INHERIT_THREAD | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-            ..Attributes::default()
+            ..EventAttributes::default()
         };
         let event = open(&attributes, tid, -1).or_else(|errno| match errno {
             Errno::INVAL => {
                 let flags = attributes.flags & !INHERIT_THREAD;
-                open(&Attributes { flags, ..attributes }, tid, -1)
+                open(&EventAttributes { flags, ..attributes }, tid, -1)
             }
             errno => Err(errno),
         });
@@ -163,12 +163,12 @@ impl TaskInstructions {
 /// An event that counts the switches of this process, and of all that it forks or starts from now
 /// on, as long as it is open.
 pub fn count_own_switches() -> Result<OwnedFd, Errno> {
-    let attributes = Attributes {
+    let attributes = EventAttributes {
         kind: TYPE_SOFTWARE,
-        size: size_of::<Attributes>() as u32,
+        size: size_of::<EventAttributes>() as u32,
         config: SW_CONTEXT_SWITCHES,
         flags: INHERIT,
-        ..Attributes::default()
+        ..EventAttributes::default()
     };
     open(&attributes, 0, -1)
 }
@@ -215,12 +215,12 @@ impl CpuEvents {
         let mut all: Vec<OwnedFd> = Vec::new();
         for event in events {
             let (kind, config) = config(*event);
-            let attributes = Attributes {
+            let attributes = EventAttributes {
                 kind,
                 config,
-                size: size_of::<Attributes>() as u32,
+                size: size_of::<EventAttributes>() as u32,
                 read_format: READ_GROUP_AND_TIMES,
-                ..Attributes::default()
+                ..EventAttributes::default()
             };
             let opened = open_in(all.first(), &attributes, -1, cpu as i32);
             all.push(opened.map_err(|errno| (*event, errno))?);
@@ -281,22 +281,22 @@ impl CpuEvents {
 
 /// Samples of all that runs in user space on one CPU. It ends when this is dropped.
 pub struct CpuSamples {
-    ring: Mapping,
+    ring: MemoryMapping,
     _event: OwnedFd,
 }
 
 impl CpuSamples {
     /// One sample every so many nanoseconds of user space.
     pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
-        let attributes = Attributes {
+        let attributes = EventAttributes {
             sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CPU | SAMPLE_REGS_USER,
             flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
             sample_regs_user: REGISTERS,
-            ..Attributes::every(period_ns)
+            ..EventAttributes::every(period_ns)
         };
         let event = open(&attributes, -1, cpu as i32)?;
         let bytes = (1 + RING_PAGES) * page_size();
-        let ring = Mapping::of_file(&event, bytes, true)?;
+        let ring = MemoryMapping::of_file(&event, bytes, true)?;
         Ok(Self { ring, _event: event })
     }
 
@@ -306,7 +306,7 @@ impl CpuSamples {
     }
 
     /// The samples since the last call, oldest first.
-    pub fn drain(&mut self, mut each: impl FnMut(Moment)) {
+    pub fn drain(&mut self, mut each: impl FnMut(ThreadSample)) {
         let data = (self.ring.bytes - page_size()) as u64;
         // The kernel's bytes are written before its head.
         let head = self.place(HEAD_OFFSET).load(Ordering::Acquire);
@@ -328,7 +328,7 @@ impl CpuSamples {
             // Header, instruction, thread, CPU, the ABI of the registers and these.
             if kind == RECORD_SAMPLE && bytes as usize >= 8 * (5 + REGISTER_COUNT) {
                 let thread = word(tail + 16);
-                each(Moment {
+                each(ThreadSample {
                     pid: thread as u32,
                     tid: (thread >> 32) as u32,
                     cpu: word(tail + 24) as u32,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::page::{Cell, SharedArea};
+use super::page::{MemberCell, SharedArea};
 use super::{check, done};
 
 /// The real-time signal of the link `signal`.
@@ -26,7 +26,7 @@ const SET_BYTES: usize = 8;
 
 /// A thread that a signal is sent to, or whose counters are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Task {
+pub struct TaskId {
     /// Its process.
     pub pid: i32,
     /// Its thread id; the process id for a member that is a process.
@@ -36,29 +36,29 @@ pub struct Task {
 /// siginfo_t as rt_sigqueueinfo(2) takes it, in the kernel's layout
 /// (`include/uapi/asm-generic/siginfo.h`).
 #[repr(C)]
-struct Info {
+struct SignalInfo {
     signo: c_int,
     errno: c_int,
     code: c_int,
-    queued: Queued,
+    queued: QueuedValue,
     rest: [u8; 104],
 }
 
 #[repr(C)]
-struct Queued {
+struct QueuedValue {
     pid: libc::pid_t,
     uid: libc::uid_t,
     // A union with a pointer: its alignment puts the whole part at offset 16 on 64-bit machines.
     value: usize,
 }
 
-const _: () = assert!(size_of::<Info>() >= 128, "the kernel reads the whole of its siginfo");
+const _: () = assert!(size_of::<SignalInfo>() >= 128, "the kernel reads the whole of its siginfo");
 
 /// The real-time signal, which carries a value: sent to one thread, waited for by the calling one.
 pub struct QueuedSignal {
     /// The receiver; none at first.
-    pub aim: Task,
-    info: Info,
+    pub aim: TaskId,
+    info: SignalInfo,
     set: libc::sigset_t,
 }
 
@@ -66,10 +66,10 @@ impl QueuedSignal {
     /// Without a receiver yet.
     pub fn new() -> Self {
         let (pid, uid) = (std::process::id() as i32, rustix::process::getuid().as_raw());
-        let sent = Queued { pid, uid, value: 0 };
+        let sent = QueuedValue { pid, uid, value: 0 };
         let code = libc::SI_QUEUE;
-        let info = Info { signo: queued(), errno: 0, code, queued: sent, rest: [0; 104] };
-        Self { aim: Task::default(), info, set: set_of(&[queued()]) }
+        let info = SignalInfo { signo: queued(), errno: 0, code, queued: sent, rest: [0; 104] };
+        Self { aim: TaskId::default(), info, set: set_of(&[queued()]) }
     }
 
     /// Blocks the signal in the calling thread and all that it forks or starts.
@@ -81,7 +81,7 @@ impl QueuedSignal {
     #[inline(always)]
     pub fn send(&mut self, value: u8) -> Result<(), Errno> {
         self.info.queued.value = usize::from(value);
-        let (Task { pid, tid }, signal) = (self.aim, self.info.signo);
+        let (TaskId { pid, tid }, signal) = (self.aim, self.info.signo);
         let info = &raw const self.info;
         // SAFETY: the kernel reads a siginfo from a valid address.
         done(unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) })
@@ -224,7 +224,7 @@ pub fn catch() -> Result<CaughtSignal, Errno> {
 impl CaughtSignal {
     /// Sends it (tgkill(2)).
     #[inline(always)]
-    pub fn send(self, aim: Task) -> Result<(), Errno> {
+    pub fn send(self, aim: TaskId) -> Result<(), Errno> {
         // SAFETY: touches no memory.
         done(unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) })
     }
@@ -269,7 +269,7 @@ static TIMER: AtomicUsize = AtomicUsize::new(0);
 /// What holds the ring's cells while there is a watch. No handler's.
 static RING: Mutex<Option<Arc<SharedArea>>> = Mutex::new(None);
 /// The ring's cells, in its order; null where it has none, or its members are threads.
-static CELLS: AtomicPtr<Cell> = AtomicPtr::new(std::ptr::null_mut());
+static CELLS: AtomicPtr<MemberCell> = AtomicPtr::new(std::ptr::null_mut());
 static MEMBERS: AtomicUsize = AtomicUsize::new(0);
 /// There are walks along the ring.
 static WALKS: AtomicBool = AtomicBool::new(false);
@@ -451,20 +451,20 @@ fn interrupt_every(timer: usize, step_ns: i64, more: impl FnOnce()) {
 mod tests {
     use testing::wait_for;
 
-    use super::super::process::{Child, exit_now};
+    use super::super::process::{ChildProcess, exit_now};
     use super::*;
 
     /// In a process of its own: a watch is of all children.
     #[test]
     fn a_death_behind_a_good_end_is_noticed() {
-        let leader = Child::start(|| {
+        let leader = ChildProcess::start(|| {
             let area = Arc::new(SharedArea::new(4, false).unwrap());
             watch_members().unwrap();
             watch_ring(&area);
             let _ = block(&[libc::SIGCHLD]);
             let members: [fn(); 2] = [|| (), || exit_now(1)];
             for (cell, member) in area.cells()[1..].iter().zip(members) {
-                let member = Child::start(member).unwrap();
+                let member = ChildProcess::start(member).unwrap();
                 cell.tid.store(member.pid() as u32, Ordering::Release);
                 member.wait();
                 std::mem::forget(member);

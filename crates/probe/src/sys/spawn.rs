@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 
-use super::page::Shared;
+use super::page::SharedValue;
 use super::signal::{action_of, change_mask, set_action, set_of};
 use super::{check, done};
 use crate::standstill::PATIENCE;
@@ -19,7 +19,7 @@ use crate::standstill::PATIENCE;
 /// One start at a time: there is one timer.
 static STARTING: Mutex<()> = Mutex::new(());
 /// The process id of the child that is started, as it has told; 0 before.
-static TOLD: OnceLock<Shared<AtomicU32>> = OnceLock::new();
+static TOLD: OnceLock<SharedValue<AtomicU32>> = OnceLock::new();
 /// It is the only child of this process: any that stands is it.
 static ALONE: AtomicBool = AtomicBool::new(false);
 /// How many looks in a row it has stood for.
@@ -37,7 +37,7 @@ fn tick() -> libc::c_int {
 /// process id. One of several children is known from the moment on at which it has told its own.
 pub fn spawn_watched(command: &mut Command) -> io::Result<Child> {
     let one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let (None, Ok(told)) = (TOLD.get(), Shared::new()) {
+    if let (None, Ok(told)) = (TOLD.get(), SharedValue::new()) {
         // Nobody else is here.
         let _ = TOLD.set(told);
     }
@@ -54,7 +54,7 @@ pub fn spawn_watched(command: &mut Command) -> io::Result<Child> {
     ALONE.store(has_no_child(), Ordering::SeqCst);
     LOOKS.store(0, Ordering::SeqCst);
     KILLED.store(0, Ordering::SeqCst);
-    let clock = Clock::start()?;
+    let clock = SpawnTimer::start()?;
     let started = command.spawn();
     drop(clock);
     let killed = KILLED.load(Ordering::SeqCst);
@@ -78,13 +78,13 @@ fn tell(pid: u32) {
 
 /// Interrupts the calling thread every second. No child inherits such a timer (timer_create(2)), nor
 /// its signal's handler over its exec.
-struct Clock {
+struct SpawnTimer {
     timer: libc::timer_t,
     action: libc::sigaction,
     mask: libc::sigset_t,
 }
 
-impl Clock {
+impl SpawnTimer {
     fn start() -> Result<Self, Errno> {
         let mut timer = MaybeUninit::<libc::timer_t>::uninit();
         // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_THREAD_ID.
@@ -114,7 +114,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for SpawnTimer {
     fn drop(&mut self) {
         // SAFETY: the timer is deleted once. The action and the mask are those that were there.
         unsafe {

@@ -33,11 +33,11 @@ static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// moment.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What was sent to this process itself, by [`PASSED_ON`].
-static DIRECT: [Direct; PASSED_ON.len()] = [const {
-    Direct { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
+static DIRECT: [DirectSignals; PASSED_ON.len()] = [const {
+    DirectSignals { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
 }; PASSED_ON.len()];
 
-struct Direct {
+struct DirectSignals {
     count: AtomicU32,
     sender: AtomicI32,
     at_ns: AtomicU64,
@@ -75,9 +75,9 @@ pub fn stop_signal() -> Option<c_int> {
 }
 
 /// What this process does on each of the signals, put back as it was when this is dropped.
-pub struct KeptActions([libc::sigaction; PASSED_ON.len()]);
+pub struct SavedActions([libc::sigaction; PASSED_ON.len()]);
 
-impl KeptActions {
+impl SavedActions {
     /// As they are now.
     pub fn keep() -> Self {
         Self(PASSED_ON.map(action_of))
@@ -90,7 +90,7 @@ impl KeptActions {
     }
 }
 
-impl Drop for KeptActions {
+impl Drop for SavedActions {
     fn drop(&mut self) {
         for (signal, before) in PASSED_ON.into_iter().zip(&self.0) {
             // SAFETY: the action is the one that the kernel gave.
@@ -102,7 +102,7 @@ impl Drop for KeptActions {
 /// Handlers that note the signals, as long as this lives. Signals that are ignored stay so.
 pub struct StopHandlers {
     // Dropped first: the handlers write to the socket.
-    before: KeptActions,
+    before: SavedActions,
     _socket: Option<OwnedFd>,
 }
 
@@ -111,7 +111,7 @@ impl StopHandlers {
     pub fn install(socket: Option<OwnedFd>) -> Result<Self, Errno> {
         SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), SeqCst);
         OWNER.store(std::process::id() as i32, SeqCst);
-        let handlers = Self { before: KeptActions::keep(), _socket: socket };
+        let handlers = Self { before: SavedActions::keep(), _socket: socket };
         for signal in handlers.before.not_ignored() {
             let (handler, flags) =
                 (on_stop_signal as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);

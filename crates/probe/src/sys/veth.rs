@@ -31,12 +31,12 @@ const IFLA_INFO_DATA: u16 = 2;
 
 /// Both ends of the wire.
 #[derive(Debug)]
-pub struct Wire {
+pub struct VethPair {
     sender: OwnedFd,
     receiver: OwnedFd,
 }
 
-impl Wire {
+impl VethPair {
     /// Moves the calling process, which must be single-threaded, into a network namespace of its
     /// own and makes the pair there. The kernel takes both away when the process has ended, however
     /// it did.

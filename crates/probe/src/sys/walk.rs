@@ -2,14 +2,14 @@
 
 use std::ptr::NonNull;
 
-use crate::random::Random;
+use crate::random::RandomSource;
 use model::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 
-use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, Mapping};
-use super::notes::Cut;
+use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, MemoryMapping};
+use super::notes::WalkCut;
 
 /// Bytes of addresses that a process has on every architecture in use: 47 bits of x86-64.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
@@ -17,12 +17,12 @@ const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
 pub(super) const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
-pub struct Array {
+pub struct WorkArray {
     /// The first of its huge pages.
     start: NonNull<f64>,
     elements: NonNull<f64>,
     length: usize,
-    _mapping: Mapping,
+    _mapping: MemoryMapping,
     /// Base pages that its huge pages have and it does not need.
     spare_pages: usize,
     seed: u64,
@@ -30,13 +30,13 @@ pub struct Array {
     pub(super) stride: usize,
     pub(super) op: Op,
     pub(super) walk: Walk,
-    pub(super) cut: Cut,
+    pub(super) cut: WalkCut,
 }
 
 // SAFETY: the mapping belongs to the array alone, and its addresses may be used from any thread.
-unsafe impl Send for Array {}
+unsafe impl Send for WorkArray {}
 
-impl Array {
+impl WorkArray {
     /// Whether an address space holds the array that `work` describes; if not, the most bytes that
     /// one does.
     pub fn check(work: &Work) -> Result<(), u64> {
@@ -50,7 +50,7 @@ impl Array {
     pub fn new(work: &Work, seed: u64) -> Result<Self, Errno> {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
-        let (mapping, start) = Mapping::of_huge_pages(needed)?;
+        let (mapping, start) = MemoryMapping::of_huge_pages(needed)?;
         let advice = match work.huge_pages {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
@@ -72,7 +72,7 @@ impl Array {
             stride,
             op: work.op,
             walk: work.walk,
-            cut: Cut::default(),
+            cut: WalkCut::default(),
         };
         array.lie_at(0);
         Ok(array)
@@ -94,7 +94,7 @@ impl Array {
     }
 
     fn lie_at(&mut self, place: u32) {
-        let mut random = Random::new(self.seed ^ Random::new(place.into()).next());
+        let mut random = RandomSource::new(self.seed ^ RandomSource::new(place.into()).next());
         let page = random.below(self.spare_pages as u64 + 1) as usize;
         // SAFETY: `page` is at most `spare_pages`, so that the array ends within its huge pages
         // (`needed_bytes`), which are in the mapping.
@@ -208,7 +208,7 @@ pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64))
 fn lay_chase(elements: &mut [f64]) {
     let lines = elements.len() / LINE_ELEMENTS;
     let mut order: Vec<usize> = (0..lines).collect();
-    let mut random = Random::new(lines as u64);
+    let mut random = RandomSource::new(lines as u64);
     for last in (1..lines).rev() {
         order.swap(last, random.below(last as u64) as usize);
     }
@@ -306,7 +306,7 @@ mod tests {
     fn a_chase_goes_round_again_after_each_operation() {
         for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
             let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
-            let mut array = Array::new(&work, 0).unwrap();
+            let mut array = WorkArray::new(&work, 0).unwrap();
             array.walk();
             array.walk();
             let touched = array.slice().iter().skip(1).step_by(8);
@@ -336,7 +336,7 @@ mod tests {
             for (bytes, stride_bytes) in SHAPES {
                 for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
                     let work = Work::new(bytes, stride_bytes, op).unwrap();
-                    let mut array = Array::new(&Work { huge_pages, ..work }, 0).unwrap();
+                    let mut array = WorkArray::new(&Work { huge_pages, ..work }, 0).unwrap();
                     array.walk();
                     array.walk();
                     assert_eq!(array.slice().len() as u64, bytes / 8);
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_sparse_operation_leaves_the_rest_alone() {
         let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
-        let mut array = Array::new(&work, 0).unwrap();
+        let mut array = WorkArray::new(&work, 0).unwrap();
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
         assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn an_array_that_no_address_space_holds_is_refused_with_the_limit() {
-        let of = |bytes| Array::check(&Work::new(bytes, 8, Op::Rmw).unwrap());
+        let of = |bytes| WorkArray::check(&Work::new(bytes, 8, Op::Rmw).unwrap());
         assert_eq!(of(64), Ok(()));
         for bytes in [1 << 47, 1 << 63, u64::MAX - 7] {
             assert!(of(bytes).is_err_and(|limit| limit > 0 && limit < 1 << 47), "{bytes}");
@@ -366,14 +366,14 @@ mod tests {
 
     #[test]
     fn the_array_can_consist_of_huge_pages() {
-        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0).unwrap();
+        let mut array = WorkArray::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0).unwrap();
         assert!((array.slice().as_ptr() as usize) % HUGE_PAGE_BYTES == 0);
     }
 
     #[test]
     fn an_array_is_moved_within_its_huge_pages_and_works_at_each_place() {
         let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, Op::Write).unwrap() };
-        let mut array = Array::new(&Work { huge_pages: true, ..work }, 3).unwrap();
+        let mut array = WorkArray::new(&Work { huge_pages: true, ..work }, 3).unwrap();
         let first = array.start.as_ptr() as usize;
         assert!(first % HUGE_PAGE_BYTES == 0);
         let places: Vec<usize> = (0..8)
@@ -392,12 +392,12 @@ mod tests {
         array.move_to(0);
         assert_eq!(array.elements.as_ptr() as usize, places[0]);
 
-        let bytes = |work: Work| Array::bytes_with_places(&work);
+        let bytes = |work: Work| WorkArray::bytes_with_places(&work);
         assert_eq!(bytes(Work { huge_pages: true, ..work }), Some(HUGE_PAGE_BYTES as u64));
         let whole_page = Work::new(HUGE_PAGE_BYTES as u64, 64, Op::Write).unwrap();
         assert_eq!(bytes(Work { huge_pages: true, ..whole_page }), None);
         assert_eq!(bytes(work), None);
-        let mut base_pages = Array::new(&work, 3).unwrap();
+        let mut base_pages = WorkArray::new(&work, 3).unwrap();
         let place = base_pages.elements;
         base_pages.move_to(7);
         assert_eq!(base_pages.elements, place);

@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, madvise};
 
-use super::mapping::Mapping;
+use super::mapping::MemoryMapping;
 
 /// Bytes of a number, and of an address.
 const NUMBER: usize = size_of::<usize>();
@@ -27,7 +27,7 @@ const FEW_BYTES: usize = 16 << 10;
 
 /// A command's texts, without bytes of zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Texts {
+pub struct CommandTexts {
     /// Paths of the program, in the order in which execvp(3) tries them.
     pub candidates: Vec<Vec<u8>>,
     /// The words, the name first.
@@ -35,7 +35,7 @@ pub struct Texts {
 }
 
 /// Writes commands to a file in memory, which is closed by exec and can no longer be changed.
-pub fn write_words(commands: &[Texts]) -> Result<OwnedFd, Errno> {
+pub fn write_commands(commands: &[CommandTexts]) -> Result<OwnedFd, Errno> {
     let lengths = commands.iter().flat_map(|texts| [texts.candidates.len(), texts.words.len()]);
     let numbers = std::iter::once(commands.len()).chain(lengths);
     let mut bytes: Vec<u8> = numbers.flat_map(usize::to_ne_bytes).collect();
@@ -55,21 +55,21 @@ fn sealed(bytes: &[u8]) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// What [`write_words`] wrote, mapped.
-pub struct Words {
-    mapping: Mapping,
-    commands: Vec<Place>,
+/// What [`write_commands`] wrote, mapped.
+pub struct CommandFile {
+    mapping: MemoryMapping,
+    commands: Vec<TextPlace>,
 }
 
 /// Where a command's texts begin, and how many there are.
 #[derive(Clone, Copy)]
-struct Place {
+struct TextPlace {
     text: usize,
     candidates: usize,
     words: usize,
 }
 
-impl Words {
+impl CommandFile {
     /// Maps the file. EINVAL unless it is sealed, every command has a word, and all its texts end
     /// within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
@@ -79,13 +79,13 @@ impl Words {
         let bytes = fstat(&file)?.st_size as usize;
         // It is sealed, so that nobody changes what is read. Not shared: kernels before 6.7 map no
         // such file so.
-        let mapping = Mapping::of_file(file, bytes, false)?;
+        let mapping = MemoryMapping::of_file(file, bytes, false)?;
         let mut words = Self { mapping, commands: Vec::new() };
         words.commands = words.find().ok_or(Errno::INVAL)?;
         Ok(words)
     }
 
-    fn find(&self) -> Option<Vec<Place>> {
+    fn find(&self) -> Option<Vec<TextPlace>> {
         let bytes = self.bytes();
         let number = |at: usize| {
             let number = bytes.get(at.checked_mul(NUMBER)?..)?.first_chunk()?;
@@ -95,7 +95,7 @@ impl Words {
         let mut text = commands.checked_mul(2)?.checked_add(1)?.checked_mul(NUMBER)?;
         let place = |command: usize| {
             let (candidates, words) = (number(2 * command + 1)?, number(2 * command + 2)?);
-            let place = Place { text, candidates, words };
+            let place = TextPlace { text, candidates, words };
             for _ in 0..candidates.checked_add(words)? {
                 text += bytes.get(text..)?.iter().position(|byte| *byte == 0)? + 1;
             }
@@ -128,37 +128,39 @@ impl Words {
 
     /// The words of a command by themselves, EINVAL beyond the last.
     pub fn texts(&self, which: usize) -> Result<Vec<CString>, Errno> {
-        let Place { text, candidates, words } = *self.commands.get(which).ok_or(Errno::INVAL)?;
+        let TextPlace { text, candidates, words } =
+            *self.commands.get(which).ok_or(Errno::INVAL)?;
         let texts = self.bytes()[text..].split(|byte| *byte == 0).skip(candidates).take(words);
         texts.map(|text| CString::new(text).map_err(|_| Errno::INVAL)).collect()
     }
 
     /// A command, EINVAL beyond the last. Its tables are a mapping too, for as long as it lives.
-    pub fn command(&self, which: usize) -> Result<Command<'_>, Errno> {
-        let Place { text, candidates, words } = *self.commands.get(which).ok_or(Errno::INVAL)?;
+    pub fn command(&self, which: usize) -> Result<MappedCommand<'_>, Errno> {
+        let TextPlace { text, candidates, words } =
+            *self.commands.get(which).ok_or(Errno::INVAL)?;
         // The end of one table, room for a shell before the words of the other, and its end.
         let bytes = (candidates + 2 + words + 1) * NUMBER;
-        let table = Mapping::new(bytes, MapFlags::PRIVATE)?;
+        let table = MemoryMapping::new(bytes, MapFlags::PRIVATE)?;
         let places = (0..candidates).chain(candidates + 2..candidates + 2 + words);
         for (place, text) in places.zip(self.bytes()[text..].split(|byte| *byte == 0)) {
             // SAFETY: the place is within the table, which is aligned to pages.
             unsafe { table.base.cast::<*const u8>().add(place).write(text.as_ptr()) };
         }
-        Ok(Command { table, shell: candidates + 1, _texts: self })
+        Ok(MappedCommand { table, shell: candidates + 1, _texts: self })
     }
 }
 
-/// A command of [`Words`].
-pub struct Command<'a> {
+/// A command of [`CommandFile`].
+pub struct MappedCommand<'a> {
     /// Addresses of paths, ended by a null; room for one address, then those of the words, ended by
     /// a null.
-    table: Mapping,
+    table: MemoryMapping,
     /// The place of that room.
     shell: usize,
-    _texts: &'a Words,
+    _texts: &'a CommandFile,
 }
 
-impl Command<'_> {
+impl MappedCommand<'_> {
     fn table(&self) -> *mut *const c_char {
         self.table.base.cast()
     }
@@ -216,15 +218,15 @@ unsafe extern "C" {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::random::RandomSource;
 
-    fn texts(candidates: &[&str], words: &[&str]) -> Texts {
+    fn texts(candidates: &[&str], words: &[&str]) -> CommandTexts {
         let all = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
-        Texts { candidates: all(candidates), words: all(words) }
+        CommandTexts { candidates: all(candidates), words: all(words) }
     }
 
     /// The addresses of a table from a place on.
-    fn strings_at(command: &Command, place: usize) -> Vec<*const c_char> {
+    fn strings_at(command: &MappedCommand, place: usize) -> Vec<*const c_char> {
         let address = |at| {
             // SAFETY: the tables of a command end with a null, before which this stops.
             unsafe { *command.table().add(at) }
@@ -232,7 +234,7 @@ mod tests {
         (place..).map(address).take_while(|address| !address.is_null()).collect()
     }
 
-    fn strings(command: &Command, place: usize) -> Vec<String> {
+    fn strings(command: &MappedCommand, place: usize) -> Vec<String> {
         let text = |address: &*const c_char| {
             // SAFETY: the tables of a command hold C strings.
             unsafe { CStr::from_ptr(*address) }.to_str().unwrap().to_owned()
@@ -243,11 +245,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let commands = [texts(&["/a/x", "x"], &["x", "", "long one"]), texts(&["/y"], &["y"])];
-        let file = write_words(&commands).unwrap();
-        let words = Words::map(&file).unwrap();
+        let file = write_commands(&commands).unwrap();
+        let words = CommandFile::map(&file).unwrap();
         let first = words.command(0).unwrap();
         assert_eq!(strings(&first, 0), ["/a/x", "x"]);
-        let own = |command: &Command| strings(command, command.shell + 1);
+        let own = |command: &MappedCommand| strings(command, command.shell + 1);
         assert_eq!(own(&first), ["x", "", "long one"]);
         assert_eq!(own(&words.command(1).unwrap()), ["y"]);
         assert!(words.command(2).is_err());
@@ -256,7 +258,7 @@ mod tests {
     }
 
     fn refused(bytes: &[u8]) -> bool {
-        Words::map(sealed(bytes).unwrap()).is_err()
+        CommandFile::map(sealed(bytes).unwrap()).is_err()
     }
 
     /// What is shortened once it is mapped is a SIGBUS.
@@ -269,7 +271,7 @@ mod tests {
         file.write_all(&bytes).unwrap();
         for seals in [SealFlags::empty(), SealFlags::GROW | SealFlags::WRITE] {
             fcntl_add_seals(&file, seals).unwrap();
-            assert_eq!(Words::map(&file).err(), Some(Errno::INVAL));
+            assert_eq!(CommandFile::map(&file).err(), Some(Errno::INVAL));
         }
     }
 
@@ -277,7 +279,7 @@ mod tests {
     /// says.
     #[test]
     fn tables_of_changed_files_point_to_their_texts() {
-        let mut random = Random::new(19);
+        let mut random = RandomSource::new(19);
         let mut accepted = 0;
         let files = testing::repeats(2_000, 20_000);
         for _ in 0..files {
@@ -290,7 +292,7 @@ mod tests {
                 _ => head[random.below(5) as usize] = random.below(5) as usize,
             }
             let bytes = head.iter().flat_map(|n| n.to_ne_bytes()).chain(texts);
-            let Ok(words) = Words::map(sealed(&bytes.collect::<Vec<u8>>()).unwrap()) else {
+            let Ok(words) = CommandFile::map(sealed(&bytes.collect::<Vec<u8>>()).unwrap()) else {
                 continue;
             };
             let ends = words.bytes().as_ptr_range();

@@ -12,10 +12,10 @@ use model::trial::overhead::BATCH_CALLS;
 use threadclock::{CoreClock, ThreadClock, Tier};
 
 use super::harness::TrialError;
-use crate::sys::{self, Child, CpuClock, OwnSignal, Reset, Whose};
+use crate::sys::{self, ChildProcess, CpuClock, OwnSignal, ResetSignal, UsageScope};
 
 /// A call that is timed, made ready.
-pub(super) trait Call {
+pub(super) trait TimedCall {
     /// Makes it once. In the timed loops: the call and nothing else.
     fn make(&mut self);
 
@@ -51,9 +51,9 @@ pub(super) fn stamp() -> u64 {
 }
 
 /// The empty loop.
-pub(super) struct Nothing;
+pub(super) struct EmptyCall;
 
-impl Call for Nothing {
+impl TimedCall for EmptyCall {
     #[inline(always)]
     fn make(&mut self) {
         black_box(());
@@ -61,21 +61,21 @@ impl Call for Nothing {
 }
 
 /// A call as the registry knows it.
-pub struct Registered {
+pub struct RegisteredCall {
     /// Its name in tables and files.
     pub name: &'static str,
     /// What it reads, and how.
     pub summary: &'static str,
     /// Makes it ready beside a process that sleeps; or why it is not available.
-    pub(super) ready: fn(&Child) -> Result<Box<dyn Call>, String>,
+    pub(super) ready: fn(&ChildProcess) -> Result<Box<dyn TimedCall>, String>,
 }
 
 /// Of these calls the ones that this machine has, and for each other one why not. Forks: the
 /// calling process must be single-threaded.
 pub fn available(
-    calls: &'static [Registered],
-) -> Result<Vec<(&'static Registered, Option<String>)>, TrialError> {
-    let other = Child::asleep().map_err(TrialError::at("fork"))?;
+    calls: &'static [RegisteredCall],
+) -> Result<Vec<(&'static RegisteredCall, Option<String>)>, TrialError> {
+    let other = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
     Ok(calls.iter().map(|call| (call, (call.ready)(&other).err())).collect())
 }
 
@@ -86,24 +86,24 @@ macro_rules! call {
         call!($name, $summary, () = |_other| Ok(()) => |_kept| $make)
     };
     ($name:expr, $summary:literal, $kept:ty = |$other:ident| $ready:expr => |$state:ident| $make:expr) => {{
-        struct Ready($kept);
-        impl Call for Ready {
+        struct ReadyCall($kept);
+        impl TimedCall for ReadyCall {
             #[inline(always)]
             fn make(&mut self) {
                 let $state = &mut self.0;
                 let _ = black_box($make);
             }
         }
-        fn ready($other: &Child) -> Result<Box<dyn Call>, String> {
+        fn ready($other: &ChildProcess) -> Result<Box<dyn TimedCall>, String> {
             let kept: Result<$kept, String> = $ready;
-            Ok(Box::new(Ready(kept?)))
+            Ok(Box::new(ReadyCall(kept?)))
         }
-        Registered { name: $name, summary: $summary, ready }
+        RegisteredCall { name: $name, summary: $summary, ready }
     }};
 }
 
 /// Every call that reads a clock or a count. A new one is an entry here.
-pub const CALLS: &[Registered] = &[
+pub const CALLS: &[RegisteredCall] = &[
     call!("time-stamp", "the bare counter (RDTSC, CNTVCT_EL0)" => threadclock::time_stamp()),
     call!("time-stamp-ordered", "the same between two fences (LFENCE, ISB)"
         => threadclock::time_stamp_ordered()),
@@ -140,8 +140,8 @@ pub const CALLS: &[Registered] = &[
     call!("other-cputime", "clock_gettime of another process's CPU clock",
         i32 = |other| Ok(other.pid())
         => |pid| sys::cpu_clock_ns(*pid, false, CpuClock::Precise)),
-    call!("getrusage", "getrusage(RUSAGE_SELF)" => sys::usage(Whose::Own)),
-    call!("getrusage-thread", "getrusage(RUSAGE_THREAD)" => sys::usage(Whose::Thread)),
+    call!("getrusage", "getrusage(RUSAGE_SELF)" => sys::usage(UsageScope::Own)),
+    call!("getrusage-thread", "getrusage(RUSAGE_THREAD)" => sys::usage(UsageScope::Thread)),
     call!("times", "times(2)" => sys::times()),
     call!("schedstat", "/proc/PID/schedstat of another process: open, read, close",
     String = |other| open_schedstat(other).map(|(path, _)| path)
@@ -161,7 +161,7 @@ pub const CALLS: &[Registered] = &[
 ];
 
 /// System calls. A new one is an entry here.
-pub const SYSTEM_CALLS: &[Registered] = &[
+pub const SYSTEM_CALLS: &[RegisteredCall] = &[
     call!(GETUID, "getuid by syscall(2), as the memorandum's simsyscall" => sys::getuid()),
     call!("getppid", "getppid by syscall(2)" => sys::getppid()),
     call!("read", "read of one byte from /dev/zero by syscall(2)",
@@ -186,21 +186,21 @@ pub const SYSTEM_CALLS: &[Registered] = &[
 ];
 
 /// What one process does with signals.
-pub const SIGNAL_LOOPS: &[Registered] = &[
+pub const SIGNAL_LOOPS: &[RegisteredCall] = &[
     call!(SIGACTION, "installing a handler: sigaction(2)",
-        () = |_other| OwnSignal::<Reset>::install().map_err(|errno| format!("sigaction: {errno}"))
-        => |_kept| OwnSignal::<Reset>::install()),
+        () = |_other| OwnSignal::<ResetSignal>::install().map_err(|errno| format!("sigaction: {errno}"))
+        => |_kept| OwnSignal::<ResetSignal>::install()),
     // The memorandum's simsig.
     call!(SIGNAL_SELF, "kill to oneself; the handler installs itself again",
-        OwnSignal<Reset> = |_other| OwnSignal::new().map_err(|errno| format!("sigaction: {errno}"))
+        OwnSignal<ResetSignal> = |_other| OwnSignal::new().map_err(|errno| format!("sigaction: {errno}"))
         => |signal| signal.send()),
 ];
 
 /// All that are made in loops, above the empty one.
-pub(super) const LOOPS: [&[Registered]; 2] = [SYSTEM_CALLS, SIGNAL_LOOPS];
+pub(super) const LOOPS: [&[RegisteredCall]; 2] = [SYSTEM_CALLS, SIGNAL_LOOPS];
 
 /// Where the kernel says for how long a task ran, waited, and how often it was switched in.
-fn open_schedstat(other: &Child) -> Result<(String, File), String> {
+fn open_schedstat(other: &ChildProcess) -> Result<(String, File), String> {
     let path = format!("/proc/{}/schedstat", other.pid());
     match File::open(&path) {
         Ok(file) => Ok((path, file)),
@@ -218,8 +218,8 @@ fn patched() -> Result<(), String> {
 
 /// The id of a process that `call` can read.
 fn readable_by<T>(
-    other: &Child,
-    call: impl Fn(i32) -> Result<T, threadclock::Error>,
+    other: &ChildProcess,
+    call: impl Fn(i32) -> Result<T, threadclock::TimeReadError>,
 ) -> Result<i32, String> {
     call(other.pid()).map(|_| other.pid()).map_err(|error| error.to_string())
 }

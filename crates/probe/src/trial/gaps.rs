@@ -9,9 +9,11 @@ use model::trial::gaps::{
 };
 use model::trial::{Case, Gap};
 
-use super::harness::{Outcome, TrialError, room};
+use super::harness::{TrialError, TrialOutcome, room};
 use crate::machine::{Sources, interrupt_sources, since};
-use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
+use crate::sys::{
+    UsageScope, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage,
+};
 
 /// Beyond its window a real-time loop may run this long: it is broken then.
 const RT_GRACE_US: u64 = 1_000_000;
@@ -20,21 +22,21 @@ const MOST_GAPS: usize = 16_384;
 /// Steps of the loop from which its threshold is learned: some milliseconds.
 const STEPS_LEARNED_FROM: usize = 200_000;
 
-pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> {
+pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp().ok_or_else(TrialError::no_counter)?;
     if case.policy.is_realtime() {
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);
     }
     let rate = ticks_per_ns();
     let (median, threshold) = median_and_threshold(steps());
-    let mut log = Log::new();
+    let mut log = GapLog::new();
     let interrupts = || interrupt_sources(Path::new("/"), &[case.cpu]);
     let interrupts_before = interrupts();
-    let switches_before = usage(Whose::Thread).switches();
+    let switches_before = usage(UsageScope::Thread).switches();
     let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
-    let switches = usage(Whose::Thread).switches() - switches_before;
+    let switches = usage(UsageScope::Thread).switches() - switches_before;
     let interrupts = interrupts_before.zip(interrupts());
-    let mut outcome = Outcome { gaps: log.gaps, ..Outcome::default() };
+    let mut outcome = TrialOutcome { gaps: log.gaps, ..TrialOutcome::default() };
     for (name, count) in [
         (WINDOW_TICKS, window_ticks),
         (LOOK_TICKS, log.look_ticks),
@@ -52,7 +54,7 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> 
     Ok(outcome)
 }
 
-fn count_interrupts(outcome: &mut Outcome, before: &Sources, after: Sources) {
+fn count_interrupts(outcome: &mut TrialOutcome, before: &Sources, after: Sources) {
     outcome.count(ALL_INTERRUPTS, 0);
     for of in since(after, before) {
         let more = i64::try_from(of.count).unwrap_or(i64::MAX);
@@ -98,7 +100,7 @@ fn median_and_threshold(mut steps: Vec<u64>) -> (u64, u64) {
 
 /// What the kernel says of the thread, looked at after each gap.
 #[derive(Clone, Copy)]
-struct Look {
+struct GapReading {
     switches: u64,
     cpu_ns: u64,
     /// Time stamp of that CPU time, half way between one before it and one after it.
@@ -107,9 +109,9 @@ struct Look {
     took: u64,
 }
 
-impl Look {
+impl GapReading {
     fn now() -> Self {
-        let switches = usage(Whose::Thread).switches();
+        let switches = usage(UsageScope::Thread).switches();
         let before = stamp();
         let cpu_ns = own_thread_cpu_ns();
         let took = stamp().wrapping_sub(before);
@@ -138,31 +140,31 @@ impl Look {
 const LOOKS: u32 = 3;
 
 /// The gaps of a window.
-struct Log {
+struct GapLog {
     gaps: Vec<Gap>,
     start: u64,
-    last_look: Look,
+    last_look: GapReading,
     /// Ticks of the quickest look.
     quickest: u64,
     look_ticks: u64,
 }
 
-impl Log {
+impl GapLog {
     fn new() -> Self {
         // A page fault would be a gap.
         let any = Gap { at_ticks: 0, ticks: 0, switches: 0, cpu_ns: 0, clocked_ticks: 0 };
         let gaps = room(MOST_GAPS as u32, any);
         // Some for nothing: the first ones are slow.
-        let looks = (0..8).map(|_| Look::now().took);
+        let looks = (0..8).map(|_| GapReading::now().took);
         let quickest = looks.min().unwrap_or(u64::MAX);
-        Self { gaps, start: 0, last_look: Look::now(), quickest, look_ticks: 0 }
+        Self { gaps, start: 0, last_look: GapReading::now(), quickest, look_ticks: 0 }
     }
 
     /// Watches for so many ticks. Gives how many it were. Measured code: one time stamp, two
     /// comparisons a step, nothing in memory.
     #[inline(never)]
     fn watch(&mut self, window_ticks: u64, threshold: u64) -> u64 {
-        self.last_look = Look::undisturbed(&mut self.quickest);
+        self.last_look = GapReading::undisturbed(&mut self.quickest);
         self.start = stamp();
         let end = self.start.wrapping_add(window_ticks);
         let mut last = self.start;
@@ -187,7 +189,7 @@ impl Log {
     #[cold]
     #[inline(never)]
     fn keep(&mut self, last: u64, now: u64) -> u64 {
-        let look = Look::undisturbed(&mut self.quickest);
+        let look = GapReading::undisturbed(&mut self.quickest);
         self.gaps.push(Gap {
             at_ticks: last.wrapping_sub(self.start),
             ticks: now.wrapping_sub(last),
@@ -221,7 +223,7 @@ mod tests {
             let named = |name: &str| (name.to_string(), "its name".to_string());
             counts.iter().map(|(name, count)| (named(name), *count)).collect()
         };
-        let mut outcome = Outcome::default();
+        let mut outcome = TrialOutcome::default();
         count_interrupts(
             &mut outcome,
             &of(&[("LOC", 5), ("RES", 7)]),
@@ -231,7 +233,7 @@ mod tests {
         let counted: Vec<(&str, i64)> =
             outcome.counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
         assert_eq!(counted, wanted);
-        let mut outcome = Outcome::default();
+        let mut outcome = TrialOutcome::default();
         count_interrupts(&mut outcome, &of(&[]), of(&[]));
         assert_eq!(outcome.counts.get(ALL_INTERRUPTS), Some(&0), "none is not unknown");
     }
@@ -241,7 +243,7 @@ mod tests {
         if threadclock::time_stamp().is_none() {
             return testing::skip(testing::Need::TimeStamp, "no time stamp");
         }
-        let mut log = Log::new();
+        let mut log = GapLog::new();
         // Any threshold that a step can exceed: gaps for certain.
         let window = log.watch(3_000_000, 1);
         assert!(!log.gaps.is_empty());

@@ -9,7 +9,7 @@ use model::trial::{Gap, Sliced, Tally};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
-use crate::sys::Child;
+use crate::sys::ChildProcess;
 use crate::{placement, policy};
 
 /// Why trials gave no sample: the value, the limit or errno, and what to do.
@@ -37,7 +37,7 @@ impl TrialError {
 
 /// What the trials of one worker gave.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct TrialOutcome {
     pub(super) tallies: BTreeMap<String, Tally>,
     pub(super) sliced: Vec<Sliced>,
     pub(super) counts: BTreeMap<String, i64>,
@@ -46,7 +46,7 @@ pub(super) struct Outcome {
     pub(super) elapsed_ns: Option<u64>,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// Adds the outcome of each of many trials.
     pub(super) fn tally(&mut self, name: &str, values: impl IntoIterator<Item = i64>) {
         self.tallies.insert(name.to_string(), values.into_iter().collect());
@@ -92,23 +92,23 @@ pub(super) fn pin(cpu: u32) -> Result<(), TrialError> {
 
 /// Takes a policy for the calling process.
 pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
-    policy::take(policy).map_err(|errno| TrialError(policy::refused(policy, errno)))
+    policy::take(policy).map_err(|errno| TrialError(policy::describe_refusal(policy, errno)))
 }
 
 /// A process under SCHED_OTHER that does this beside the trial, on the CPU of the calling one.
-pub(super) fn beside(act: impl FnOnce()) -> Result<Child, TrialError> {
+pub(super) fn beside(act: impl FnOnce()) -> Result<ChildProcess, TrialError> {
     let act = || {
         // Under another policy it would be another load: its end is noticed.
         if policy::take(Policy::Other).is_ok() {
             act();
         }
     };
-    Child::start(act).map_err(TrialError::at("fork"))
+    ChildProcess::start(act).map_err(TrialError::at("fork"))
 }
 
 /// Whether all of them still run: what has ended was no load.
-pub(super) fn check_alive(name: &str, children: &mut [Child]) -> Result<(), TrialError> {
-    match children.iter_mut().all(Child::is_alive) {
+pub(super) fn check_alive(name: &str, children: &mut [ChildProcess]) -> Result<(), TrialError> {
+    match children.iter_mut().all(ChildProcess::is_alive) {
         true => Ok(()),
         false => Err(TrialError::lost(name, "it has ended")),
     }

@@ -15,11 +15,11 @@ use model::trial::interference::{
     EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
 
-use super::harness::{Outcome, TrialError, beside, check_alive, pin};
+use super::harness::{TrialError, TrialOutcome, beside, check_alive, pin};
 use crate::policy;
-use crate::random::Random;
+use crate::random::RandomSource;
 use crate::ring;
-use crate::sys::{self, Child, Shared, monotonic_ns, monotonic_raw_ns};
+use crate::sys::{self, ChildProcess, SharedValue, monotonic_ns, monotonic_raw_ns};
 
 /// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a
 /// fixed number of laps, with a noise beside it or without.
@@ -28,7 +28,7 @@ pub(super) fn run(
     case: &Case,
     round: u32,
     execution: &Execution,
-) -> Result<Outcome, TrialError> {
+) -> Result<TrialOutcome, TrialError> {
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
     let (events, mut noise) = start_noise(execution, round)?;
     let ring = RingCase {
@@ -50,7 +50,7 @@ pub(super) fn run(
         },
         unshared_ratio: None,
     };
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     // Of the noise, at the two readings of the clock that the sample lies between.
     let counts = Cell::new([0, 0]);
     let mut clock = || {
@@ -89,8 +89,8 @@ const LONGEST_TIMER_NS: u64 = 1_000_000;
 fn start_noise(
     execution: &Execution,
     round: u32,
-) -> Result<(Shared<AtomicU32>, Vec<Child>), TrialError> {
-    let shared = Shared::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
+) -> Result<(SharedValue<AtomicU32>, Vec<ChildProcess>), TrialError> {
+    let shared = SharedValue::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
     let is_quiet = execution.environment == Environment::Quiet;
     let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
     // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
@@ -149,18 +149,18 @@ fn start_noise(
     Ok((shared, children))
 }
 
-fn on_a_wire(act: impl FnOnce(sys::Wire)) -> Result<Child, TrialError> {
+fn on_a_wire(act: impl FnOnce(sys::VethPair)) -> Result<ChildProcess, TrialError> {
     let ready = || {
         policy::take(Policy::Other).map_err(|errno| errno.to_string())?;
         own_wire()
     };
-    Child::start_ready(ready, act).map_err(|why| {
+    ChildProcess::start_ready(ready, act).map_err(|why| {
         TrialError(format!("cannot make a pair of virtual network devices (veth): {why}"))
     })
 }
 
-fn own_wire() -> Result<sys::Wire, String> {
-    sys::Wire::in_own_namespace().map_err(|errno| errno.to_string())
+fn own_wire() -> Result<sys::VethPair, String> {
+    sys::VethPair::in_own_namespace().map_err(|errno| errno.to_string())
 }
 
 /// Whether the noise is available here; else why not.
@@ -190,7 +190,7 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
 /// Which wire packets can use here: a pair of virtual devices, or else the loopback, and why. Tried
 /// in a process of its own; the calling one must have one thread.
 pub fn wire() -> (Wire, Option<String>) {
-    match Child::start_ready(own_wire, |_| ()) {
+    match ChildProcess::start_ready(own_wire, |_| ()) {
         Ok(_) => (Wire::Veth, None),
         Err(why) => (Wire::Loopback, Some(format!("veth: {why}"))),
     }
@@ -211,7 +211,11 @@ fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket), patience: Duration)
 }
 
 /// Acts again and again, after pauses of chance lengths.
-fn after_pauses(mut random: Random, longest_ns: u64, mut act: impl FnMut(&mut Random)) -> ! {
+fn after_pauses(
+    mut random: RandomSource,
+    longest_ns: u64,
+    mut act: impl FnMut(&mut RandomSource),
+) -> ! {
     loop {
         thread::sleep(random.pause(longest_ns));
         act(&mut random);
@@ -221,9 +225,11 @@ fn after_pauses(mut random: Random, longest_ns: u64, mut act: impl FnMut(&mut Ra
 /// The same in every condition of a round, so that settings compare; others for every round and
 /// every array, whose scatters are taken to be independent. Mixed in turn: xor alone would give
 /// neighbouring seeds the same gaps in other rounds.
-fn random_of(execution: &Execution, round: u32) -> Random {
+fn random_of(execution: &Execution, round: u32) -> RandomSource {
     let parts = [execution.seed, u64::from(round), execution.work.bytes];
-    Random::new(parts.into_iter().fold(0, |mixed, part| Random::new(mixed ^ part).next()))
+    RandomSource::new(
+        parts.into_iter().fold(0, |mixed, part| RandomSource::new(mixed ^ part).next()),
+    )
 }
 
 #[cfg(test)]

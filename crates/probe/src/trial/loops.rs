@@ -10,24 +10,24 @@ use model::trial::loops::{
 };
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 
-use super::calls::{CALLS, Call, LOOPS, Nothing, Registered, stamp};
-use super::harness::{Outcome, TrialError, room};
-use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
-use crate::ring::{Meters, OwnTime};
-use crate::sys::{self, Child, Pause, Reset, Shared};
+use super::calls::{CALLS, EmptyCall, LOOPS, RegisteredCall, TimedCall, stamp};
+use super::harness::{TrialError, TrialOutcome, room};
+use super::timing::{LoopAccounts, SlicedLoop, WARM_UP, clocks_of, warm_up};
+use crate::ring::{MemberClocks, SliceMeters};
+use crate::sys::{self, ChildProcess, PeerSignal, ResetSignal, SharedValue};
 
 /// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
 fn ready(
-    calls: impl IntoIterator<Item = &'static Registered>,
+    calls: impl IntoIterator<Item = &'static RegisteredCall>,
     name: &str,
-) -> Result<(&'static Registered, Box<dyn Call>, Child), TrialError> {
+) -> Result<(&'static RegisteredCall, Box<dyn TimedCall>, ChildProcess), TrialError> {
     let other = |why| Err(TrialError(why));
     let Some(call) = calls.into_iter().find(|call| call.name == name) else {
         return other(format!(
             "no call named '{name}' is known (see `switchcost clock overhead --help`)"
         ));
     };
-    let beside = Child::asleep().map_err(TrialError::at("fork"))?;
+    let beside = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
     threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
     match (call.ready)(&beside) {
         Ok(ready) => Ok((call, ready, beside)),
@@ -35,7 +35,7 @@ fn ready(
     }
 }
 
-fn warm(call: &mut dyn Call) -> Result<f64, TrialError> {
+fn warm(call: &mut dyn TimedCall) -> Result<f64, TrialError> {
     warm_up(WARM_UP, |calls| {
         call.make_all(calls);
         Ok(())
@@ -43,7 +43,7 @@ fn warm(call: &mut dyn Call) -> Result<f64, TrialError> {
 }
 
 /// A call that reads a clock or a count: single ones, empty pairs of stamps, and batches.
-pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError> {
+pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialError> {
     let (_, mut call, _beside) = ready(CALLS, name)?;
     let call = &mut *call;
     // Room for all before the first: nothing is allocated between two calls, and no page faulted.
@@ -53,24 +53,24 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
     let call_ns = warm(call)?;
     let pair_ns = warm_up(WARM_UP, |pairs| {
         (0..pairs).for_each(|_| {
-            std::hint::black_box((Nothing.single(), call.single()));
+            std::hint::black_box((EmptyCall.single(), call.single()));
         });
         Ok(())
     })?;
-    let mut one_by_one = Cut::new(trials, pair_ns);
-    one_by_one.run(&Meters::of(OwnTime::Own), |calls| {
+    let mut one_by_one = SlicedLoop::new(trials, pair_ns);
+    one_by_one.run(&SliceMeters::clocks_only(MemberClocks::Own), |calls| {
         for _ in 0..calls {
-            empties.push(Nothing.single());
+            empties.push(EmptyCall.single());
             singles.push(call.single());
         }
         Ok(())
     })?;
-    let mut in_a_row = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    in_a_row.run(&Meters::of(OwnTime::Own), |batches| {
+    let mut in_a_row = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
+    in_a_row.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
         (0..batches).for_each(|_| batched.push(call.batch()));
         Ok(())
     })?;
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     one_by_one.add_to(&mut outcome, &[(CALL_TICKS, &singles), (EMPTY_TICKS, &empties)]);
     in_a_row.add_to(&mut outcome, &[(BATCH_TICKS, &batched)]);
     Ok(outcome)
@@ -78,26 +78,26 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
 
 /// A system call, or what one process does with signals: batches, each with an empty one before it,
 /// and how often they enter the kernel.
-pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> {
+pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialError> {
     let (registered, mut call, beside) = ready(LOOPS.into_iter().flatten(), name)?;
     let call = &mut *call;
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
     let (mut full, mut empty) = (room(batches, i64::MAX), room(batches, i64::MAX));
     let caught_before = sys::caught();
-    let mut accounts = Accounts::open();
+    let mut accounts = LoopAccounts::open();
     let call_ns = accounts.around(|| warm(call))?;
     // Beside a batch of calls an empty one does not count.
-    let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    cut.run(&Meters::of(OwnTime::Own), |batches| {
+    let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
+    cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
-                empty.push(Nothing.batch());
+                empty.push(EmptyCall.batch());
                 full.push(call.batch());
             }
         });
         Ok(())
     })?;
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     accounts.close(None, &mut outcome);
     let calls = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
     outcome.count(MADE, calls as i64);
@@ -124,7 +124,7 @@ fn not_caught(sent: u64, caught: u64) -> TrialError {
 
 /// How often a batch enters the kernel: counted in a traced child, which makes itself ready once
 /// without a batch and once with one. Absent where no child can be traced.
-fn kernel_entries(call: &Registered, beside: &Child) -> Option<i64> {
+fn kernel_entries(call: &RegisteredCall, beside: &ChildProcess) -> Option<i64> {
     let entries = |with_batch: bool| {
         let counts = sys::count_syscalls(|| {
             // Its own: a signal of the parent's call would go to the parent.
@@ -146,17 +146,17 @@ const BATCH_DEADLINE_S: u32 = 60;
 /// The memorandum's twosig (VENIX 1984): two processes on one CPU send each other a signal, whose
 /// handler installs itself again and answers; between signals each pauses. Its pause could lose a
 /// wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
-pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
+pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
     let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
     let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
     let mut ticks = room(batches, i64::MAX);
-    let answered = Shared::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
-    let mut accounts = Accounts::open();
-    let pause = Pause::<Reset>::new().map_err(TrialError::at("sigaction"))?;
+    let answered = SharedValue::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
+    let mut accounts = LoopAccounts::open();
+    let pause = PeerSignal::<ResetSignal>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
-    let other = Child::start(|| {
+    let other = ChildProcess::start(|| {
         pause.answer(parent, loops);
         answered.store(sys::caught() as u32, Ordering::Release);
     })
@@ -168,8 +168,8 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
         warm_up(WARM_UP, |loops| pause.exchange(other.pid(), loops).map_err(|_| lost()))
     })?;
     // The second process waits for a signal while the quanta run.
-    let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(&Meters::of(OwnTime::With(vec![other.pid()])), |batches| {
+    let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * loop_ns);
+    cut.run(&SliceMeters::clocks_only(MemberClocks::With(vec![other.pid()])), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 sys::deadline(BATCH_DEADLINE_S);
@@ -188,7 +188,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     if !ended {
         return Err(lost());
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     let switches = accounts.close(used, &mut outcome);
     let caught = sys::caught() - caught_before;
     let answered = u64::from(answered.load(Ordering::Acquire));
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn each_loop_makes_its_calls_and_no_other() {
-        let other = Child::asleep().unwrap();
-        let entries = |call: &Registered| kernel_entries(call, &other);
+        let other = ChildProcess::asleep().unwrap();
+        let entries = |call: &RegisteredCall| kernel_entries(call, &other);
         if entries(&SYSTEM_CALLS[0]).is_none() {
             return testing::skip(testing::Need::Ptrace, "a child cannot be traced here");
         }
@@ -224,7 +224,8 @@ mod tests {
             };
             assert_eq!(entries(call), Some(each * i64::from(BATCH_CALLS)), "{}", call.name);
         }
-        let nothing = Registered { name: "nothing", summary: "", ready: |_| Ok(Box::new(Nothing)) };
+        let nothing =
+            RegisteredCall { name: "nothing", summary: "", ready: |_| Ok(Box::new(EmptyCall)) };
         assert_eq!(entries(&nothing), Some(0));
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use model::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
-use super::harness::{self, Outcome, TrialError, room, touch};
-use crate::sys::{self, Block, Whose};
+use super::harness::{self, TrialError, TrialOutcome, room, touch};
+use crate::sys::{self, HeapBlock, UsageScope};
 
 /// A call is slow that takes as long as one that went into the kernel ...
 const SLOW_NS: u64 = 600;
@@ -21,16 +21,16 @@ const NEVER_SLOW_NS: u64 = 120;
 /// What a slow call may have done, as far as it can be seen from outside at no cost to the others.
 /// Nothing here allocates: it would change the very heap that is looked at.
 #[derive(Clone, Copy)]
-struct Marks {
+struct HeapMarks {
     minor_faults: u64,
     switches: u64,
     heap_end: usize,
     mapped_pages: Option<u64>,
 }
 
-impl Marks {
+impl HeapMarks {
     fn now() -> Self {
-        let usage = sys::usage(Whose::Thread);
+        let usage = sys::usage(UsageScope::Thread);
         Self {
             minor_faults: usage.minor_faults(),
             switches: usage.switches(),
@@ -62,21 +62,21 @@ fn mapped_pages() -> Option<u64> {
 }
 
 /// Times calls of one kind and asks after those that are slow.
-struct Watch {
+struct SlowCallWatch {
     call: Call,
     least_ns: u64,
-    marks: Marks,
+    marks: HeapMarks,
     ticks: Vec<i64>,
     slow: Vec<(i64, [bool; 5])>,
 }
 
-impl Watch {
+impl SlowCallWatch {
     /// Room for all before the first.
     fn new(call: Call, calls: u32) -> Self {
         Self {
             call,
             least_ns: u64::MAX,
-            marks: Marks::now(),
+            marks: HeapMarks::now(),
             ticks: room(calls, 0),
             slow: room(calls, (0, [false; 5])),
         }
@@ -98,14 +98,14 @@ impl Watch {
         let ticks = cycles as i64;
         self.ticks.push(ticks);
         if is_slow {
-            let now = Marks::now();
+            let now = HeapMarks::now();
             self.slow.push((ticks, self.marks.causes(&now)));
             // Reading the marks may itself fault: what follows starts from here.
-            self.marks = Marks::now();
+            self.marks = HeapMarks::now();
         }
     }
 
-    fn add_to(self, outcome: &mut Outcome) {
+    fn add_to(self, outcome: &mut TrialOutcome) {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow, 1);
             outcome.count(&self.call.slow_by("ticks"), ticks);
@@ -117,7 +117,11 @@ impl Watch {
     }
 }
 
-pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outcome, TrialError> {
+pub(super) fn run(
+    bytes: u64,
+    preload: Option<&str>,
+    trials: u32,
+) -> Result<TrialOutcome, TrialError> {
     if let Some(library) = preload {
         check_preload(library)?;
     }
@@ -125,31 +129,31 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     let clock = harness::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
-    let mut mallocs = Watch::new(Call::MALLOC, trials);
-    let mut frees = Watch::new(Call::FREE, trials);
+    let mut mallocs = SlowCallWatch::new(Call::MALLOC, trials);
+    let mut frees = SlowCallWatch::new(Call::FREE, trials);
     let mut empties = room(trials, 0);
-    let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
+    let mut blocks: Vec<Option<HeapBlock>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);
     (0..trials).for_each(|_| empties.push(timed(&clock, || ()).0.cycles as i64));
 
     // The calls of the kernel are counted in a child beforehand, which does the same from the same
     // state of the heap; counting them here would slow them.
     let counted = sys::count_syscalls(|| {
-        blocks.iter_mut().for_each(|block| *block = Block::new(bytes));
-        blocks.iter_mut().filter_map(Option::take).for_each(Block::free);
+        blocks.iter_mut().for_each(|block| *block = HeapBlock::new(bytes));
+        blocks.iter_mut().filter_map(Option::take).for_each(HeapBlock::free);
     });
     // The fork has made every page one that faults when it is next written.
     blocks.iter_mut().for_each(|block| *black_box(block) = None);
     mallocs.touch();
     frees.touch();
-    if let Some(block) = Block::new(1) {
+    if let Some(block) = HeapBlock::new(1) {
         block.free();
     }
 
-    let usage_before = sys::usage(Whose::Thread);
-    mallocs.marks = Marks::now();
+    let usage_before = sys::usage(UsageScope::Thread);
+    mallocs.marks = HeapMarks::now();
     for place in &mut blocks {
-        let (time, block) = timed(&clock, || Block::new(bytes));
+        let (time, block) = timed(&clock, || HeapBlock::new(bytes));
         mallocs.take(time);
         *place = block;
     }
@@ -159,14 +163,14 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
              or fewer --trials"
         )));
     }
-    frees.marks = Marks::now();
+    frees.marks = HeapMarks::now();
     for block in blocks.iter_mut().filter_map(Option::take) {
         let (time, ()) = timed(&clock, || block.free());
         frees.take(time);
     }
-    let faults = sys::usage(Whose::Thread).minor_faults() - usage_before.minor_faults();
+    let faults = sys::usage(UsageScope::Thread).minor_faults() - usage_before.minor_faults();
 
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     outcome.tally(EMPTY_TICKS, empties);
     mallocs.add_to(&mut outcome);
     frees.add_to(&mut outcome);

@@ -7,10 +7,10 @@ use model::trial::primes::{
 };
 use threadclock::ThreadClock;
 
-use super::harness::{self, Outcome, TrialError, room};
-use super::timing::{Cut, warm_up};
-use crate::ring::{Meters, OwnTime};
-use crate::sys::{Usage, Whose, usage};
+use super::harness::{self, TrialError, TrialOutcome, room};
+use super::timing::{SlicedLoop, warm_up};
+use crate::ring::{MemberClocks, SliceMeters};
+use crate::sys::{ResourceUsage, UsageScope, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
 pub fn primes(found: &mut Vec<u32>, count: usize) {
@@ -41,19 +41,19 @@ fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMu
             figures[0].push(end.ns as i64 - start.ns as i64);
         }
         1 => {
-            let (start, end) = by_usage(Whose::Own, act);
+            let (start, end) = by_usage(UsageScope::Own, act);
             figures[1].push(end.total_ns() as i64 - start.total_ns() as i64);
             figures[2].push(end.user_ns() as i64 - start.user_ns() as i64);
         }
         _ => {
-            let (start, end) = by_usage(Whose::Thread, act);
+            let (start, end) = by_usage(UsageScope::Thread, act);
             figures[3].push(end.total_ns() as i64 - start.total_ns() as i64);
         }
     }
 }
 
 #[inline(always)]
-fn by_usage(whose: Whose, mut act: impl FnMut()) -> (Usage, Usage) {
+fn by_usage(whose: UsageScope, mut act: impl FnMut()) -> (ResourceUsage, ResourceUsage) {
     let start = usage(whose);
     act();
     (start, usage(whose))
@@ -64,7 +64,7 @@ const WAYS: u32 = 3;
 /// The first of them.
 const THREADCLOCK: u32 = 0;
 
-pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialError> {
+pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, TrialError> {
     let count = count as usize;
     let clock = harness::clock();
     let mut found = Vec::with_capacity(count);
@@ -74,7 +74,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     })?;
     let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
     let (mut timed, mut nothing) = (figures(), figures());
-    let mut cut = Cut::new(trials, lap_ns);
+    let mut cut = SlicedLoop::new(trials, lap_ns);
     let mut work = || primes(black_box(&mut found), black_box(count));
     let none = || {
         black_box(());
@@ -85,7 +85,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     // threadclock's are taken so.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {
-            cut.run(&Meters::of(OwnTime::Own), |trials| {
+            cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |trials| {
                 for _ in 0..trials {
                     time(way, &clock, &mut timed, &mut work);
                     time(way, &clock, &mut nothing, none);
@@ -97,7 +97,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
         (0..trials).for_each(|_| time(way, &clock, &mut timed, &mut work));
         (0..trials).for_each(|_| time(way, &clock, &mut nothing, none));
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     let empties = NAMES.map(empty);
     let mut all = NAMES.iter().zip(&empties).zip(timed.iter().zip(&nothing));
     if let Some(((name, empty), (timed, nothing))) = all.next() {

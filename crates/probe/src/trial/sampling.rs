@@ -9,11 +9,11 @@ use model::trial::sampling::{Phase, TICK_NS, count};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 
-use super::harness::{Outcome, TrialError, take_policy};
+use super::harness::{TrialError, TrialOutcome, take_policy};
 use crate::policy;
 use crate::sys::{
-    self, Child, CpuClock, Whose, cpu_clock_ns, cpu_clocks_ns, monotonic_ns, sleep_until,
-    tick_period_ns,
+    self, ChildProcess, CpuClock, UsageScope, cpu_clock_ns, cpu_clocks_ns, monotonic_ns,
+    sleep_until, tick_period_ns,
 };
 
 /// Ticks that are looked at to learn their phase.
@@ -31,12 +31,12 @@ const ANYWHERE_PERIOD: f64 = 1.381_966;
 
 /// When ticks come, by CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ticks {
+struct TickPhase {
     first_ns: u64,
     period_ns: u64,
 }
 
-impl Ticks {
+impl TickPhase {
     /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
     /// reports their period as the resolution of its coarse clock.
     fn see(cpu: u32) -> Result<Self, TrialError> {
@@ -94,30 +94,30 @@ type Report = [u64; 4];
 
 /// A process that is watched: it waits for its start, runs until `end_ns`, reports and
 /// waits again, so that its clocks can be read from outside while it stands still.
-struct Watched {
+struct ClockedProcess {
     name: &'static str,
-    process: Child,
+    process: ChildProcess,
     line: UnixStream,
 }
 
-impl Watched {
+impl ClockedProcess {
     fn start(
         name: &'static str,
         live: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
         let (line, mut other) =
             UnixStream::pair().map_err(|error| TrialError::lost(name, error))?;
-        let process = Child::start(|| {
+        let process = ChildProcess::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
             if other.read_exact(&mut word).is_err() {
                 return;
             }
-            let before_usage = sys::usage(Whose::Own);
+            let before_usage = sys::usage(UsageScope::Own);
             let before = clock.now_ordered();
             let system_ns = live(&clock);
             let own_ns = clock.now_ordered().ns - before.ns;
-            let usage = sys::usage(Whose::Own);
+            let usage = sys::usage(UsageScope::Own);
             let user_ns = usage.user_ns() - before_usage.user_ns();
             let usage_system_ns = usage.system_ns() - before_usage.system_ns();
             let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
@@ -169,7 +169,7 @@ fn burn_in_kernel(end_ns: u64, clock: &ThreadClock) -> u64 {
 
 /// The sleeper's life: it runs for a share of each period, first in user mode and then in system
 /// calls, and sleeps for the rest. Gives the CPU time of its system calls.
-fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 {
+fn sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock) -> u64 {
     let run_ns = (RUN_SHARE * ticks.period_ns as f64) as u64;
     let rest_ns = ticks.period_ns - run_ns;
     let mut system_ns = 0;
@@ -196,22 +196,22 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
     }
 }
 
-pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
+pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     // Before any fork: the burner would take the CPU from the process that looks for the tick.
     // Under the sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;
-    let ticks = Ticks::see(case.cpu);
+    let ticks = TickPhase::see(case.cpu);
     take_policy(Policy::Other)?;
     let ticks = ticks?;
     let start_ns = monotonic_ns() + 5_000_000;
     let end_ns = start_ns + duration_ns;
     let policy = case.policy;
-    let mut sleeper = Watched::start("sleeper", |clock| {
+    let mut sleeper = ClockedProcess::start("sleeper", |clock| {
         // It was granted to the parent a moment ago.
         let _ = policy::take(policy);
         sleeper(phase, ticks, end_ns, clock)
     })?;
-    let mut burner = Watched::start("burner", |_| {
+    let mut burner = ClockedProcess::start("burner", |_| {
         burn(end_ns);
         0
     })?;
@@ -220,7 +220,7 @@ pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome
     let watched_ns = monotonic_ns();
     sleeper.go()?;
     burner.go()?;
-    let mut outcome = Outcome::default();
+    let mut outcome = TrialOutcome::default();
     for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
         let [threadclock, true_user, user, system] = watched.report()?;
         let [precise, sampled] = watched.clocks()?;
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn ticks_are_found_through_late_and_missing_sightings() {
-        let ticks = Ticks::through(&sightings(), PERIOD_NS).expect("there are ticks");
+        let ticks = TickPhase::through(&sightings(), PERIOD_NS).expect("there are ticks");
         let moment = 1_000_123 + 100 * PERIOD_NS + 2_000_000;
         let true_next = 1_000_123 + 101 * PERIOD_NS;
         let next = ticks.after(moment);
@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn precise_accounting_has_no_ticks() {
         let steps: Vec<u64> = (0..24).map(|step| step * 700).collect();
-        assert_eq!(Ticks::through(&steps, PERIOD_NS), None);
-        assert_eq!(Ticks::through(&[], PERIOD_NS), None);
-        assert_eq!(Ticks::through(&[5], PERIOD_NS), None);
-        assert_eq!(Ticks::through(&sightings(), 0), None);
+        assert_eq!(TickPhase::through(&steps, PERIOD_NS), None);
+        assert_eq!(TickPhase::through(&[], PERIOD_NS), None);
+        assert_eq!(TickPhase::through(&[5], PERIOD_NS), None);
+        assert_eq!(TickPhase::through(&sightings(), 0), None);
         // A period that is not theirs: no phase has enough of them.
-        assert_eq!(Ticks::through(&sightings(), 3_777_777), None);
+        assert_eq!(TickPhase::through(&sightings(), 3_777_777), None);
     }
 }

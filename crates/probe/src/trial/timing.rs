@@ -8,9 +8,11 @@ use model::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
 
-use super::harness::{Outcome, TrialError};
-use crate::ring::{Meters, in_slices};
-use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage};
+use super::harness::{TrialError, TrialOutcome};
+use crate::ring::{SliceMeters, in_slices};
+use crate::sys::{
+    HAS_QUANTA, UsageScope, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage,
+};
 
 /// Calls that are made before any is timed.
 pub(super) const WARM_UP: u32 = 100;
@@ -25,13 +27,13 @@ const MOST_SLICES: u64 = 10_000;
 const WARM_UPS: u32 = 10;
 
 /// How a loop is cut into slices, and then the slices.
-pub(super) struct Cut {
+pub(super) struct SlicedLoop {
     laps: u64,
     /// None on architectures without quanta.
     pub(super) slices: Option<Slices>,
 }
 
-impl Cut {
+impl SlicedLoop {
     /// So many laps, each of which lasts about `ns_per_lap`. Room for all slices has been touched.
     pub(super) fn new(laps: u32, ns_per_lap: f64) -> Self {
         let laps = u64::from(laps);
@@ -41,11 +43,11 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Runs all laps, which take the time of `own_time` only: `run` makes as many as its argument
+    /// Runs all laps, which take the time of `clocks` only: `run` makes as many as its argument
     /// says.
     pub(super) fn run(
         &mut self,
-        meters: &Meters,
+        meters: &SliceMeters,
         mut run: impl FnMut(u64) -> Result<(), TrialError>,
     ) -> Result<(), TrialError> {
         let Some(slices) = &mut self.slices else { return run(self.laps) };
@@ -57,7 +59,7 @@ impl Cut {
     }
 
     /// Adds what the laps gave, each of `outcomes` under its name.
-    pub(super) fn add_to(self, outcome: &mut Outcome, outcomes: &[(&str, &[i64])]) {
+    pub(super) fn add_to(self, outcome: &mut TrialOutcome, outcomes: &[(&str, &[i64])]) {
         let Some(slices) = self.slices else {
             return outcomes
                 .iter()
@@ -103,14 +105,14 @@ pub(super) fn clocks_of(pid: i32) -> Option<Clocks> {
 }
 
 /// What loops used, without what lies between them; and all switches from the first to the last.
-pub(super) struct Accounts {
+pub(super) struct LoopAccounts {
     pid: i32,
     /// None once a clock could not be read.
     own: Option<Clocks>,
     switches: u64,
 }
 
-impl Accounts {
+impl LoopAccounts {
     /// Switches from here on.
     pub(super) fn open() -> Self {
         Self { pid: std::process::id() as i32, own: Some([0; 3]), switches: switches() }
@@ -129,7 +131,7 @@ impl Accounts {
 
     /// Gives the switches up to here; `child` is all that the second process used. A clock that
     /// cannot be read counts nothing.
-    pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut Outcome) -> u64 {
+    pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut TrialOutcome) -> u64 {
         let own = [CPU_NS, SAMPLED_USER_NS, SAMPLED_NS];
         let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_USER_NS, CHILD_SAMPLED_NS];
         for (names, clocks) in [(own, self.own), (of_child, child)] {
@@ -145,18 +147,18 @@ impl Accounts {
 /// they have been waited for.
 fn switches() -> u64 {
     let of = |whose| usage(whose).switches();
-    of(Whose::Own) + of(Whose::Children)
+    of(UsageScope::Own) + of(UsageScope::Children)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::OwnTime;
+    use crate::ring::MemberClocks;
     use crate::trial::harness::room;
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
-        let (mut cut, mut made) = (Cut::new(laps, ns_per_lap), Vec::new());
-        let ran = cut.run(&Meters::of(OwnTime::Own), |laps| {
+        let (mut cut, mut made) = (SlicedLoop::new(laps, ns_per_lap), Vec::new());
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |laps| {
             made.push(laps);
             Ok(())
         });
@@ -205,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_loop_that_breaks_off_says_why() {
-        let mut cut = Cut::new(100, 1e6);
+        let mut cut = SlicedLoop::new(100, 1e6);
         let mut left = 5;
-        let ran = cut.run(&Meters::of(OwnTime::Own), |_| {
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |_| {
             left -= 1;
             if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });
@@ -228,13 +230,13 @@ mod tests {
             });
         };
         let cpu_ns = |with_loop: bool| {
-            let mut accounts = Accounts::open();
+            let mut accounts = LoopAccounts::open();
             burn();
             if with_loop {
                 accounts.around(burn);
             }
             burn();
-            let mut outcome = Outcome::default();
+            let mut outcome = TrialOutcome::default();
             accounts.close(None, &mut outcome);
             outcome.counts[CPU_NS]
         };

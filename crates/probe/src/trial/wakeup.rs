@@ -8,11 +8,12 @@ use model::trial::wakeup::{
 };
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
-use super::harness::{Outcome, TrialError, beside, check_alive};
+use super::harness::{TrialError, TrialOutcome, beside, check_alive};
 use crate::idle::{LATENCY_DEVICE, LatencyBound};
-use crate::random::Random;
+use crate::random::RandomSource;
 use crate::sys::{
-    Child, CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
+    ChildProcess, CpuClock, UsageScope, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until,
+    usage,
 };
 
 /// Wakes that are not kept: the first meet a cold path.
@@ -20,7 +21,7 @@ const WARM_UP: u32 = 8;
 /// Longest time that a real-time sleeper may run without sleeping.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 
-pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome, TrialError> {
+pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<TrialOutcome, TrialError> {
     if policy.is_realtime() {
         limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
     }
@@ -36,19 +37,20 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
     let bound = bound.map_err(|error| TrialError(format!("{LATENCY_DEVICE}: {error}")))?;
     // A slack that was not granted is seen below.
     let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
-    let mut random = Random::new(wakeup.seed ^ u64::from(round));
+    let mut random = RandomSource::new(wakeup.seed ^ u64::from(round));
     let mut late = vec![1; wakeup.wakes as usize];
     sleep_and_look(wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
-    let clock = |companion: &Child| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
+    let clock =
+        |companion: &ChildProcess| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
     let companion_before = companion.as_ref().and_then(clock);
-    let switches_before = usage(Whose::Thread).switches();
+    let switches_before = usage(UsageScope::Thread).switches();
     let start_ns = monotonic_ns();
     sleep_and_look(wakeup, &mut random, &mut late);
     let elapsed_ns = monotonic_ns() - start_ns;
-    let switches = usage(Whose::Thread).switches() - switches_before;
+    let switches = usage(UsageScope::Thread).switches() - switches_before;
     let companion_after = companion.as_ref().and_then(clock);
     check_alive("busy companion", companion.as_mut_slice())?;
-    let mut outcome = Outcome { elapsed_ns: Some(elapsed_ns), ..Outcome::default() };
+    let mut outcome = TrialOutcome { elapsed_ns: Some(elapsed_ns), ..TrialOutcome::default() };
     outcome.tally(LATE_NS, late);
     outcome.count(SWITCHES, switches as i64);
     if let Ok(slack) = current_timer_slack() {
@@ -64,7 +66,7 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
 }
 
 /// Sleeps as many times as there is room for, and writes how late each wake was.
-fn sleep_and_look(wakeup: &Wakeup, random: &mut Random, late_ns: &mut [i64]) {
+fn sleep_and_look(wakeup: &Wakeup, random: &mut RandomSource, late_ns: &mut [i64]) {
     for late in late_ns {
         // From now on, not from the moment before: one that was late by more than a period would
         // find the next already gone.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use model::placement::Placement;
 use model::ring::{Case, Kind, Op, Policy, Sample, Work};
-use probe::ring::{LINKS, Registered, RingError, link};
+use probe::ring::{LINKS, RegisteredLink, RingError, find_link};
 use testing::{Need, repeats, wait_for};
 
 use crate::worker::{self, case};
@@ -34,16 +34,16 @@ const LAPS: u64 = 300;
 const ATTEMPTS: u32 = 50;
 
 /// The links that this machine has, tried once.
-pub fn available() -> impl Iterator<Item = &'static Registered> {
-    static AVAILABLE: LazyLock<Vec<&Registered>> = LazyLock::new(|| {
+pub fn available() -> impl Iterator<Item = &'static RegisteredLink> {
+    static AVAILABLE: LazyLock<Vec<&RegisteredLink>> = LazyLock::new(|| {
         let is_here =
-            |link: &&Registered| link.available().inspect_err(|why| lacks(link, why)).is_ok();
+            |link: &&RegisteredLink| link.available().inspect_err(|why| lacks(link, why)).is_ok();
         LINKS.iter().filter(is_here).collect()
     });
     AVAILABLE.iter().copied()
 }
 
-fn lacks(link: &Registered, why: &str) {
+fn lacks(link: &RegisteredLink, why: &str) {
     // These take what every Linux has.
     let is_plain = ["pipe", "futex", "condvar", "yield", "signal"].contains(&link.name);
     assert!(!is_plain, "{}: {why}", link.name);
@@ -57,7 +57,7 @@ fn measure(case: &Case) -> Sample {
 }
 
 /// The rings of `members` that each link can make.
-fn each(members: u32, act: impl Fn(&Registered, Case)) {
+fn each(members: u32, act: impl Fn(&RegisteredLink, Case)) {
     for link in available() {
         for kind in Kind::ALL {
             let case = case(link.name, *kind, members);
@@ -76,7 +76,7 @@ fn all_are_tried() {
     }
     // What needs no more than a kernel of this century.
     for name in ["pipe", "socket-stream", "signal", "futex", "yield", "coroutine"] {
-        assert_eq!(link(name).unwrap().available(), Ok(()), "{name}");
+        assert_eq!(find_link(name).unwrap().available(), Ok(()), "{name}");
     }
     for link in LINKS.iter() {
         let why = link.available().err().unwrap_or("a reason".to_string());
@@ -85,7 +85,7 @@ fn all_are_tried() {
 }
 
 fn aliases() {
-    let name = |typed| link(typed).map(|link| link.name);
+    let name = |typed| find_link(typed).map(|link| link.name);
     assert_eq!(name("unix"), Some("socket-stream"));
     assert_eq!(name("tcp-loopback"), Some("tcp"));
     for known in LINKS {
@@ -153,7 +153,7 @@ fn counted_yields() {
 }
 
 fn unsuited() {
-    let why = |case: &Case| match link(&case.link).unwrap().suits(case) {
+    let why = |case: &Case| match find_link(&case.link).unwrap().suits(case) {
         Err(error @ RingError::Other { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -188,11 +188,11 @@ fn with_a_thread() {
     // Nor is a link tried by a child beside one.
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let other = std::thread::spawn(move || held.recv());
-    let said = link("pipe").unwrap().available().unwrap_err().to_string();
+    let said = find_link("pipe").unwrap().available().unwrap_err().to_string();
     drop(hold);
     other.join().unwrap().unwrap_err();
     assert!(said.contains("fork") && said.contains("os error 16"), "{said}");
-    assert!(link("pipe").unwrap().available().is_ok(), "alone again");
+    assert!(find_link("pipe").unwrap().available().is_ok(), "alone again");
 }
 
 /// They run on without ever sleeping, which other members may not do for long.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use probe::program::{Count, Switches, Watched};
+use probe::program::{SwitchCounter, SwitchCounts, WatchedProcess};
 
 fn tree(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/program").join(name)
@@ -51,10 +51,10 @@ fn set_voluntary(task: &Path, count: u64) {
 #[test]
 fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
-    let mut count = Count::default();
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
+    let mut count = SwitchCounter::default();
     program.look(&mut count).expect("a captured tree");
-    assert_eq!((count.threads, count.switches()), (3, Switches::default()));
+    assert_eq!((count.threads, count.switches()), (3, SwitchCounts::default()));
     let [a, b, late] = ["15561", "15562", "15600"].map(|tid| process.join("task").join(tid));
     // One goes on, one ends after that, one comes.
     set_voluntary(&a, voluntary(&a) + 10);
@@ -69,7 +69,7 @@ fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start()
             text.lines().find(|line| line.starts_with("nonvoluntary")).expect("a captured tree");
         line.split_whitespace().nth(1).expect("a captured tree").parse().expect("a captured tree")
     };
-    assert_eq!(count.switches(), Switches { voluntary: 22, involuntary: of_late });
+    assert_eq!(count.switches(), SwitchCounts { voluntary: 22, involuntary: of_late });
     assert_eq!((count.threads, count.ended), (4, 0));
     fs::remove_dir_all(&b).expect("a captured tree");
     program.look(&mut count).expect("a captured tree");
@@ -79,8 +79,8 @@ fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start()
 #[test]
 fn a_thread_with_the_id_of_an_earlier_one_is_another() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
-    let mut count = Count::default();
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
+    let mut count = SwitchCounter::default();
     program.look(&mut count).expect("a captured tree");
     let task = process.join("task/15561");
     let stat = fs::read_to_string(task.join("stat")).expect("a captured tree");
@@ -100,7 +100,7 @@ fn a_thread_with_the_id_of_an_earlier_one_is_another() {
 #[test]
 fn memory_is_read_in_bytes() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     let bytes = |file: &str, key: &str| -> u64 {
         let text = fs::read_to_string(process.join(file)).expect("a captured tree");
         let line = text.lines().find(|line| line.starts_with(key)).expect("a captured tree");
@@ -110,13 +110,13 @@ fn memory_is_read_in_bytes() {
     assert_eq!(program.resident_bytes().expect("a captured tree"), bytes("status", "VmRSS:"));
     let referenced = program.referenced().expect("a captured tree").bytes;
     assert!(referenced > 0);
-    assert_eq!(referenced, bytes("smaps_rollup", "Referenced:"));
+    assert_eq!(referenced, bytes("smaps_rollup", "ReferencedPages:"));
 }
 
 #[test]
 fn huge_pages_of_every_kind_are_told_apart() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     let text = fs::read_to_string(process.join("smaps_rollup")).expect("a captured tree");
     for item in ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"] {
         let old = text.lines().find(|line| line.starts_with(item)).expect("a captured tree");
@@ -132,7 +132,7 @@ fn huge_pages_of_every_kind_are_told_apart() {
 #[test]
 fn a_kernel_without_the_files_of_pages_is_not_the_programs_end() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     fs::remove_file(process.join("smaps_rollup")).expect("a captured tree");
     let told = [program.clear_referenced().unwrap_err(), program.referenced().unwrap_err()];
     for (error, file) in told.iter().zip(["clear_refs", "smaps_rollup"]) {
@@ -146,26 +146,26 @@ fn a_kernel_without_the_files_of_pages_is_not_the_programs_end() {
 #[test]
 fn another_process_with_the_same_id_is_not_taken_for_it() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     fs::remove_dir_all(&process).expect("a captured tree");
     copy(&tree("threads"), folder.path());
     fs::write(process.join("clear_refs"), "").expect("a captured tree");
-    assert!(program.look(&mut Count::default()).unwrap_err().is_end());
+    assert!(program.look(&mut SwitchCounter::default()).unwrap_err().is_end());
     assert!(program.clear_referenced().unwrap_err().is_end());
     assert_eq!(fs::read_to_string(process.join("clear_refs")).expect("a captured tree"), "");
-    assert!(Watched::find(folder.path(), 500).is_ok());
+    assert!(WatchedProcess::find(folder.path(), 500).is_ok());
 }
 
 #[test]
 fn the_threads_own_cpu_time_is_counted_from_the_first_look() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     let tasks = ["15560", "15561", "15562"].map(|tid| process.join("task").join(tid));
     let set = |task: &Path, ns: u64| {
         fs::write(task.join("schedstat"), format!("{ns} 7 9\n")).expect("a captured tree");
     };
     tasks.iter().for_each(|task| set(task, 1000));
-    let mut count = Count::default();
+    let mut count = SwitchCounter::default();
     program.look(&mut count).expect("a captured tree");
     assert_eq!(count.cpu_ns(), Some(0));
     set(&tasks[1], 1400);
@@ -182,7 +182,7 @@ fn the_threads_own_cpu_time_is_counted_from_the_first_look() {
 #[test]
 fn what_is_no_program_says_what_it_is() {
     let (folder, process) = changed();
-    let find = |root: &Path, pid| Watched::find(root, pid).unwrap_err();
+    let find = |root: &Path, pid| WatchedProcess::find(root, pid).unwrap_err();
     assert!(find(folder.path(), 501).is_end());
     let kernel = find(&tree("kernel"), 2);
     assert!(kernel.to_string().starts_with("'kthreadd' is a thread of the kernel"), "{kernel}");
@@ -200,9 +200,9 @@ fn a_name_may_hold_anything_and_a_leader_may_end_before_its_threads() {
     let (_, rest) = stat.rsplit_once(')').expect("a captured tree");
     let (_, fields) = rest.trim_start().split_once(' ').expect("a captured tree");
     fs::write(process.join("stat"), format!("500 (a) Z (b)) Z {fields}")).expect("a captured tree");
-    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let program = WatchedProcess::find(folder.path(), 500).expect("a captured tree");
     for tid in ["15561", "15562"] {
         fs::remove_dir_all(process.join("task").join(tid)).expect("a captured tree");
     }
-    assert!(program.look(&mut Count::default()).unwrap_err().is_end());
+    assert!(program.look(&mut SwitchCounter::default()).unwrap_err().is_end());
 }

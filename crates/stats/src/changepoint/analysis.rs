@@ -3,9 +3,11 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::points::{Data, Point};
-use super::{CLEARLY_BETTER, CONFIDENCE, Errors, Form, MOST_TERMS, Nesting, Settings, Turn};
-use crate::least_squares::{Row, Solution, least_squares};
+use super::points::{CurvePoint, FitData};
+use super::{
+    CLEARLY_BETTER, CONFIDENCE, CurveForm, ErrorModel, FitSettings, MAX_TERMS, Nesting, Turn,
+};
+use crate::least_squares::{FitRow, LeastSquaresFit, least_squares};
 use crate::location::{normal_quantile, student_quantile};
 
 /// Criteria nearer to each other than this are equal to rounding.
@@ -13,49 +15,50 @@ const EQUAL: f64 = 1e-7;
 
 /// All that was fitted to some points.
 #[derive(Clone, Debug)]
-pub struct Analysis {
+pub struct CurveAnalysis {
     /// The points as fitted.
-    pub data: Data,
+    pub data: FitData,
     /// The best fit of each form for each choice of brackets.
-    pub fits: Vec<Fit>,
-    settings: &'static Settings,
+    pub fits: Vec<FormFit>,
+    settings: &'static FitSettings,
     /// The common factor of all variances, and the degrees of freedom that it was estimated with
     /// (none for errors that are known); absent where each fit has its own.
     common: Option<(f64, Option<usize>)>,
 }
 
-impl Analysis {
+impl CurveAnalysis {
     /// Fits all forms that the points suffice for. Deterministic; the order of the points does not
     /// matter, and several may have the same x.
-    pub fn of(points: &[Point], settings: &'static Settings) -> Self {
-        let data = Data::new(points, settings);
+    pub fn new(points: &[CurvePoint], settings: &'static FitSettings) -> Self {
+        let data = FitData::new(points, settings);
         let candidates =
             (0..settings.forms.len()).filter(|number| enough(&data, settings, *number));
-        let all: Vec<Fit> = candidates.flat_map(|number| fits(&data, settings, number)).collect();
+        let all: Vec<FormFit> =
+            candidates.flat_map(|number| fits(&data, settings, number)).collect();
         let common = common(&data, settings, &all);
         let blank = Self { fits: Vec::new(), data, settings, common };
         Self { fits: all.into_iter().map(|fit| blank.scored(fit)).collect(), ..blank }
     }
 
-    fn scored(&self, fit: Fit) -> Fit {
+    fn scored(&self, fit: FormFit) -> FormFit {
         let count = self.data.observations.len() as f64;
         let (chi2, charge) = (fit.solution.chi2, fit.form.charge());
         let criterion = match self.common {
             Some((factor, _)) => chi2 / factor + charge * count.ln(),
             None => schwarz(chi2, count, charge),
         };
-        Fit { criterion, ..fit }
+        FormFit { criterion, ..fit }
     }
 
     /// The best fit, or the best of the simplest forms inside its own that is not clearly worse.
-    pub fn chosen(&self) -> Option<&Fit> {
+    pub fn chosen(&self) -> Option<&FormFit> {
         let leaders = self.leaders();
         let best = lowest(leaders.iter().copied())?;
         let limit = best.criterion + CLEARLY_BETTER;
         let is_as_good =
-            |fit: &&Fit| self.contains(best.number, fit.number) && fit.criterion <= limit;
-        let simpler: Vec<&Fit> = leaders.into_iter().filter(is_as_good).collect();
-        let rank = |form: &Form| match self.settings.nesting {
+            |fit: &&FormFit| self.contains(best.number, fit.number) && fit.criterion <= limit;
+        let simpler: Vec<&FormFit> = leaders.into_iter().filter(is_as_good).collect();
+        let rank = |form: &CurveForm| match self.settings.nesting {
             Nesting::Terms => form.freedoms(),
             Nesting::Turns => form.turns.len(),
         };
@@ -65,13 +68,13 @@ impl Analysis {
     }
 
     /// The best fit of each form, in the order of the forms.
-    pub fn leaders(&self) -> Vec<&Fit> {
+    pub fn leaders(&self) -> Vec<&FormFit> {
         let of_form = |number| lowest(self.fits.iter().filter(|fit| fit.number == number));
         (0..self.settings.forms.len()).filter_map(of_form).collect()
     }
 
     /// Criterion of the best fit with fewer turns above this one's. None of a fit without turns.
-    pub fn support(&self, fit: &Fit) -> Option<f64> {
+    pub fn support(&self, fit: &FormFit) -> Option<f64> {
         let fewer = self.fits.iter().filter(|other| other.turns.len() < fit.turns.len());
         fewer.map(|other| other.criterion - fit.criterion).reduce(f64::min)
     }
@@ -88,14 +91,14 @@ impl Analysis {
     }
 
     /// The best fit of a form, whether or not there are points enough to choose it.
-    pub fn fit(&self, number: usize) -> Option<Fit> {
+    pub fn fit(&self, number: usize) -> Option<FormFit> {
         let all = fits(&self.data, self.settings, number).into_iter().map(|fit| self.scored(fit));
         all.min_by(|a, b| a.criterion.total_cmp(&b.criterion))
     }
 
     /// Half-width of the interval of a combination of a fit's coefficients, given its turns.
     /// Without points beyond its freedoms there is none.
-    pub fn half_width(&self, fit: &Fit, combination: [f64; MOST_TERMS]) -> Option<f64> {
+    pub fn half_width(&self, fit: &FormFit, combination: [f64; MAX_TERMS]) -> Option<f64> {
         let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
         let own = if left == 0 { 1.0 } else { (fit.solution.chi2 / left as f64).max(1.0) };
         let (factor, freedom) = self.common.unwrap_or((own, None));
@@ -104,7 +107,7 @@ impl Analysis {
 
     /// First and last bracket of the fit's turn of this number that all fits with as many knees
     /// leave open.
-    pub fn brackets(&self, fit: &Fit, turn: usize) -> (usize, usize) {
+    pub fn brackets(&self, fit: &FormFit, turn: usize) -> (usize, usize) {
         let same = self.fits.iter().filter(|other| other.form.knees() == fit.form.knees());
         let scored: Vec<(usize, f64)> =
             same.map(|other| (other.brackets[turn], other.criterion)).collect();
@@ -116,17 +119,17 @@ impl Analysis {
     /// How often points that do follow the fit would lie as far off it, all together, as these: the
     /// chi-squared test. None without degrees of freedom, and where the errors are estimated from
     /// the scatter about the fits, which they then cannot test.
-    pub fn lack_of_fit(&self, fit: &Fit) -> Option<f64> {
+    pub fn lack_of_fit(&self, fit: &FormFit) -> Option<f64> {
         let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
         lack_of_fit(fit.solution.chi2, left).filter(|_| self.data.errors_known)
     }
 }
 
 /// Whether there are points enough for a form.
-fn enough(data: &Data, settings: &Settings, number: usize) -> bool {
+fn enough(data: &FitData, settings: &FitSettings, number: usize) -> bool {
     let form = &settings.forms[number];
     let (fewest, left) = match settings.errors {
-        Errors::Given { fewest, left } if !data.errors_known && form.freedoms() > 1 => {
+        ErrorModel::Given { fewest, left } if !data.errors_known && form.freedoms() > 1 => {
             (fewest, left[form.turns.len()])
         }
         _ => (0, 1),
@@ -139,13 +142,17 @@ fn enough(data: &Data, settings: &Settings, number: usize) -> bool {
 /// criterion charges for it, as the best of many places fits better than one place would. The same
 /// for every fit: taken from each itself, a poor one would excuse its own misfit (Burnham and
 /// Anderson 2002, section 2.5).
-fn common(data: &Data, settings: &Settings, fits: &[Fit]) -> Option<(f64, Option<usize>)> {
+fn common(
+    data: &FitData,
+    settings: &FitSettings,
+    fits: &[FormFit],
+) -> Option<(f64, Option<usize>)> {
     let closest = fits.iter().min_by(|a, b| a.solution.chi2.total_cmp(&b.solution.chi2));
     let of_scatter = closest.filter(|_| !data.errors_known).map(|fit| {
         let left = data.observations.len().saturating_sub(fit.form.charge() as usize).max(1);
         ((fit.solution.chi2 / left as f64).max(1.0), Some(left))
     });
-    (settings.errors != Errors::Smoothed).then(|| of_scatter.unwrap_or((1.0, None)))
+    (settings.errors != ErrorModel::Smoothed).then(|| of_scatter.unwrap_or((1.0, None)))
 }
 
 /// Minus twice the log-likelihood plus ln n for each of `charged` freedoms (Schwarz 1978). The
@@ -157,9 +164,9 @@ fn schwarz(chi2: f64, count: f64, charged: f64) -> f64 {
 }
 
 /// The lowest criterion; of equal ones the first.
-fn lowest<'a>(mut fits: impl Iterator<Item = &'a Fit>) -> Option<&'a Fit> {
+fn lowest<'a>(mut fits: impl Iterator<Item = &'a FormFit>) -> Option<&'a FormFit> {
     let first = fits.next()?;
-    let lower = |best: &'a Fit, next: &'a Fit| {
+    let lower = |best: &'a FormFit, next: &'a FormFit| {
         if next.criterion < best.criterion - EQUAL { next } else { best }
     };
     Some(fits.fold(first, lower))
@@ -206,47 +213,47 @@ pub fn credible_span<P: Copy + PartialOrd>(mut weights: Vec<(P, f64)>, chosen: P
 
 /// A form fitted with its turns in given brackets.
 #[derive(Clone, Debug)]
-pub struct Fit {
+pub struct FormFit {
     /// The form.
-    pub form: &'static Form,
+    pub form: &'static CurveForm,
     /// Its number in the settings.
     pub number: usize,
     /// For each turn i of the bracket between the different x of number i and i + 1.
     pub brackets: Vec<usize>,
     /// The places of the turns.
     pub turns: Vec<f64>,
-    /// Its coefficients are in units of [`Data::unit`].
-    pub solution: Solution<MOST_TERMS>,
+    /// Its coefficients are in units of [`FitData::unit`].
+    pub solution: LeastSquaresFit<MAX_TERMS>,
     /// The penalised criterion; lower is better, only differences mean anything.
     pub criterion: f64,
 }
 
-impl Fit {
+impl FormFit {
     /// The fitted y.
     pub fn at(&self, x: f64) -> f64 {
         self.combine(self.basis(x))
     }
 
     /// The values of the terms at x.
-    pub fn basis(&self, x: f64) -> [f64; MOST_TERMS] {
+    pub fn basis(&self, x: f64) -> [f64; MAX_TERMS] {
         self.form.basis(&self.turns, x)
     }
 
     /// A linear combination of the coefficients.
-    pub fn combine(&self, basis: [f64; MOST_TERMS]) -> f64 {
+    pub fn combine(&self, basis: [f64; MAX_TERMS]) -> f64 {
         let terms = self.solution.coefficients.iter().zip(basis);
         terms.map(|(coefficient, value)| coefficient * value).sum()
     }
 }
 
 /// The best fit of a form for every admissible choice of brackets, not scored.
-fn fits(data: &Data, settings: &Settings, number: usize) -> Vec<Fit> {
+fn fits(data: &FitData, settings: &FitSettings, number: usize) -> Vec<FormFit> {
     let form = &settings.forms[number];
     let choices = bracket_choices(data, form, settings.between);
     choices.into_iter().filter_map(|brackets| best_within(data, form, number, &brackets)).collect()
 }
 
-fn bracket_choices(data: &Data, form: &Form, between: usize) -> Vec<Vec<usize>> {
+fn bracket_choices(data: &FitData, form: &CurveForm, between: usize) -> Vec<Vec<usize>> {
     let count = data.xs.len().saturating_sub(1);
     match form.turns {
         [] => vec![Vec::new()],
@@ -266,9 +273,14 @@ fn bracket_choices(data: &Data, form: &Form, between: usize) -> Vec<Vec<usize>> 
     }
 }
 
-fn best_within(data: &Data, form: &'static Form, number: usize, brackets: &[usize]) -> Option<Fit> {
+fn best_within(
+    data: &FitData,
+    form: &'static CurveForm,
+    number: usize,
+    brackets: &[usize],
+) -> Option<FormFit> {
     let fits = turns_within(data, form, brackets).into_iter().filter_map(|turns| {
-        let rows = data.observations.iter().map(|seen| Row {
+        let rows = data.observations.iter().map(|seen| FitRow {
             basis: form.basis(&turns, seen.x),
             y: seen.y,
             precision: seen.precision,
@@ -276,14 +288,14 @@ fn best_within(data: &Data, form: &'static Form, number: usize, brackets: &[usiz
         let solution = least_squares(rows, form.terms.len())?;
         let is_of_it = form.admits(&solution.coefficients, &turns, data.range());
         let brackets = brackets.to_vec();
-        is_of_it.then_some(Fit { form, number, brackets, turns, solution, criterion: 0.0 })
+        is_of_it.then_some(FormFit { form, number, brackets, turns, solution, criterion: 0.0 })
     });
-    let less = |fit: &Fit, than: &Fit| fit.solution.chi2 < than.solution.chi2 - 1e-9;
+    let less = |fit: &FormFit, than: &FormFit| fit.solution.chi2 < than.solution.chi2 - 1e-9;
     fits.reduce(|best, next| if less(&next, &best) { next } else { best })
 }
 
 /// All combinations of places within the brackets.
-fn turns_within(data: &Data, form: &Form, brackets: &[usize]) -> Vec<Vec<f64>> {
+fn turns_within(data: &FitData, form: &CurveForm, brackets: &[usize]) -> Vec<Vec<f64>> {
     brackets.iter().zip(form.turns).fold(vec![Vec::new()], |choices, (&bracket, turn)| {
         let places = turn.places(data.xs[bracket], data.xs[bracket + 1]);
         let longer = |start: &Vec<f64>| {

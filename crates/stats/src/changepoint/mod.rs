@@ -1,8 +1,8 @@
 //! Change points of a curve: which of some forms the points (x, y) follow, and where its turns lie.
 //!
-//! [`Settings`] name the candidate [`Form`]s, each a linear combination of [`Term`]s with up to two
-//! turns. [`Analysis::of`] fits each form with its turns in every bracket between two measured x,
-//! by weighted least squares, and scores the fits by a penalised criterion. [`Analysis::chosen`] is
+//! [`FitSettings`] name the candidate [`CurveForm`]s, each a linear combination of [`Term`]s with up to two
+//! turns. [`CurveAnalysis::new`] fits each form with its turns in every bracket between two measured x,
+//! by weighted least squares, and scores the fits by a penalised criterion. [`CurveAnalysis::chosen`] is
 //! the best, or the simplest inside it that is not clearly worse.
 
 mod analysis;
@@ -10,8 +10,8 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-pub use analysis::{Analysis, Fit, akaike_weights, credible_span, quantile};
-pub use points::{Data, Observation, Point, sound_error};
+pub use analysis::{CurveAnalysis, FormFit, akaike_weights, credible_span, quantile};
+pub use points::{CurvePoint, FitData, FitObservation, usable_error};
 
 /// The confidence of every interval and bracket.
 pub const CONFIDENCE: f64 = 0.95;
@@ -26,16 +26,16 @@ pub const CLEARLY_BETTER: f64 = 4.0;
 
 /// What an analysis goes by.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct FitSettings {
     /// The candidates, simpler before richer.
-    pub forms: &'static [Form],
+    pub forms: &'static [CurveForm],
     /// Relative difference that is never called a change. It is added in quadrature to every
     /// standard error, which covers only what varies at one x.
     pub tolerance: f64,
     /// Fit x as multiples of the smallest x.
     pub relative: bool,
     /// What standard errors are believed.
-    pub errors: Errors,
+    pub errors: ErrorModel,
     /// Different x below which nothing is fitted.
     pub fewest: usize,
     /// Different x that must lie between two turns.
@@ -46,7 +46,7 @@ pub struct Settings {
 
 /// What standard errors are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errors {
+pub enum ErrorModel {
     /// They are as given. Where some are missing, all are taken to be known up to a common factor,
     /// which is estimated from the closest of all fits.
     Given {
@@ -72,7 +72,7 @@ pub enum Nesting {
 }
 
 /// Most coefficients of a form.
-pub const MOST_TERMS: usize = 4;
+pub const MAX_TERMS: usize = 4;
 
 /// A function of x that a coefficient belongs to. t, u are the places of the first and second turn,
 /// `(x)+` is x where it is positive, else 0.
@@ -168,7 +168,7 @@ impl Turn {
 
 /// What a fit must do to be of its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Must {
+pub enum FormConstraint {
     /// Nothing.
     Any,
     /// Be steeper behind the turn than before it.
@@ -182,23 +182,23 @@ pub enum Must {
 
 /// A candidate.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
-    /// What its coefficients belong to, up to [`MOST_TERMS`].
+pub struct CurveForm {
+    /// What its coefficients belong to, up to [`MAX_TERMS`].
     pub terms: &'static [Term],
     /// Its turns, ascending; at most two.
     pub turns: &'static [Turn],
     /// Different x that must lie before a single turn.
     pub before: usize,
     /// What its fits must do.
-    pub must: Must,
+    pub must: FormConstraint,
     /// Numbers of simpler forms that it can come close to though they have other terms.
     pub contains: &'static [usize],
 }
 
-impl Form {
+impl CurveForm {
     /// A form without conditions.
     pub const fn new(terms: &'static [Term], turns: &'static [Turn]) -> Self {
-        Self { terms, turns, before: 1, must: Must::Any, contains: &[] }
+        Self { terms, turns, before: 1, must: FormConstraint::Any, contains: &[] }
     }
 
     /// Turns at which y or its slope changes: all but scales and exponents.
@@ -218,22 +218,22 @@ impl Form {
 
     /// The values of its terms at x; the rest is 0. With fewer `turns` than it has: before the next
     /// one.
-    pub fn basis(&self, turns: &[f64], x: f64) -> [f64; MOST_TERMS] {
+    pub fn basis(&self, turns: &[f64], x: f64) -> [f64; MAX_TERMS] {
         let term = |i: usize| self.terms.get(i).map_or(0.0, |term| term.at(turns, x));
         std::array::from_fn(term)
     }
 
     fn admits(&self, coefficients: &[f64], turns: &[f64], range: (f64, f64)) -> bool {
         match (self.must, coefficients) {
-            (Must::Steepen, [_, slope, change, ..]) => {
+            (FormConstraint::Steepen, [_, slope, change, ..]) => {
                 let is_log = self.terms.get(1) == Some(&Term::Log);
                 let before = if is_log { slope / turns[0] } else { *slope };
                 (before + change).abs() > before.abs()
             }
-            (Must::BendAway, [_, slope, square, ..]) => {
+            (FormConstraint::BendAway, [_, slope, square, ..]) => {
                 -slope / (2.0 * square) <= range.0 + 0.25 * (range.1 - range.0)
             }
-            (Must::SlowDown, [_, log, slope, ..]) => log * (log / range.1 + slope) >= 0.0,
+            (FormConstraint::SlowDown, [_, log, slope, ..]) => log * (log / range.1 + slope) >= 0.0,
             _ => true,
         }
     }

@@ -1,6 +1,6 @@
 //! The points that can be used, with the standard errors that the fits use.
 
-use super::{Errors, Settings};
+use super::{ErrorModel, FitSettings};
 use crate::median;
 
 /// No y is larger in any unit; beyond it the curves would overflow.
@@ -8,7 +8,7 @@ const LARGEST: f64 = 1e100;
 
 /// A measured point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct CurvePoint {
     /// Where; above 0.
     pub x: f64,
     /// What was measured; signed.
@@ -18,16 +18,16 @@ pub struct Point {
 }
 
 /// A standard error that a fit can use: finite and not below zero.
-pub fn sound_error(error: Option<f64>) -> Option<f64> {
+pub fn usable_error(error: Option<f64>) -> Option<f64> {
     error.filter(|error| error.is_finite() && *error >= 0.0)
 }
 
 /// A point as the fits see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observation {
-    /// See [`Data::xs`].
+pub struct FitObservation {
+    /// See [`FitData::xs`].
     pub x: f64,
-    /// In units of [`Data::unit`].
+    /// In units of [`FitData::unit`].
     pub y: f64,
     /// The level that its relative error refers to.
     pub level: f64,
@@ -37,9 +37,9 @@ pub struct Observation {
 
 /// The points that can be used, by x.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub struct FitData {
     /// The points.
-    pub observations: Vec<Observation>,
+    pub observations: Vec<FitObservation>,
     /// The different x as given, ascending.
     pub places: Vec<f64>,
     /// The same as fitted: multiples of the smallest, if the settings say so.
@@ -53,14 +53,14 @@ pub struct Data {
     pub ignored: usize,
 }
 
-impl Data {
-    pub(super) fn new(points: &[Point], settings: &Settings) -> Self {
-        let needs_error = settings.errors == Errors::Smoothed;
-        let is_usable = |point: &Point| {
-            let has_error = !needs_error || sound_error(point.error).is_some();
+impl FitData {
+    pub(super) fn new(points: &[CurvePoint], settings: &FitSettings) -> Self {
+        let needs_error = settings.errors == ErrorModel::Smoothed;
+        let is_usable = |point: &CurvePoint| {
+            let has_error = !needs_error || usable_error(point.error).is_some();
             point.x > 0.0 && point.x.is_finite() && point.y.abs() <= LARGEST && has_error
         };
-        let mut usable: Vec<Point> = points.iter().copied().filter(is_usable).collect();
+        let mut usable: Vec<CurvePoint> = points.iter().copied().filter(is_usable).collect();
         usable.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
         let mut places: Vec<f64> = usable.iter().map(|point| point.x).collect();
         places.dedup();
@@ -71,7 +71,7 @@ impl Data {
             xs: places.iter().map(|x| x / scale).collect(),
             places,
             unit,
-            errors_known: usable.iter().all(|point| sound_error(point.error).is_some()),
+            errors_known: usable.iter().all(|point| usable_error(point.error).is_some()),
             ignored: points.len() - usable.len(),
         }
     }
@@ -82,19 +82,24 @@ impl Data {
     }
 }
 
-fn observe(usable: &[Point], unit: f64, scale: f64, settings: &Settings) -> Vec<Observation> {
+fn observe(
+    usable: &[CurvePoint],
+    unit: f64,
+    scale: f64,
+    settings: &FitSettings,
+) -> Vec<FitObservation> {
     let ys: Vec<f64> = usable.iter().map(|point| point.y / unit).collect();
     let levels = levels(&ys);
-    let given = || usable.iter().map(|p| Some(sound_error(p.error)? / unit)).zip(&levels);
+    let given = || usable.iter().map(|p| Some(usable_error(p.error)? / unit)).zip(&levels);
     // A point without a standard error among points with one: as uncertain as the worst of them.
     let worst = given().filter_map(|(error, level)| Some(error? / level)).fold(0.0, f64::max);
     let errors: Vec<f64> = given().map(|(error, level)| error.unwrap_or(worst * level)).collect();
-    let observation = |(i, point): (usize, &Point)| {
+    let observation = |(i, point): (usize, &CurvePoint)| {
         let error = match settings.errors {
-            Errors::Given { .. } => errors[i],
-            Errors::Smoothed => smoothed(&errors, i),
+            ErrorModel::Given { .. } => errors[i],
+            ErrorModel::Smoothed => smoothed(&errors, i),
         };
-        Observation {
+        FitObservation {
             x: point.x / scale,
             y: ys[i],
             level: levels[i],

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail};
 use clap::Args;
 use probe::assignment::Assignment;
-use probe::competing::Watcher;
+use probe::competing::CompetitionWatcher;
 use probe::placement;
 use rundata::case::{Case, Sample};
 use rundata::experiment::Experiment;
@@ -367,7 +367,7 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
                 .to_string(),
         );
     }
-    let away = placement::for_controller(&here.allowed, &measured, &here.machine);
+    let away = placement::choose_for_controller(&here.allowed, &measured, &here.machine);
     if let Err(errno) = placement::pin_process(&away) {
         notices
             .push(format!("this program could not move off the CPUs that are measured: {errno}"));
@@ -409,8 +409,13 @@ pub(crate) fn measure<const N: usize>(
         runs,
         plan,
         progress,
-        tasks: Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &here.machine)
-            .leave_out(&plan.subject_pids()),
+        tasks: CompetitionWatcher::begin(
+            Path::new("/"),
+            std::process::id(),
+            &plan.cpus(),
+            &here.machine,
+        )
+        .leave_out(&plan.subject_pids()),
     };
     // Only a run of its own is resumed.
     let first = &mut recorder.runs[0].run;
@@ -420,7 +425,7 @@ pub(crate) fn measure<const N: usize>(
         let cpus = assignment.case.cpus();
         if cpus != measured {
             // This thread wakes up for each sample. A refusal was reported before the first worker.
-            let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
+            let away = placement::choose_for_controller(&here.allowed, &cpus, &here.machine);
             let _ = placement::pin(&away);
             measured = cpus;
         }
@@ -454,7 +459,7 @@ struct Recorder<'a, const N: usize> {
     plan: &'a Plan,
     progress: Progress,
     /// Who else runs on the CPUs that are measured.
-    tasks: Watcher,
+    tasks: CompetitionWatcher,
 }
 
 impl<const N: usize> Recorder<'_, N> {

@@ -12,8 +12,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use probe::assignment::{Assignment, Unmeasured};
-use probe::policy::Standing;
+use probe::assignment::{Assignment, CaseFailure};
+use probe::policy::SchedulingState;
 use probe::standstill::PATIENCE;
 use probe::{in_own_session, placement, spawn_watched};
 use rundata::case::{Case, Sample};
@@ -36,7 +36,7 @@ const LOOK: &str = "--look";
 const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 
 /// A line of a worker: a sample, proven, or why there are no more.
-pub(crate) type Message = Result<Box<Sample>, Unmeasured>;
+pub(crate) type Message = Result<Box<Sample>, CaseFailure>;
 
 /// Why a worker gave no (further) samples.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) enum LaunchError {
     Interrupted,
     /// This round of the case gave no (further) samples.
     #[error("{0}")]
-    Case(Unmeasured),
+    Case(CaseFailure),
     /// The worker took longer than it was given.
     #[error("the worker did not end within {} s and was killed", .0.as_secs())]
     Overdue(Duration),
@@ -55,7 +55,7 @@ pub(crate) enum LaunchError {
 impl LaunchError {
     /// Something that need not happen again.
     pub(crate) fn once(message: impl Display) -> Self {
-        Self::Case(Unmeasured { message: message.to_string(), exhausted: false })
+        Self::Case(CaseFailure { message: message.to_string(), exhausted: false })
     }
 }
 
@@ -87,7 +87,7 @@ impl Workers {
 
     /// As what a worker is started: what one says that does no more. Refused where the prefix
     /// starts it as a child of its own.
-    pub(crate) fn look(&self) -> Result<Standing, LaunchError> {
+    pub(crate) fn look(&self) -> Result<SchedulingState, LaunchError> {
         let refused = |why: String| match self.interrupt.signal() {
             Some(_) => LaunchError::Interrupted,
             None => LaunchError::once(why),
@@ -96,7 +96,8 @@ impl Workers {
         let (_, mut output) = self.start(&[LOOK], &[], LOOK_PATIENCE).map_err(cannot)?;
         let started = self.interrupt.worker();
         // What a prefix writes itself comes before it; what it has left running may go on for ever.
-        let standing = output.find_map(|line| serde_json::from_slice::<Standing>(&line).ok());
+        let standing =
+            output.find_map(|line| serde_json::from_slice::<SchedulingState>(&line).ok());
         if standing.is_some() {
             self.interrupt.kill_worker();
         }
@@ -291,7 +292,7 @@ fn worker(parent: i32) -> Result<ExitCode> {
 
 /// Says as what it was started. It ends at once, so that nothing has to see to its end.
 fn worker_look() -> Result<ExitCode> {
-    report(&Standing::own().context("the worker cannot read its own state")?)?;
+    report(&SchedulingState::own().context("the worker cannot read its own state")?)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -53,7 +53,7 @@ impl Contention {
                 format!(
                     "{}, and SCHED_FIFO, under which other tasks wait, was refused ({errno}; {})",
                     busy.in_words(),
-                    policy::needs(Policy::Fifo, errno)
+                    policy::describe_needs(Policy::Fifo, errno)
                 ),
             ),
         }

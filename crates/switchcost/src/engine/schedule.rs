@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use analysis::estimate::Estimate;
 use analysis::looks::{self, is_look};
-use probe::assignment::{Assignment, Unmeasured};
+use probe::assignment::{Assignment, CaseFailure};
 use rundata::case::Sample;
 use rundata::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
 use rundata::run::{Failure, StopReason};
@@ -316,7 +316,7 @@ impl Schedule<'_> {
         match result {
             Ok(()) => self.cases[case].failed_in_a_row = 0,
             Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
-            Err(LaunchError::Case(Unmeasured { message, exhausted })) => {
+            Err(LaunchError::Case(CaseFailure { message, exhausted })) => {
                 self.note_failure(case, round, message);
                 self.count_failure(case, exhausted);
             }
@@ -462,11 +462,11 @@ mod tests {
             }
             if members > self.most_members {
                 let message = "out of members".to_string();
-                return Err(LaunchError::Case(Unmeasured { message, exhausted: true }));
+                return Err(LaunchError::Case(CaseFailure { message, exhausted: true }));
             }
             if self.fail.contains(&(assignment.round, members)) {
                 let message = "once".to_string();
-                return Err(LaunchError::Case(Unmeasured { message, exhausted: false }));
+                return Err(LaunchError::Case(CaseFailure { message, exhausted: false }));
             }
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;

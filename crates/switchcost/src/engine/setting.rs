@@ -210,13 +210,13 @@ pub(crate) fn granted(policy: Policy, priority: u32) -> String {
 
 /// Why a thread cannot have the policy fifo.
 pub(crate) fn no_fifo(errno: Errno) -> String {
-    format!("fifo: {errno}; {}", policy::needs(Policy::Fifo, errno))
+    format!("fifo: {errno}; {}", policy::describe_needs(Policy::Fifo, errno))
 }
 
 /// A real-time policy that was refused.
 pub(crate) fn not_granted(policy: Policy, errno: Errno) -> String {
     format!(
         "policy {policy} was refused ({errno}; {}); SCHED_OTHER instead",
-        policy::needs(policy, errno)
+        policy::describe_needs(policy, errno)
     )
 }

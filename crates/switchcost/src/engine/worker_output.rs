@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use probe::standstill::Standstill;
+use probe::standstill::StandstillWatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -32,7 +32,7 @@ pub(crate) struct WorkerOutput<R> {
     worker: Option<OwnedFd>,
     /// When it is killed; after its end, until when its output is read.
     deadline: Instant,
-    standstill: Standstill,
+    standstill: StandstillWatch,
     unread: Vec<u8>,
     at_end_of_file: bool,
     has_ended: bool,
@@ -52,7 +52,7 @@ impl<R: Read + AsFd> WorkerOutput<R> {
             stdout,
             worker: pidfd_open(worker, PidfdFlags::empty()).ok(),
             deadline: Instant::now() + patience.min(LONGEST),
-            standstill: Standstill::with_children(worker),
+            standstill: StandstillWatch::with_children(worker),
             unread: Vec::new(),
             at_end_of_file: false,
             has_ended: false,

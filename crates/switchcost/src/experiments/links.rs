@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use probe::ring::{self, LINKS, Registered};
+use probe::ring::{self, LINKS, RegisteredLink};
 use rundata::experiment::meant;
 use rundata::ring::Case;
 use serde::Serialize;
@@ -33,13 +33,13 @@ pub(crate) fn is_list_wanted(asked: &[String]) -> bool {
 pub(crate) fn choose(
     asked: &[String],
     case: &Case,
-) -> Result<(Vec<&'static Registered>, Vec<String>)> {
+) -> Result<(Vec<&'static RegisteredLink>, Vec<String>)> {
     let is_all = asked == [ALL];
     let names = each_once(asked.iter().map(|name| resolve_alias(name.trim()))).into_iter();
-    let links: Vec<&Registered> = match is_all {
+    let links: Vec<&RegisteredLink> = match is_all {
         true => LINKS.iter().collect(),
         false => names
-            .map(|name| ring::link(name).ok_or_else(|| unknown(name)))
+            .map(|name| ring::find_link(name).ok_or_else(|| unknown(name)))
             .collect::<Result<_>>()?,
     };
     let (mut chosen, mut notices) = (Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ pub(crate) fn choose(
 
 /// Returns the name that a link is stored and printed under; an unknown name stays as it is.
 fn resolve_alias(name: &str) -> &str {
-    ring::link(name).map_or(name, |link| link.name)
+    ring::find_link(name).map_or(name, |link| link.name)
 }
 
 fn unknown(name: &str) -> anyhow::Error {
@@ -80,7 +80,7 @@ struct Listed {
 }
 
 pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
-    let list = |link: &Registered| {
+    let list = |link: &RegisteredLink| {
         let why_not = link.available().err();
         let (name, summary, needs) = (link.name, link.summary, link.needs);
         let (aliases, available) = (link.aliases, why_not.is_none());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use probe::command::{CpuClock, cpu_clock_ns};
 use probe::one_line;
 use probe::processes::{CgroupError, descendants, processes_in_cgroup, processes_named};
-use probe::program::{WatchError, Watched};
+use probe::program::{WatchError, WatchedProcess};
 
 use crate::base::failure::usage;
 use crate::base::values::{List, each_once, pid};
@@ -134,7 +134,7 @@ impl ProcessSet {
     /// the kernel have none.
     pub(crate) fn busiest(&self, wait: impl FnOnce(Duration)) -> Option<i32> {
         let mut pids = self.all_pids();
-        pids.retain(|pid| Watched::find(Path::new("/"), *pid).is_ok());
+        pids.retain(|pid| WatchedProcess::find(Path::new("/"), *pid).is_ok());
         let before: Vec<(i32, u64)> = pids.into_iter().map(|pid| (pid, cpu_ns(pid))).collect();
         if before.len() > 1 {
             wait(MOMENT);
@@ -193,7 +193,7 @@ fn is_own(pid: i32) -> bool {
 
 /// Refuses what is no process that runs. A thread of the kernel has switches, if no memory.
 fn check(pid: i32) -> anyhow::Result<()> {
-    match Watched::find(Path::new("/"), pid) {
+    match WatchedProcess::find(Path::new("/"), pid) {
         Err(error @ (WatchError::Gone | WatchError::Ended(_))) => {
             Err(usage(format!("--pid {pid}: {error}")))
         }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use analysis::comparison::{Comparison, Terms};
 use anyhow::{Context, Result, anyhow};
-use probe::policy::{self, Standing};
+use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
@@ -103,7 +103,7 @@ fn plan(
         let workers = workers(words.clone());
         let refused = |why| usage(format!("{name}: {why}"));
         let standing = workers.look().map_err(refused)?;
-        let policy = |standing: &Standing| (standing.policy, standing.priority);
+        let policy = |standing: &SchedulingState| (standing.policy, standing.priority);
         // Else the policy is what the prefix was itself started with.
         let sets_policy =
             policy(&standing) != policy(&own) || sets_own(&workers, &standing).map_err(refused)?;
@@ -128,7 +128,7 @@ fn plan(
 
 /// Whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then it
 /// has it too when it is started under another.
-fn sets_own(workers: &Workers, seen: &Standing) -> Result<bool, LaunchError> {
+fn sets_own(workers: &Workers, seen: &SchedulingState) -> Result<bool, LaunchError> {
     let other = match seen.policy() {
         Some(Policy::Batch) => Policy::Other,
         _ => Policy::Batch,
@@ -159,7 +159,7 @@ impl Half {
     fn plan(
         arm: Arm,
         words: Vec<String>,
-        (standing, sets_policy): (&Standing, bool),
+        (standing, sets_policy): (&SchedulingState, bool),
         args: &RingArgs,
         Here { machine, .. }: &Here,
     ) -> Result<Self> {

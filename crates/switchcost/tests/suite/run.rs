@@ -387,7 +387,7 @@ fn the_greatest_of_all_children_hides_a_small_one() {
         assert_eq!(Said::of(shell.args(["-c", &dd(size)])).code, Some(0));
     }
     // What a tool says that asks for RUSAGE_CHILDREN after the small one.
-    let both = probe::classic::usage(probe::classic::Whose::Children).max_resident_bytes();
+    let both = probe::classic::usage(probe::classic::UsageScope::Children).max_resident_bytes();
     assert!(both >= 64 * MIB, "{both}");
     let small = dd("4M");
     let args: Vec<&str> = ["--"].into_iter().chain(small.split(' ')).collect();

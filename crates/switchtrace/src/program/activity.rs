@@ -5,12 +5,12 @@ use super::{Setting, at, count_lost, look_up, stack};
 use crate::asm::{
     Asm, Double, FP, Helper, If, Label, Op, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, Reg, Word,
 };
-use crate::cause::{Cause, histogram};
+use crate::cause::{SwitchCause, histogram};
 use crate::layout::{
     ACTIVITY_BYTES, Activity, FIRST_SHIFT, TASK_DEAD, TASK_INTERRUPTIBLE, TASK_NOLOAD,
     TASK_UNINTERRUPTIBLE,
 };
-use threadclock::others::layout::{Header, Record};
+use threadclock::table::layout::{TableHeader, ThreadRecord};
 
 /// Clears what another thread has left.
 pub(super) fn begin(asm: &mut Asm, setting: &Setting, task: Reg) {
@@ -45,7 +45,7 @@ pub(super) fn switched_out(asm: &mut Asm, setting: &Setting) {
     add_to_histogram(asm, Some(histogram::BURST));
     if let Some(run_delay) = setting.kernel.task.run_delay {
         asm.load(Double, R2, R6, run_delay);
-        asm.load(Double, R1, R8, at!(Record, waited_ns));
+        asm.load(Double, R1, R8, at!(ThreadRecord, waited_ns));
         asm.op(Op::Sub, R2, R1);
         add_to_histogram(asm, Some(histogram::WAIT));
     }
@@ -69,21 +69,21 @@ pub(super) fn switched_in(asm: &mut Asm) {
 /// with it.
 fn cause_of_switch(asm: &mut Asm, setting: &Setting) {
     let [asleep, off_by_itself, known] = [(); 3].map(|()| asm.label());
-    asm.set(R5, Cause::Preempted as i32);
+    asm.set(R5, SwitchCause::Preempted as i32);
     asm.load(Double, R1, FP, stack::PREEMPT);
     asm.jump_if_imm(If::NotEqual, R1, 0, known);
     asm.load(Double, R1, FP, stack::STATE);
     asm.jump_if_imm(If::NotEqual, R1, 0, off_by_itself);
     // It went to sleep, and a signal was there first: the kernel counts it as voluntary.
     asm.load(Double, R1, R6, setting.kernel.task.nvcsw);
-    asm.load(Double, R2, R8, at!(Record, voluntary));
+    asm.load(Double, R2, R8, at!(ThreadRecord, voluntary));
     asm.jump_if(If::NotEqual, R1, R2, asleep);
     cause_of_yield(asm, setting, known);
     asm.jump(known);
     asm.place(off_by_itself);
     cause_of_sleep(asm, asleep, known);
     asm.place(asleep);
-    asm.set(R5, Cause::Sleep as i32);
+    asm.set(R5, SwitchCause::Sleep as i32);
     asm.place(known);
     asm.store(Word, R8, at!(Activity, cause), R5);
 }
@@ -92,24 +92,24 @@ fn cause_of_switch(asm: &mut Asm, setting: &Setting) {
 fn cause_of_sleep(asm: &mut Asm, asleep: Label, known: Label) {
     asm.mov(R2, R1);
     asm.op_imm(Op::And, R2, TASK_UNINTERRUPTIBLE | TASK_NOLOAD);
-    asm.set(R5, Cause::Uninterruptible as i32);
+    asm.set(R5, SwitchCause::Uninterruptible as i32);
     asm.jump_if_imm(If::Equal, R2, TASK_UNINTERRUPTIBLE, known);
     asm.jump_if_imm(If::AnyBit, R1, TASK_INTERRUPTIBLE | TASK_NOLOAD, asleep);
-    asm.set(R5, Cause::Other as i32);
+    asm.set(R5, SwitchCause::Other as i32);
     asm.jump(known);
 }
 
-/// r5 = [`Cause::Yielded`] if the thread in r6 is in sched_yield(2), which counts as involuntary.
+/// r5 = [`SwitchCause::Yielded`] if the thread in r6 is in sched_yield(2), which counts as involuntary.
 fn cause_of_yield(asm: &mut Asm, setting: &Setting, known: Label) {
     let Some(sign) = &setting.kernel.yields else { return };
     let width = if sign.is_64_bit { Double } else { Word };
     asm.mov(R1, R6);
     asm.call(Helper::TaskPtRegs);
     asm.load(width, R1, R0, sign.offset);
-    asm.set(R5, Cause::Preempted as i32);
+    asm.set(R5, SwitchCause::Preempted as i32);
     asm.jump_if_imm(If::NotEqual, R1, sign.number, known);
     asm.increment(Double, R8, at!(Activity, yields), R1);
-    asm.set(R5, Cause::Yielded as i32);
+    asm.set(R5, SwitchCause::Yielded as i32);
 }
 
 /// Counts r2 nanoseconds in a histogram; without one, in that of the cause of the thread's last
@@ -139,8 +139,8 @@ fn add_to_histogram(asm: &mut Asm, which: Option<usize>) {
             let known = asm.label();
             asm.load(Word, R1, R8, at!(Activity, cause));
             // For the verifier.
-            asm.jump_if_imm(If::Less, R1, Cause::ALL.len() as i32, known);
-            asm.set(R1, Cause::Other as i32);
+            asm.jump_if_imm(If::Less, R1, SwitchCause::ALL.len() as i32, known);
+            asm.set(R1, SwitchCause::Other as i32);
             asm.place(known);
             asm.op_imm(Op::Shl, R1, 7);
             asm.op(Op::Add, R3, R1);
@@ -177,7 +177,7 @@ pub(super) fn count_pair(asm: &mut Asm, setting: &Setting, pairs: i32) {
     asm.copy(Double, (R8, at!(Activity, pair_next)), (FP, stack::SAVED), R1);
     asm.place(same);
     asm.load(Word, R1, R8, at!(Activity, cause));
-    asm.jump_if_imm(If::Greater, R1, Cause::Yielded as i32, voluntary);
+    asm.jump_if_imm(If::Greater, R1, SwitchCause::Yielded as i32, voluntary);
     asm.increment(Word, R8, at!(Activity, pair_involuntary), R1);
     asm.jump(counted);
     asm.place(voluntary);
@@ -234,6 +234,6 @@ fn insert_pair(asm: &mut Asm, setting: &Setting, pairs: i32, counts: [i16; 2]) {
     asm.load(Double, R4, FP, stack::PAIR_COUNTS + 8);
     asm.op(Op::Add, R4, R3);
     asm.store(Double, FP, stack::PAIR_COUNTS, R4);
-    count_lost(asm, setting, at!(Header, pairs_lost), Some(stack::PAIR_COUNTS));
+    count_lost(asm, setting, at!(TableHeader, pairs_lost), Some(stack::PAIR_COUNTS));
     asm.place(inserted);
 }

@@ -2,7 +2,7 @@
 
 use super::{Setting, at, count_lost, element, record, stack};
 use crate::asm::{Asm, Double, FP, Helper, If, Label, Op, R0, R1, R2, R3, R4, R8, Reg, Word};
-use threadclock::others::layout::{ENDED, Header, Record};
+use threadclock::table::layout::{ENDED, TableHeader, ThreadRecord};
 
 /// Whether a thread that has no record yet gets one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,13 +27,13 @@ pub(super) fn find(asm: &mut Asm, setting: &Setting, task: Reg, unknown: Unknown
     asm.store(Word, FP, stack::ELEMENT, R1);
     asm.jump_if_imm(If::Equal, R1, 0, new);
     element(asm, setting, stack::ELEMENT, done);
-    asm.load(Word, R1, R0, at!(Record, tid));
+    asm.load(Word, R1, R0, at!(ThreadRecord, tid));
     asm.load(Word, R2, task, of.pid);
     asm.jump_if(If::NotEqual, R1, R2, new);
     asm.load(Double, R3, task, of.start_time);
-    asm.load(Double, R4, R0, at!(Record, start_ns));
+    asm.load(Double, R4, R0, at!(ThreadRecord, start_ns));
     asm.jump_if(If::NotEqual, R3, R4, other);
-    asm.load(Word, R1, R0, at!(Record, flags));
+    asm.load(Word, R1, R0, at!(ThreadRecord, flags));
     asm.jump_if_imm(If::AnyBit, R1, ENDED as i32, new);
     asm.mov(R8, R0);
     asm.jump(done);
@@ -46,7 +46,7 @@ pub(super) fn find(asm: &mut Asm, setting: &Setting, task: Reg, unknown: Unknown
     }
     asm.jump(done);
     asm.place(lost);
-    count_lost(asm, setting, at!(Header, threads_lost), None);
+    count_lost(asm, setting, at!(TableHeader, threads_lost), None);
     asm.place(done);
 }
 

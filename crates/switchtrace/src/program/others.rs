@@ -7,7 +7,7 @@ use crate::asm::{
 };
 use crate::layout::{Activity, RawEvent, kind};
 use std::io;
-use threadclock::others::layout::{ENDED, Header, Record, SEEDED, TIME};
+use threadclock::table::layout::{ENDED, SEEDED, TIME, TableHeader, ThreadRecord};
 
 /// The iterator of tasks, run before anything is attached: a record for each thread that is there.
 /// One that runs meanwhile is behind until its next switch.
@@ -27,9 +27,9 @@ pub(crate) fn seed(setting: &Setting) -> io::Result<Vec<Insn>> {
 
 /// Publishes the record in r8 of a thread of which no switch has been seen.
 fn publish_unswitched(asm: &mut Asm, setting: &Setting, task: Reg) {
-    asm.store_imm(Word, R8, at!(Record, flags), SEEDED as i32);
+    asm.store_imm(Word, R8, at!(ThreadRecord, flags), SEEDED as i32);
     asm.load(Double, R5, task, setting.kernel.task.sum_exec_runtime);
-    asm.store(Double, R8, at!(Record, kernel_ns), R5);
+    asm.store(Double, R8, at!(ThreadRecord, kernel_ns), R5);
     asm.set64(R2, TIME);
     asm.op(Op::And, R5, R2);
     record::publish_off(asm);
@@ -70,13 +70,13 @@ pub(crate) fn migrate(setting: &Setting) -> io::Result<Vec<Insn>> {
     if let Some(events) = setting.maps.events {
         asm.call(Helper::KtimeGetNs);
         asm.mov(R9, R0);
-        emit(&mut asm, setting, events, &Event::Migrate);
+        emit(&mut asm, setting, events, &RecordedEvent::Migrate);
     }
     find(&mut asm, setting, R6, Unknown::IsLeft);
     asm.jump_if_imm(If::Equal, R8, 0, none);
     asm.load(Word, R1, R6, of.migrations);
     asm.op_imm(Op::Add, R1, 1);
-    asm.store(Word, R8, at!(Record, migrations), R1);
+    asm.store(Word, R8, at!(ThreadRecord, migrations), R1);
     asm.place(none);
     asm.exit();
     asm.finish()
@@ -115,13 +115,13 @@ fn end_of_old_id(asm: &mut Asm, setting: &Setting) {
     asm.jump_if_imm(If::Equal, R1, 0, done);
     element(asm, setting, stack::ELEMENT, done);
     asm.mov(R8, R0);
-    asm.load(Word, R1, R8, at!(Record, tid));
+    asm.load(Word, R1, R8, at!(ThreadRecord, tid));
     asm.jump_if(If::NotEqual, R1, R7, done);
-    asm.load(Word, R1, R8, at!(Record, flags));
+    asm.load(Word, R1, R8, at!(ThreadRecord, flags));
     asm.jump_if_imm(If::AnyBit, R1, ENDED as i32, done);
-    asm.load(Double, R5, R8, at!(Record, word));
+    asm.load(Double, R5, R8, at!(ThreadRecord, word));
     record::mark_busy(asm);
-    asm.store_imm(Word, R8, at!(Record, flags), ENDED as i32);
+    asm.store_imm(Word, R8, at!(ThreadRecord, flags), ENDED as i32);
     asm.jump_if_imm(If::SignedAtLeast, R5, 0, off);
     asm.store(Double, FP, stack::SAVED, R5);
     asm.call(Helper::KtimeGetNs);
@@ -143,14 +143,19 @@ pub(crate) fn wakeup(setting: &Setting, is_new: bool) -> io::Result<Vec<Insn>> {
         asm.load(Double, R6, R1, 0);
         asm.call(Helper::KtimeGetNs);
         asm.mov(R9, R0);
-        emit(&mut asm, setting, events, if is_new { &Event::New } else { &Event::Wakeup });
+        emit(
+            &mut asm,
+            setting,
+            events,
+            if is_new { &RecordedEvent::New } else { &RecordedEvent::Wakeup },
+        );
     }
     asm.exit();
     asm.finish()
 }
 
 /// An event to record. Its time is in r9.
-pub(super) enum Event {
+pub(super) enum RecordedEvent {
     /// From r6 to r7.
     Switch,
     /// Of r6.
@@ -162,7 +167,7 @@ pub(super) enum Event {
 }
 
 /// Records it, or counts it as lost. Readers are not woken: they look at their own times.
-pub(super) fn emit(asm: &mut Asm, setting: &Setting, events: i32, event: &Event) {
+pub(super) fn emit(asm: &mut Asm, setting: &Setting, events: i32, event: &RecordedEvent) {
     const DO_NOT_WAKE: i32 = 1;
     let (of, recorded) = (&setting.kernel.task, asm.label());
     let at = |field: usize| stack::EVENT + field as i16;
@@ -172,14 +177,14 @@ pub(super) fn emit(asm: &mut Asm, setting: &Setting, events: i32, event: &Event)
     asm.call(Helper::SmpProcessorId);
     asm.op_imm(Op::Shl, R0, 16);
     let number = match event {
-        Event::Switch => kind::SWITCH,
-        Event::Wakeup => kind::WAKEUP,
-        Event::New => kind::NEW,
-        Event::Migrate => kind::MIGRATE,
+        RecordedEvent::Switch => kind::SWITCH,
+        RecordedEvent::Wakeup => kind::WAKEUP,
+        RecordedEvent::New => kind::NEW,
+        RecordedEvent::Migrate => kind::MIGRATE,
     };
     asm.op_imm(Op::Or, R0, number as i32);
     asm.store(Word, FP, at(std::mem::offset_of!(RawEvent, kind_and_cpu)), R0);
-    let second = if let Event::Switch = event {
+    let second = if let RecordedEvent::Switch = event {
         asm.load(Double, R1, FP, stack::PREEMPT);
         asm.op_imm(Op::Shl, R1, 31);
         asm.load(Double, R2, FP, stack::STATE);
@@ -192,7 +197,7 @@ pub(super) fn emit(asm: &mut Asm, setting: &Setting, events: i32, event: &Event)
         asm.store(Word, FP, first_tid, R0);
         asm.store_imm(Word, FP, first_tid + 8, 0);
         match event {
-            Event::Migrate => asm.mov(R1, R7),
+            RecordedEvent::Migrate => asm.mov(R1, R7),
             _ => asm.load(Word, R1, R6, of.cpu),
         }
         R6
@@ -207,6 +212,6 @@ pub(super) fn emit(asm: &mut Asm, setting: &Setting, events: i32, event: &Event)
     asm.set(R4, DO_NOT_WAKE);
     asm.call(Helper::RingbufOutput);
     asm.jump_if_imm(If::Equal, R0, 0, recorded);
-    count_lost(asm, setting, at!(Header, events_lost), None);
+    count_lost(asm, setting, at!(TableHeader, events_lost), None);
     asm.place(recorded);
 }

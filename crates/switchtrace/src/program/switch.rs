@@ -1,7 +1,7 @@
 //! `sched_switch`: r6 is the thread that leaves (prev), r7 the one that comes (next), r9 the time.
 
 use super::find::{Unknown, find};
-use super::others::{Event, emit};
+use super::others::{RecordedEvent, emit};
 use super::{Setting, activity, record, stack};
 use crate::asm::{Asm, Double, FP, Helper, If, Insn, R0, R1, R2, R6, R7, R8, R9, Word};
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) fn switch(setting: &Setting) -> io::Result<Vec<Insn>> {
     leave(&mut asm, setting);
     asm.place(gone);
     if let Some(events) = setting.maps.events {
-        emit(&mut asm, setting, events, &Event::Switch);
+        emit(&mut asm, setting, events, &RecordedEvent::Switch);
     }
     enter(&mut asm, setting);
     asm.exit();

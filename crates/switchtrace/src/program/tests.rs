@@ -3,13 +3,13 @@
 use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, World};
 use super::{Maps, Setting, exec, fork, migrate, seed, switch, wakeup};
 use crate::asm::Insn;
-use crate::cause::{Cause, histogram};
+use crate::cause::{SwitchCause, histogram};
 use crate::kernel::{Ids, Kernel, SwitchArguments, Task, YieldSign};
 use crate::layout::{ACTIVITY_BYTES, Activity, BUCKETS, RECORD_BYTES, RawEvent};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::mem::offset_of;
-use threadclock::others::layout::{BUSY, ENDED, Header, ON, Record, SEEDED, TIME};
+use threadclock::table::layout::{BUSY, ENDED, ON, SEEDED, TIME, TableHeader, ThreadRecord};
 
 const TIDS: u32 = 1_000;
 const RECORDS: u32 = 8;
@@ -199,11 +199,11 @@ impl Bench {
     }
 
     fn word(&self, pid: u32) -> u64 {
-        self.u64(pid, offset_of!(Record, word))
+        self.u64(pid, offset_of!(ThreadRecord, word))
     }
 
     fn flags(&self, pid: u32) -> u32 {
-        self.u32(pid, offset_of!(Record, flags))
+        self.u32(pid, offset_of!(ThreadRecord, flags))
     }
 
     /// CPU time as a reader has it.
@@ -274,8 +274,8 @@ fn a_thread_has_the_time_between_its_switches() {
         bench.pass(1_000);
         bench.switch(a, idle, RUNNABLE);
         assert!((first + 1_000..first + 1_500).contains(&bench.cpu_ns(10)));
-        assert_eq!(bench.u64(10, offset_of!(Record, voluntary)), 1);
-        assert_eq!(bench.u64(10, offset_of!(Record, involuntary)), 1);
+        assert_eq!(bench.u64(10, offset_of!(ThreadRecord, voluntary)), 1);
+        assert_eq!(bench.u64(10, offset_of!(ThreadRecord, involuntary)), 1);
     }
 }
 
@@ -288,7 +288,7 @@ fn a_thread_that_ran_before_has_the_kernels_time() {
     bench.tasks[b].sum = 1_000;
     bench.switch(a, b, SLEEP);
     assert_eq!(bench.cpu_ns(10), 123_456);
-    assert_eq!(bench.u64(10, offset_of!(Record, kernel_ns)), 123_456);
+    assert_eq!(bench.u64(10, offset_of!(ThreadRecord, kernel_ns)), 123_456);
     assert!((1_000..1_500).contains(&bench.cpu_ns(11)));
 }
 
@@ -357,7 +357,7 @@ fn the_end_of_an_older_thread_does_not_touch_the_younger_one_of_its_id() {
     bench.switch(idle, young, RUNNABLE);
     bench.pass(100);
     bench.switch(old, idle, DEAD);
-    assert_eq!(bench.u64(10, offset_of!(Record, start_ns)), bench.tasks[young].start);
+    assert_eq!(bench.u64(10, offset_of!(ThreadRecord, start_ns)), bench.tasks[young].start);
     assert_eq!((bench.word(10) & ON, bench.flags(10)), (ON, 0));
     assert!(bench.cpu_ns(10) < 5_000);
 }
@@ -373,14 +373,14 @@ fn ends_give_records_back_and_the_oldest_is_taken_first() {
         bench.pass(1_000);
         bench.switch(task, idle, DEAD);
     }
-    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 0);
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 0);
     assert_eq!(bench.world.free.len(), RECORDS as usize);
     // The last ones can still be read; those before are others' now.
     for pid in 33..=40 {
-        assert_eq!(bench.u32(pid, offset_of!(Record, tid)), pid);
+        assert_eq!(bench.u32(pid, offset_of!(ThreadRecord, tid)), pid);
         assert!(bench.cpu_ns(pid) >= 1_000);
     }
-    assert_ne!(bench.u32(32, offset_of!(Record, tid)), 32);
+    assert_ne!(bench.u32(32, offset_of!(ThreadRecord, tid)), 32);
     // The pair of each is in the map, as it ended.
     assert_eq!(bench.world.pairs.len(), 40);
 }
@@ -400,7 +400,7 @@ fn a_thread_whose_id_led_to_anothers_record_gets_its_own() {
         bench.switch(task, idle, if pid == 20 { DEAD } else { SLEEP });
     }
     bench.switch(idle, young, RUNNABLE);
-    assert_eq!(bench.u32(10, offset_of!(Record, tid)), 10);
+    assert_eq!(bench.u32(10, offset_of!(ThreadRecord, tid)), 10);
     assert_eq!(bench.word(10) & ON, ON);
 }
 
@@ -424,12 +424,12 @@ fn threads_without_a_record_are_counted_and_disturb_nobody() {
         bench.pass(1_000);
         bench.switch(task, idle, SLEEP);
     }
-    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 4);
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 4);
     assert_eq!(bench.at(RECORDS + 1), None);
     // An id above those that the table was made for.
     let far = bench.task(TIDS);
     bench.switch(idle, far, RUNNABLE);
-    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 5);
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 5);
     assert!(bench.cpu_ns(1) >= 1_000);
 }
 
@@ -473,12 +473,12 @@ fn missed_switches_are_counted_and_leave_no_error() {
     (bench.tasks[a].sum, bench.tasks[b].sum) = (50_000, 1_000_000);
     bench.switch(a, idle, SLEEP);
     assert_eq!(bench.cpu_ns(10), 50_000);
-    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 1);
+    assert_eq!(bench.lost(offset_of!(TableHeader, switches_missed)), 1);
     assert_eq!(bench.total(10, histogram::BURST), 1);
     bench.pass(1_000_000);
     bench.switch(idle, b, RUNNABLE);
     assert!((1_000_000..1_001_000).contains(&bench.cpu_ns(11)));
-    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 2);
+    assert_eq!(bench.lost(offset_of!(TableHeader, switches_missed)), 2);
 }
 
 /// The kernel takes out what the host has stolen.
@@ -505,7 +505,7 @@ fn a_migration_counts_once_and_only_to_another_cpu() {
     let (idle, a) = (bench.task(0), bench.task(10));
     bench.switch(idle, a, RUNNABLE);
     bench.switch(a, idle, SLEEP);
-    let counted = |bench: &Bench| bench.u32(10, offset_of!(Record, migrations));
+    let counted = |bench: &Bench| bench.u32(10, offset_of!(ThreadRecord, migrations));
     for (cpu, expected) in [(0, 0), (1, 1), (1, 1), (0, 2)] {
         let context = [bench.address(a), cpu];
         bench.run(migrate(&bench.setting), &context);
@@ -571,15 +571,15 @@ fn causes() {
         bench.u32(10, offset_of!(Activity, cause))
     };
     for (preempt, state, call, expected) in [
-        (true, RUNNABLE, 24, Cause::Preempted),
-        (true, SLEEP, 24, Cause::Preempted),
-        (false, RUNNABLE, u64::MAX, Cause::Preempted),
-        (false, RUNNABLE, 24, Cause::Yielded),
-        (false, SLEEP, 24, Cause::Sleep),
-        (false, DISK, 0, Cause::Uninterruptible),
-        (false, 0x100 | DISK, 0, Cause::Uninterruptible),
-        (false, IDLE, 0, Cause::Sleep),
-        (false, STOPPED, 0, Cause::Other),
+        (true, RUNNABLE, 24, SwitchCause::Preempted),
+        (true, SLEEP, 24, SwitchCause::Preempted),
+        (false, RUNNABLE, u64::MAX, SwitchCause::Preempted),
+        (false, RUNNABLE, 24, SwitchCause::Yielded),
+        (false, SLEEP, 24, SwitchCause::Sleep),
+        (false, DISK, 0, SwitchCause::Uninterruptible),
+        (false, 0x100 | DISK, 0, SwitchCause::Uninterruptible),
+        (false, IDLE, 0, SwitchCause::Sleep),
+        (false, STOPPED, 0, SwitchCause::Other),
     ] {
         assert_eq!(cause(&mut bench, preempt, state, call), expected as u32, "{state:#x}");
     }
@@ -589,7 +589,7 @@ fn causes() {
     bench.tasks[a].voluntary += 1;
     bench.tasks[a].involuntary -= 1;
     bench.switch(a, idle, RUNNABLE);
-    assert_eq!(bench.u32(10, offset_of!(Activity, cause)), Cause::Sleep as u32);
+    assert_eq!(bench.u32(10, offset_of!(Activity, cause)), SwitchCause::Sleep as u32);
 }
 
 #[test]
@@ -615,8 +615,8 @@ fn pairs_that_have_no_room_are_counted() {
         bench.switch(tasks[0], tasks[next], SLEEP);
     }
     let known: u64 = bench.pairs().values().flatten().sum();
-    assert_eq!(known + bench.lost(offset_of!(Header, pairs_lost)), 6);
-    assert_eq!(bench.lost(offset_of!(Header, pairs_lost)), 1);
+    assert_eq!(known + bench.lost(offset_of!(TableHeader, pairs_lost)), 6);
+    assert_eq!(bench.lost(offset_of!(TableHeader, pairs_lost)), 1);
 }
 
 /// Process 10 forks 11, which forks 12 and ends before 12 runs: then init is the parent of 12.
@@ -652,8 +652,8 @@ fn a_child_belongs_to_the_process_that_forked_it() {
     bench.switch(c, idle, SLEEP);
     // 10,000 ns passed as its sibling was made.
     assert!((15_000..16_000).contains(&bench.cpu_ns(12)), "{}", bench.cpu_ns(12));
-    assert_eq!(bench.u64(12, offset_of!(Record, voluntary)), 1);
-    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 0);
+    assert_eq!(bench.u64(12, offset_of!(ThreadRecord, voluntary)), 1);
+    assert_eq!(bench.lost(offset_of!(TableHeader, switches_missed)), 0);
 }
 
 #[test]
@@ -665,7 +665,7 @@ fn a_child_without_a_record_is_counted() {
         let context = [bench.address(parent), bench.address(child)];
         bench.run(fork(&bench.setting), &context);
     }
-    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 1);
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 1);
     assert_eq!(bench.at(11 + RECORDS), None);
 }
 
@@ -680,7 +680,7 @@ fn events_are_recorded_and_lost_ones_counted() {
     bench.run(migrate(&bench.setting), &[context[0], 1]);
     bench.switch(b, a, SLEEP);
     bench.switch(a, b, SLEEP);
-    assert_eq!(bench.lost(offset_of!(Header, events_lost)), 2);
+    assert_eq!(bench.lost(offset_of!(TableHeader, events_lost)), 2);
     let word = |event: usize, offset: usize| {
         u32::from_le_bytes(bench.world.events[event][offset..offset + 4].try_into().unwrap())
     };
@@ -743,8 +743,8 @@ proptest! {
             let of = bench.tasks[tasks[pid as usize]];
             prop_assert_eq!(bench.total(pid, histogram::BURST), bursts[pid as usize]);
             if current != pid as usize {
-                prop_assert_eq!(bench.u64(pid, offset_of!(Record, voluntary)), of.voluntary);
-                prop_assert_eq!(bench.u64(pid, offset_of!(Record, involuntary)), of.involuntary);
+                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, voluntary)), of.voluntary);
+                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, involuntary)), of.involuntary);
             }
             prop_assert!(bench.cpu_ns(pid) >= least_ns[pid as usize]);
         }

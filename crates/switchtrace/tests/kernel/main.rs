@@ -20,7 +20,8 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use switchtrace::{
-    Error, Options, OthersError, Recording, Thread, ThreadTime, ThreadTimes, Tracer, What,
+    Error, EventKind, Options, RecordingOptions, ThreadSnapshot, ThreadTime, ThreadTimeError,
+    ThreadTimeReader, Tracer,
 };
 use testing::{Need, PATIENCE, wait_for};
 
@@ -197,8 +198,8 @@ fn busy(stop: &Arc<AtomicBool>, yields: bool) -> Box<dyn FnOnce() + Send> {
     })
 }
 
-fn by_tid(tracer: &Tracer) -> HashMap<u32, Thread> {
-    tracer.threads().into_iter().map(|thread| (thread.name.tid, thread)).collect()
+fn by_tid(tracer: &Tracer) -> HashMap<u32, ThreadSnapshot> {
+    tracer.threads().into_iter().map(|thread| (thread.key.tid, thread)).collect()
 }
 
 /// Of a thread that sleeps.
@@ -235,8 +236,8 @@ fn counts_and_times_are_the_kernels() {
 
         let switches = is.voluntary + is.involuntary - was.voluntary - was.involuntary;
         let (first, last) = (&known[tid], &now[tid]);
-        let sum = |pairs: &[switchtrace::Pair]| -> (u64, u64) {
-            let own = pairs.iter().filter(|pair| pair.prev == last.name);
+        let sum = |pairs: &[switchtrace::SwitchPair]| -> (u64, u64) {
+            let own = pairs.iter().filter(|pair| pair.prev == last.key);
             own.fold((0, 0), |sum, pair| (sum.0 + pair.voluntary, sum.1 + pair.involuntary))
         };
         let (old, new) = (sum(&pairs), sum(&pairs_now));
@@ -311,7 +312,7 @@ fn cpus_come_and_go() {
 #[test]
 fn forgotten_pairs_parents_and_what_a_switch_takes() {
     let Some(tracer) = tracer(&Options::default()) else { return };
-    let own = match tracer.measure_itself() {
+    let own = match tracer.measure_own_cost() {
         Ok(own) => Some(own),
         Err(why) => {
             testing::skip(Need::Hardware("the kernel's count of what a BPF program takes"), why);
@@ -424,17 +425,17 @@ fn an_id_given_anew_on_purpose() {
 
 #[test]
 fn a_recording_has_every_switch_of_a_thread() {
-    let recording = Some(Recording { bytes: 1 << 24, wakeups: true });
+    let recording = Some(RecordingOptions { bytes: 1 << 24, wakeups: true });
     let Some(mut tracer) = tracer(&Options { recording, ..Options::default() }) else { return };
     let crowd = Crowd::new(ping_pong(2_000, Some(0)).into_iter().collect());
     let before = at_rest(&crowd.tids);
-    tracer.recorder().unwrap().drain(|_| {});
+    tracer.event_reader().unwrap().drain(|_| {});
     let mut counts: HashMap<u32, (u64, u64)> = HashMap::new();
     crowd.work(2, &AtomicBool::new(false));
     let after = at_rest(&crowd.tids);
-    tracer.recorder().unwrap().drain(|event| match event.what {
-        What::Switch { prev, .. } => counts.entry(prev.0).or_default().0 += 1,
-        What::Wakeup { wakee, .. } => counts.entry(wakee.0).or_default().1 += 1,
+    tracer.event_reader().unwrap().drain(|event| match event.kind {
+        EventKind::Switch { prev, .. } => counts.entry(prev.0).or_default().0 += 1,
+        EventKind::Wakeup { wakee, .. } => counts.entry(wakee.0).or_default().1 += 1,
         _ => {}
     });
     assert_eq!(tracer.lost().events, 0);
@@ -449,12 +450,12 @@ fn a_recording_has_every_switch_of_a_thread() {
 
 #[test]
 fn what_does_not_fit_into_a_recording_is_counted() {
-    let recording = Some(Recording { bytes: 1 << 16, wakeups: false });
+    let recording = Some(RecordingOptions { bytes: 1 << 16, wakeups: false });
     let Some(mut tracer) = tracer(&Options { recording, ..Options::default() }) else { return };
     let crowd = Crowd::new(ping_pong(5_000, Some(0)).into_iter().collect());
     crowd.work(2, &AtomicBool::new(false));
     at_rest(&crowd.tids);
-    let taken = tracer.recorder().unwrap().drain(|_| {});
+    let taken = tracer.event_reader().unwrap().drain(|_| {});
     // 64 KiB are 1,638 events of 40 bytes.
     assert!(taken <= (1 << 16) / 40 && taken > 0);
     assert!(tracer.lost().events > 0);
@@ -520,19 +521,19 @@ fn anybody_may_read_a_pinned_table_and_nobody_may_write() {
 
     // And when the tracer has ended, readers are told.
     let path = CString::new(pinned.to_str().unwrap()).unwrap();
-    let times = ThreadTimes::open(&path).unwrap();
+    let times = ThreadTimeReader::open(&path).unwrap();
     assert!(times.cpu_ns(own_tid()).is_ok());
     drop(tracer);
     wait_for("word that the tracer has ended", || {
-        (times.cpu_ns(own_tid()) == Err(OthersError::NotTraced)).then_some(())
+        (times.cpu_ns(own_tid()) == Err(ThreadTimeError::NotTraced)).then_some(())
     });
-    assert!(matches!(ThreadTimes::open(&path), Err(OthersError::NotTraced)));
+    assert!(matches!(ThreadTimeReader::open(&path), Err(ThreadTimeError::NotTraced)));
 }
 
 /// As nobody.
 fn read_pinned(path: &Path) {
     let path = CString::new(path.to_str().unwrap()).unwrap();
-    let times = ThreadTimes::open(&path).unwrap();
+    let times = ThreadTimeReader::open(&path).unwrap();
     let parent = std::os::unix::process::parent_id();
     assert!(times.read(parent).unwrap().cpu_ns > 0);
     assert!(times.cpu_ns(own_tid()).unwrap() > 0);
@@ -649,8 +650,8 @@ fn opened_and_closed_under_load() {
         // Those who were there before are known.
         assert!(crowd.tids.iter().all(|tid| times.read(*tid).is_ok()));
         assert!(times.read(std::process::id()).unwrap().tgid == std::process::id());
-        assert_eq!(times.cpu_ns(0), Err(OthersError::NoSuchThread(0)));
-        assert_eq!(times.cpu_ns(u32::MAX), Err(OthersError::NoSuchThread(u32::MAX)));
+        assert_eq!(times.cpu_ns(0), Err(ThreadTimeError::NoSuchThread(0)));
+        assert_eq!(times.cpu_ns(u32::MAX), Err(ThreadTimeError::NoSuchThread(u32::MAX)));
     }
     crowd.leave();
 }

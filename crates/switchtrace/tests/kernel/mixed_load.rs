@@ -199,8 +199,8 @@ fn counts_are_the_kernels() {
             (time.migrations - began[at].migrations).into(),
         ];
         // Counted one by one, by cause: they are not the kernel's figures.
-        let of_pairs = |pairs: &[switchtrace::Pair]| {
-            let own = pairs.iter().filter(|pair| pair.prev == known[tid].name);
+        let of_pairs = |pairs: &[switchtrace::SwitchPair]| {
+            let own = pairs.iter().filter(|pair| pair.prev == known[tid].key);
             own.fold([0, 0], |sum, pair| [sum[0] + pair.voluntary, sum[1] + pair.involuntary])
         };
         let (pairs, before) = (of_pairs(&pairs_after), of_pairs(&pairs_before));

@@ -51,7 +51,7 @@ fn the_interval_of_the_growth_covers_what_it_says() {
     let (mut settings, mut between) = (0, 0);
     for trial_number in 0..trials {
         let verdict = trial(1.0, 3.0, 0.0, 2007 + trial_number);
-        let covers = |g: Growth, truth: f64| u64::from(g.low <= truth && truth <= g.high);
+        let covers = |g: ScatterGrowth, truth: f64| u64::from(g.low <= truth && truth <= g.high);
         settings += covers(verdict.plain.unwrap(), 3.0);
         between += covers(verdict.plain_over_augmented.unwrap(), 3.0);
     }
@@ -214,8 +214,8 @@ fn known_answer_of_welch() {
     // Two groups of six with means 10 and 12, deviations 1 and 2: the difference's standard error
     // is sqrt(1/6 + 4/6) = 0.9129, with (5/6)^2 / ((1/6)^2/5 + (4/6)^2/5) = 7.353 degrees of
     // freedom. t(0.95; 7.353) lies between the table's 1.895 (7) and 1.860 (8).
-    let of = |mean: f64, deviation: f64| Summary { mean, deviation, count: 6 };
-    let moved = Moved::of(&of(10.0, 1.0), &of(12.0, 2.0), CONFIDENCE).unwrap();
+    let of = |mean: f64, deviation: f64| SampleSummary { mean, deviation, count: 6 };
+    let moved = MeanShift::between(&of(10.0, 1.0), &of(12.0, 2.0), CONFIDENCE).unwrap();
     let t = (moved.high - moved.part) * 10.0 / 0.912_870_9;
     assert!((moved.part - 0.2).abs() < 1e-12);
     assert!(1.860 < t && t < 1.895, "{t}");
@@ -322,7 +322,7 @@ fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
     let (plan, samples) = (plan(), samples([10, 10, 10, 80]));
     let found = find(&Table::of(&plan, [], &samples));
     assert_eq!(found.runs.len(), 4);
-    let growth = |growth: Option<stats::Growth>| growth.unwrap().ratio;
+    let growth = |growth: Option<stats::ScatterGrowth>| growth.unwrap().ratio;
     assert!((growth(found.verdict.augmented) - 1.0).abs() < 1e-9);
     assert!((growth(found.verdict.plain) - 8.0).abs() < 1e-9);
     assert!(

@@ -35,7 +35,7 @@ impl Scatter {
         Self { noise, rho: 0.0, known }
     }
 
-    fn points(self, truth: &Curve, sizes: &[u32], random: &mut ChaCha8Rng) -> Vec<Point> {
+    fn points(self, truth: &Curve, sizes: &[u32], random: &mut ChaCha8Rng) -> Vec<CurvePoint> {
         let mut deviate = normal(random);
         let point = |&members: &u32| {
             let level = truth(f64::from(members));
@@ -47,7 +47,11 @@ impl Scatter {
                 Known::TooSmall => Some(0.8),
                 Known::Not => None,
             };
-            Point { x: members.into(), y, error: of_error.map(|part| part * self.noise * level) }
+            CurvePoint {
+                x: members.into(),
+                y,
+                error: of_error.map(|part| part * self.noise * level),
+            }
         };
         sizes.iter().map(point).collect()
     }
@@ -213,8 +217,8 @@ fn a_knee_is_found_beside_smooth_laws() {
 /// The costs of a curve, with errors of 1 %.
 fn exact(cost: fn(f64) -> f64) -> Verdict {
     let costs = TO_64.map(|n| (n, cost(f64::from(n))));
-    let points: Vec<Point> =
-        costs.map(|(n, y)| Point { x: n.into(), y, error: Some(0.01 * y) }).into();
+    let points: Vec<CurvePoint> =
+        costs.map(|(n, y)| CurvePoint { x: n.into(), y, error: Some(0.01 * y) }).into();
     law(&points)
 }
 

@@ -276,7 +276,7 @@ impl Said {
 
     fn variation(&self) -> f64 {
         let values: Vec<f64> = self.full().map(|estimate| estimate.value).collect();
-        let summary = stats::Summary::of(&values).unwrap();
+        let summary = stats::SampleSummary::from_values(&values).unwrap();
         100.0 * summary.deviation / summary.mean
     }
 

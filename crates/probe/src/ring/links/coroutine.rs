@@ -14,14 +14,14 @@ use model::ring::Case;
 use rustix::io::Errno;
 use rustix::thread::gettid;
 
-use crate::ring::build::{Make, Ring, STACK_BYTES, no_memory, shared_area};
-use crate::ring::link::{End, LinkError, RingError};
-use crate::ring::member::{Seat, Work, follow};
-use crate::ring::others::Others;
+use crate::ring::build::{BuiltRing, RingMaker, STACK_BYTES, no_memory, shared_area};
+use crate::ring::link::{LinkEnd, LinkError, RingError};
+use crate::ring::member::{HopWork, RingMember, follow};
+use crate::ring::others::OtherMembers;
 use crate::sys::SharedArea;
 
 /// The token is handed over in a register.
-pub struct Coroutines;
+pub struct CoroutineLink;
 
 type Member = Coroutine<u8, u8, (), DefaultStack>;
 
@@ -32,7 +32,7 @@ struct LeaderEnd {
     others: Vec<Member>,
 }
 
-impl End for LeaderEnd {
+impl LinkEnd for LeaderEnd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.sent.set(token);
@@ -59,7 +59,7 @@ struct MemberEnd<'a> {
     sent: &'a Cell<u8>,
 }
 
-impl End for MemberEnd<'_> {
+impl LinkEnd for MemberEnd<'_> {
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
         Ok(self.yielder.suspend(self.sent.get()))
@@ -72,12 +72,12 @@ impl End for MemberEnd<'_> {
     }
 }
 
-impl Make for Coroutines {
-    fn make<W: Work>(
+impl RingMaker for CoroutineLink {
+    fn make<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         _: bool,
-    ) -> Result<Ring, RingError> {
+    ) -> Result<BuiltRing, RingError> {
         let area = shared_area(case.members, false)?;
         let mut others = Vec::with_capacity(case.members as usize - 1);
         for number in 1..case.members {
@@ -94,12 +94,12 @@ impl Make for Coroutines {
         let sender = LeaderEnd { sent: Rc::clone(&sent), others: Vec::new() };
         let receiver = LeaderEnd { sent, others };
         let work = work().map_err(|errno| no_memory(case, errno))?;
-        let leader = Box::new(Seat { sender, receiver, work, own: None });
-        Ok(Ring { leader, area, others: Others::default() })
+        let leader = Box::new(RingMember { sender, receiver, work, own: None });
+        Ok(BuiltRing { leader, area, others: OtherMembers::default() })
     }
 }
 
-fn member<W: Work>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::Result<Member> {
+fn member<W: HopWork>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::Result<Member> {
     let area = Arc::clone(area);
     let stack = DefaultStack::new(STACK_BYTES)?;
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<u8, u8>, _| {
@@ -107,7 +107,7 @@ fn member<W: Work>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::Res
         cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
         let sent = Cell::new(0);
         let end = MemberEnd { yielder, sent: &sent };
-        let mut seat = Seat { sender: end, receiver: end, work, own: None };
+        let mut seat = RingMember { sender: end, receiver: end, work, own: None };
         let followed = follow(&mut seat, &area, cell);
         // The last token is handed over like all others; the member is not resumed after that.
         if followed.is_ok() {

@@ -14,12 +14,12 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::UnshareFlags;
 
-use crate::random::unforeseen;
-use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
-use crate::sys::{PosixQueue, Uring, fifo_unlinked, unshare};
+use crate::random::random_number;
+use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
+use crate::sys::{PosixQueue, UringLink, fifo_unlinked, unshare};
 
 /// One byte: one write(2), one read(2).
-impl End for OwnedFd {
+impl LinkEnd for OwnedFd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         // A blocking write of one byte writes it or fails.
@@ -38,55 +38,55 @@ impl End for OwnedFd {
 }
 
 /// Bytes through a pipe.
-pub struct Pipe;
+pub struct PipeLink;
 
-impl Link for Pipe {
+impl Link for PipeLink {
     type End = OwnedFd;
 
-    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
-        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC).by("pipe")?;
+    fn channel(_: &ChannelPlace) -> Result<(OwnedFd, OwnedFd), CallError> {
+        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC).in_call("pipe")?;
         Ok((sender, receiver))
     }
 }
 
 /// Bytes through a pipe with a name.
-pub struct Fifo;
+pub struct FifoLink;
 
-impl Link for Fifo {
+impl Link for FifoLink {
     type End = OwnedFd;
 
-    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
-        fifo_unlinked(&own_name(&std::env::temp_dir(), ".fifo").by("mkfifo")?)
+    fn channel(_: &ChannelPlace) -> Result<(OwnedFd, OwnedFd), CallError> {
+        fifo_unlinked(&own_name(&std::env::temp_dir(), ".fifo").in_call("mkfifo")?)
     }
 }
 
 /// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads
 /// does not notice when the other one is gone.
-pub struct Sockets<const DATAGRAMS: bool>;
+pub struct SocketLink<const DATAGRAMS: bool>;
 
-impl<const DATAGRAMS: bool> Link for Sockets<DATAGRAMS> {
+impl<const DATAGRAMS: bool> Link for SocketLink<DATAGRAMS> {
     type End = OwnedFd;
 
-    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
+    fn channel(_: &ChannelPlace) -> Result<(OwnedFd, OwnedFd), CallError> {
         let kind = if DATAGRAMS { SocketType::DGRAM } else { SocketType::STREAM };
-        socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).by("socketpair")
+        socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).in_call("socketpair")
     }
 }
 
 /// The token travels as the count of an eventfd, which has no buffer.
-pub struct Eventfd(OwnedFd);
+pub struct EventfdLink(OwnedFd);
 
-impl Link for Eventfd {
+impl Link for EventfdLink {
     type End = Self;
 
-    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        let counter = eventfd(0, EventfdFlags::CLOEXEC).by("eventfd")?;
-        let other = fcntl_dupfd_cloexec(&counter, 0).by("fcntl")?;
+    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let counter = eventfd(0, EventfdFlags::CLOEXEC).in_call("eventfd")?;
+        let other = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
         Ok((Self(counter), Self(other)))
     }
 }
 
-impl End for Eventfd {
+impl LinkEnd for EventfdLink {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         // A count of zero would wake no reader.
@@ -115,24 +115,24 @@ impl Link for PosixQueue {
         Ok(())
     }
 
-    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        Self::pair(&own_name(Path::new("/"), "").by("mq_open")?)
+    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        Self::pair(&own_name(Path::new("/"), "").in_call("mq_open")?)
     }
 }
 
 /// A name in `folder` that nothing has and nobody can have foreseen: the folder may be everybody's.
 fn own_name(folder: &Path, end: &str) -> Result<CString, Errno> {
-    let path = folder.join(format!("switchcost-{:016x}{end}", unforeseen()?));
+    let path = folder.join(format!("switchcost-{:016x}{end}", random_number()?));
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
 }
 
 /// A pipe by io_uring: one io_uring_enter(2) to write it, one to read it.
-impl Link for Uring {
+impl Link for UringLink {
     type End = Self;
 
-    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
-        let (sender, receiver) = Pipe::channel(place)?;
-        let end = |pipe| Self::new(pipe).by("io_uring_setup");
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let (sender, receiver) = PipeLink::channel(place)?;
+        let end = |pipe| Self::new(pipe).in_call("io_uring_setup");
         Ok((end(sender)?, end(receiver)?))
     }
 }

@@ -10,21 +10,22 @@ use model::placement::Placement;
 use model::ring::{Case, Kind};
 use rustix::io::Errno;
 
-use super::build::{Make, Ring, make};
+use super::build::{BuiltRing, RingMaker, make};
 use super::link::{CallError, RingError};
-use super::member::Leader;
+use super::member::RingLeader;
 use crate::sys::{
-    Child, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, Uring, deadline, default_alarm,
+    ChildProcess, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, UringLink, deadline,
+    default_alarm,
 };
-use coroutine::Coroutines;
-pub(super) use descriptors::Pipe;
-use descriptors::{Eventfd, Fifo, Sockets, io_uring_hint};
-use shared_memory::{Futex, NEEDS, Yield, namespace_hint};
-use signal::{HandlerSignal, Signal};
+use coroutine::CoroutineLink;
+pub(super) use descriptors::PipeLink;
+use descriptors::{EventfdLink, FifoLink, SocketLink, io_uring_hint};
+use shared_memory::{FutexLink, NEEDS, YieldLink, namespace_hint};
+use signal::{HandlerSignalLink, SignalLink};
 use tcp::{TcpLoopback, loopback_hint};
 
 /// A link as the registry knows it.
-pub struct Registered {
+pub struct RegisteredLink {
     /// Its name on the command line, in tables and in records.
     pub name: &'static str,
     /// Other names that the command line takes for it.
@@ -40,29 +41,46 @@ pub struct Registered {
     suits: fn(&Case) -> Result<(), String>,
     /// What stands behind this refusal of its calls, and what helps, where that is known.
     hint: fn(Errno) -> Option<String>,
-    make: fn(&Case, u64, bool) -> Result<Ring, RingError>,
+    make: fn(&Case, u64, bool) -> Result<BuiltRing, RingError>,
 }
 
 /// A link of which there is nothing else to say.
-const fn of<M: Make>(name: &'static str, summary: &'static str, needs: &'static str) -> Registered {
+const fn of<M: RingMaker>(
+    name: &'static str,
+    summary: &'static str,
+    needs: &'static str,
+) -> RegisteredLink {
     let (suits, hint) = (|_: &_| Ok(()), |_| None);
-    Registered { name, aliases: &[], summary, needs, sleeps: true, suits, hint, make: make::<M> }
+    RegisteredLink {
+        name,
+        aliases: &[],
+        summary,
+        needs,
+        sleeps: true,
+        suits,
+        hint,
+        make: make::<M>,
+    }
 }
 
 /// Every link there is. A new one implements `End` and `Link`, and has a line here.
-pub const LINKS: &[Registered] = &[
-    of::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
-    of::<Fifo>("fifo", "one byte through a named pipe", "mkfifo(3) in TMPDIR, or else /tmp"),
-    Registered {
+pub const LINKS: &[RegisteredLink] = &[
+    of::<PipeLink>("pipe", "one byte through a pipe", "pipe(2)"),
+    of::<FifoLink>("fifo", "one byte through a named pipe", "mkfifo(3) in TMPDIR, or else /tmp"),
+    RegisteredLink {
         aliases: &["unix"],
-        ..of::<Sockets<false>>(
+        ..of::<SocketLink<false>>(
             "socket-stream",
             "one byte through local stream sockets",
             "socketpair(2)",
         )
     },
-    of::<Sockets<true>>("socket-dgram", "one byte through local datagram sockets", "socketpair(2)"),
-    Registered {
+    of::<SocketLink<true>>(
+        "socket-dgram",
+        "one byte through local datagram sockets",
+        "socketpair(2)",
+    ),
+    RegisteredLink {
         aliases: &["tcp-loopback"],
         hint: loopback_hint,
         ..of::<TcpLoopback>(
@@ -71,41 +89,53 @@ pub const LINKS: &[Registered] = &[
             "a loopback device that is up (127.0.0.1)",
         )
     },
-    of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
-    of::<Signal>("signal", "a real-time signal, waited for by sigwaitinfo", "rt_tgsigqueueinfo(2)"),
-    of::<HandlerSignal>("handler-signal", "a signal and its handler", "tgkill(2), sigsuspend(2)"),
+    of::<EventfdLink>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    of::<SignalLink>(
+        "signal",
+        "a real-time signal, waited for by sigwaitinfo",
+        "rt_tgsigqueueinfo(2)",
+    ),
+    of::<HandlerSignalLink>(
+        "handler-signal",
+        "a signal and its handler",
+        "tgkill(2), sigsuspend(2)",
+    ),
     of::<PosixQueue>("posix-mq", "one byte through a POSIX message queue", "CONFIG_POSIX_MQUEUE"),
-    Registered {
+    RegisteredLink {
         hint: namespace_hint,
         ..of::<SysvQueue>("sysv-msg", "one byte through a System V message queue", NEEDS)
     },
-    Registered {
+    RegisteredLink {
         hint: namespace_hint,
         ..of::<SysvSemaphore>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
-    of::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    of::<FutexLink>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
     of::<TokenCondvar>("condvar", "a pthread condition variable", "process-shared mutexes"),
-    Registered {
+    RegisteredLink {
         hint: io_uring_hint,
-        ..of::<Uring>("io-uring", "a pipe, written and read by io_uring", "io_uring_setup(2)")
+        ..of::<UringLink>("io-uring", "a pipe, written and read by io_uring", "io_uring_setup(2)")
     },
-    Registered {
+    RegisteredLink {
         sleeps: false,
         suits: |case| on_one_cpu(case, "members that poll on CPUs of their own never switch"),
-        ..of::<Yield>("yield", "a byte, polled with sched_yield", "one CPU (--placement same)")
+        ..of::<YieldLink>("yield", "a byte, polled with sched_yield", "one CPU (--placement same)")
     },
-    Registered {
+    RegisteredLink {
         sleeps: false,
         suits: |case| match case.kind {
             Kind::Thread => on_one_cpu(case, "coroutines run in one thread, on one CPU at a time"),
             _ => Err("coroutines switch within one process: use --kind thread".to_string()),
         },
-        ..of::<Coroutines>("coroutine", "a stackful coroutine, without the kernel", "--kind thread")
+        ..of::<CoroutineLink>(
+            "coroutine",
+            "a stackful coroutine, without the kernel",
+            "--kind thread",
+        )
     },
 ];
 
 /// Returns the link of that name or alias.
-pub fn link(name: &str) -> Option<&'static Registered> {
+pub fn find_link(name: &str) -> Option<&'static RegisteredLink> {
     LINKS.iter().find(|link| link.name == name || link.aliases.contains(&name))
 }
 
@@ -118,7 +148,7 @@ fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
 /// Seconds after which a link that passes no token is taken for one that does not work.
 const DEADLINE_S: u32 = 5;
 
-impl Registered {
+impl RegisteredLink {
     /// Whether it can carry the token of such a ring.
     pub fn suits(&self, case: &Case) -> Result<(), RingError> {
         let unsuited = |why| RingError::Other(format!("--link {}: {why}", self.name));
@@ -127,7 +157,7 @@ impl Registered {
 
     /// Makes a ring whose members find their memory by `seed`; where `alone`, each also gets a
     /// channel of its own.
-    pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
+    pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<BuiltRing, RingError> {
         (self.make)(case, seed, alone).map_err(|error| match error {
             RingError::Call(call) => {
                 let (name, why) = (self.name, self.unavailable(call));
@@ -158,7 +188,7 @@ impl Registered {
             deadline(DEADLINE_S);
             self.pass_a_token()
         };
-        Child::start_ready(pass_a_token, |()| ()).map(|_| ())
+        ChildProcess::start_ready(pass_a_token, |()| ()).map(|_| ())
     }
 
     fn pass_a_token(&self) -> Result<(), String> {
@@ -172,7 +202,7 @@ impl Registered {
             RingError::Call(call) | RingError::Refused { call, .. } => self.unavailable(call),
             other => other.to_string(),
         })?;
-        let mut leader = Leader::new(ring.leader, &ring.area);
+        let mut leader = RingLeader::new(ring.leader, &ring.area);
         let passed = leader.announce(1).and_then(|()| leader.batch(1, &mut || 0));
         passed.map(|_| ()).map_err(|error| error.to_string())
     }

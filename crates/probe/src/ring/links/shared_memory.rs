@@ -8,34 +8,34 @@ use model::ring::Kind;
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, futex, sched_yield};
 
-use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
+use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
 use crate::sys::{
-    Shared, Slot, SysvQueue, SysvSemaphore, TokenCondvar, member_lost, own_namespace,
+    SharedValue, SysvQueue, SysvSemaphore, TokenCondvar, TokenSlot, member_lost, own_namespace,
 };
 
 /// The token lies in the word that is waited on. The sender always wakes; who finds the token there
 /// already does not wait, so that a ring of one makes one call a hop, and a larger one two.
 #[derive(Clone)]
-pub struct Futex {
-    slot: Shared<Slot>,
+pub struct FutexLink {
+    slot: SharedValue<TokenSlot>,
     flags: futex::Flags,
 }
 
-impl Link for Futex {
+impl Link for FutexLink {
     type End = Self;
 
-    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
         // Threads use it as threads would: found by its address, not by the page behind it.
         let flags = match place.kind {
             Kind::Process => futex::Flags::empty(),
             Kind::Thread => futex::Flags::PRIVATE,
         };
-        let end = Self { slot: Shared::new().by("mmap")?, flags };
+        let end = Self { slot: SharedValue::new().in_call("mmap")?, flags };
         Ok((end.clone(), end))
     }
 }
 
-impl End for Futex {
+impl LinkEnd for FutexLink {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.slot.put(token);
@@ -49,7 +49,7 @@ impl End for Futex {
             if let Some(token) = self.slot.take() {
                 return Ok(token);
             }
-            match futex::wait(self.slot.word(), self.flags, Slot::EMPTY, None) {
+            match futex::wait(self.slot.word(), self.flags, TokenSlot::EMPTY, None) {
                 // The token came before the wait.
                 Ok(()) | Err(Errno::AGAIN) => {}
                 Err(errno) => return Err(errno.into()),
@@ -60,9 +60,9 @@ impl End for Futex {
 
 /// The token lies under a mutex, and a condition says that it is there.
 impl Link for TokenCondvar {
-    type End = Shared<Self>;
+    type End = SharedValue<Self>;
 
-    fn channel(place: &Place) -> Result<(Self::End, Self::End), CallError> {
+    fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
         let end = Self::new(place.kind == Kind::Process)?;
         Ok((end.clone(), end))
     }
@@ -70,18 +70,18 @@ impl Link for TokenCondvar {
 
 /// There is nothing else to the link than the token.
 #[derive(Clone)]
-pub struct Yield(Shared<Slot>);
+pub struct YieldLink(SharedValue<TokenSlot>);
 
-impl Link for Yield {
+impl Link for YieldLink {
     type End = Self;
 
-    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        let end = Self(Shared::new().by("mmap")?);
+    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let end = Self(SharedValue::new().in_call("mmap")?);
         Ok((end.clone(), end))
     }
 }
 
-impl End for Yield {
+impl LinkEnd for YieldLink {
     const POLLS: bool = true;
 
     #[inline(always)]
@@ -129,10 +129,10 @@ impl Link for SysvSemaphore {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
-        own_namespace(UnshareFlags::NEWIPC).by("unshare")
+        own_namespace(UnshareFlags::NEWIPC).in_call("unshare")
     }
 
-    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
+    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let end = Self::new()?;
         Ok((end.clone(), end))
     }
@@ -142,11 +142,11 @@ impl Link for SysvQueue {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
-        own_namespace(UnshareFlags::NEWIPC).by("unshare")
+        own_namespace(UnshareFlags::NEWIPC).in_call("unshare")
     }
 
-    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        let queue = Self::new().by("msgget")?;
+    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let queue = Self::new().in_call("msgget")?;
         Ok((queue, queue))
     }
 }

@@ -5,17 +5,17 @@
 
 use rustix::io::Errno;
 
-use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
-use crate::sys::{CaughtSignal, QueuedSignal, Shared, Slot, Task, catch};
+use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
+use crate::sys::{CaughtSignal, QueuedSignal, SharedValue, TaskId, TokenSlot, catch};
 
 /// The token travels as the value of the signal, which is blocked all the time. It is sent to one
 /// thread by its id.
-pub struct Signal {
-    place: Place,
+pub struct SignalLink {
+    place: ChannelPlace,
     signal: QueuedSignal,
 }
 
-impl Link for Signal {
+impl Link for SignalLink {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
@@ -23,13 +23,13 @@ impl Link for Signal {
         Ok(())
     }
 
-    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let end = || Self { place: place.clone(), signal: QueuedSignal::new() };
         Ok((end(), end()))
     }
 }
 
-impl End for Signal {
+impl LinkEnd for SignalLink {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         Ok(self.signal.send(token)?)
@@ -48,26 +48,26 @@ impl End for Signal {
 
 /// A signal has no room for a token: that lies in shared memory beside it.
 #[derive(Clone)]
-pub struct HandlerSignal {
-    place: Place,
-    aim: Task,
+pub struct HandlerSignalLink {
+    place: ChannelPlace,
+    aim: TaskId,
     signal: CaughtSignal,
-    slot: Shared<Slot>,
+    slot: SharedValue<TokenSlot>,
 }
 
-impl Link for HandlerSignal {
+impl Link for HandlerSignalLink {
     type End = Self;
 
-    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
         // The mask that is waited under is the same for every channel made after the first.
-        let signal = catch().by("sigaction")?;
-        let slot = Shared::<Slot>::new().by("mmap")?;
-        let end = Self { place: place.clone(), aim: Task::default(), signal, slot };
+        let signal = catch().in_call("sigaction")?;
+        let slot = SharedValue::<TokenSlot>::new().in_call("mmap")?;
+        let end = Self { place: place.clone(), aim: TaskId::default(), signal, slot };
         Ok((end.clone(), end))
     }
 }
 
-impl End for HandlerSignal {
+impl LinkEnd for HandlerSignalLink {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.slot.put(token);

@@ -12,7 +12,7 @@ use rustix::net::{
     getsockname, listen, socket_with,
 };
 
-use crate::ring::link::{By, CallError, Link, Place};
+use crate::ring::link::{CallContext, CallError, ChannelPlace, Link};
 
 /// The loopback device, and a port that the kernel chooses.
 const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
@@ -30,35 +30,37 @@ impl Link for TcpLoopback {
     type End = OwnedFd;
 
     /// Connects to a listener that is closed on return: no port can be connected to later.
-    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
+    fn channel(_: &ChannelPlace) -> Result<(OwnedFd, OwnedFd), CallError> {
         let listener = tcp_socket()?;
-        bind(&listener, &ANY_PORT).by("bind")?;
-        listen(&listener, BACKLOG).by("listen")?;
-        let sender = connect_to(&getsockname(&listener).by("getsockname")?)?;
-        let receiver = accept_from(&listener, &getsockname(&sender).by("getsockname")?)?;
+        bind(&listener, &ANY_PORT).in_call("bind")?;
+        listen(&listener, BACKLOG).in_call("listen")?;
+        let sender = connect_to(&getsockname(&listener).in_call("getsockname")?)?;
+        let receiver = accept_from(&listener, &getsockname(&sender).in_call("getsockname")?)?;
         Ok((sender, receiver))
     }
 }
 
 fn tcp_socket() -> Result<OwnedFd, CallError> {
-    socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).by("socket")
+    socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .in_call("socket")
 }
 
 /// Makes a connection that sends each byte at once (TCP_NODELAY).
 fn connect_to(address: &SocketAddrAny) -> Result<OwnedFd, CallError> {
     let socket = tcp_socket()?;
     reset_at_close(&socket)?;
-    set_tcp_nodelay(&socket, true).by("setsockopt")?;
-    set_socket_timeout(&socket, Timeout::Send, Some(CONNECT_TIMEOUT)).by("setsockopt")?;
-    connect(&socket, address).by("connect")?;
-    set_socket_timeout(&socket, Timeout::Send, None).by("setsockopt")?;
+    set_tcp_nodelay(&socket, true).in_call("setsockopt")?;
+    set_socket_timeout(&socket, Timeout::Send, Some(CONNECT_TIMEOUT)).in_call("setsockopt")?;
+    connect(&socket, address).in_call("connect")?;
+    set_socket_timeout(&socket, Timeout::Send, None).in_call("setsockopt")?;
     Ok(socket)
 }
 
 /// Accepts the connection from `peer`, and closes those of others who found the port meanwhile.
 fn accept_from(listener: &OwnedFd, peer: &SocketAddrAny) -> Result<OwnedFd, CallError> {
     loop {
-        let (socket, address) = acceptfrom_with(listener, SocketFlags::CLOEXEC).by("accept")?;
+        let (socket, address) =
+            acceptfrom_with(listener, SocketFlags::CLOEXEC).in_call("accept")?;
         if address.as_ref() == Some(peer) {
             reset_at_close(&socket)?;
             return Ok(socket);
@@ -69,7 +71,7 @@ fn accept_from(listener: &OwnedFd, peer: &SocketAddrAny) -> Result<OwnedFd, Call
 /// Makes the last close reset the connection, whoever does it: else the end that is closed first
 /// would hold its port for a minute (TIME_WAIT), and many rings would use up all ports.
 fn reset_at_close(socket: &OwnedFd) -> Result<(), CallError> {
-    set_socket_linger(socket, Some(Duration::ZERO)).by("setsockopt")
+    set_socket_linger(socket, Some(Duration::ZERO)).in_call("setsockopt")
 }
 
 /// Explains why a connection over loopback was refused, where the errno tells.
@@ -99,10 +101,11 @@ mod tests {
 
     use super::*;
     use crate::ring::build::shared_area;
-    use crate::ring::link::End;
+    use crate::ring::link::LinkEnd;
 
     fn channel() -> (OwnedFd, OwnedFd) {
-        let place = Place { area: shared_area(1, false).unwrap(), kind: Kind::Thread, to: 0 };
+        let place =
+            ChannelPlace { area: shared_area(1, false).unwrap(), kind: Kind::Thread, to: 0 };
         TcpLoopback::channel(&place).unwrap()
     }
 

@@ -15,15 +15,15 @@ use model::trial::command::{
 };
 use rustix::io::Errno;
 
-use super::harness::{Outcome, TrialError, check_alive};
+use super::harness::{TrialError, TrialOutcome, check_alive};
 use crate::placement;
 use crate::sys::{
     ChildEnd, CpuTimer, at_fixed_addresses, monotonic_raw_ns, that_ends_with_us, wait_for,
 };
-use neighbour::Neighbours;
+use neighbour::RunningNeighbours;
 
 /// What one sample is taken of.
-struct Taken {
+struct CommandRuns {
     /// CPU time and time of each run, or of the window, in nanoseconds.
     runs: Vec<[u64; 2]>,
     /// What was done.
@@ -39,14 +39,14 @@ pub(super) fn run(
     command: &Command,
     round: u32,
     runs: u32,
-) -> Result<Outcome, TrialError> {
+) -> Result<TrialOutcome, TrialError> {
     // What is measured has the CPUs; this process waits for it there, and looks from elsewhere.
     let own: &[u32] = match (&command.subject, command.away.as_ref()) {
         (Subject::Process { .. }, Some(away)) => std::slice::from_ref(away),
         _ => &command.cpus,
     };
     placement::pin(own).map_err(TrialError::at("sched_setaffinity of the command"))?;
-    let mut neighbours = Neighbours::start(command, case.policy, round)?;
+    let mut neighbours = RunningNeighbours::start(command, case.policy, round)?;
     let has_timer = command.neighbour == Neighbour::Elsewhere && command.timer;
     let timed = command.cpus.iter().filter(|_| has_timer);
     let period_ns = 1_000_000_000 / u64::from(command.rate_hz.max(1));
@@ -69,7 +69,7 @@ pub(super) fn run(
     let preempted = looks.preemptions().wrapping_sub(preempted_before);
     drop(timers);
     check_alive("neighbour", &mut neighbours.processes)?;
-    let mut outcome = Outcome { elapsed_ns: Some(real_ns), ..Outcome::default() };
+    let mut outcome = TrialOutcome { elapsed_ns: Some(real_ns), ..TrialOutcome::default() };
     let of = |which: usize| {
         taken.runs.iter().map(move |run| i64::try_from(run[which]).unwrap_or(i64::MAX))
     };
@@ -113,8 +113,8 @@ pub fn check_timer(cpu: u32) -> Result<(), Errno> {
     CpuTimer::open(cpu, 1_000_000_000).map(drop)
 }
 
-fn of_command(words: &[String], runs: u32) -> Result<Taken, TrialError> {
-    let mut taken = Taken { runs: Vec::new(), done: runs.into(), preemptions: 0, waits: 0 };
+fn of_command(words: &[String], runs: u32) -> Result<CommandRuns, TrialError> {
+    let mut taken = CommandRuns { runs: Vec::new(), done: runs.into(), preemptions: 0, waits: 0 };
     for _ in 0..runs {
         let start_ns = monotonic_raw_ns();
         let end = end_of(words, Stdio::null)?;

@@ -9,10 +9,10 @@ use rustix::process::nice;
 use rustix::thread::set_current_timer_slack;
 
 use super::super::harness::TrialError;
-use crate::random::Random;
+use crate::random::RandomSource;
 use crate::sys::{
-    Array, Child, HAS_QUANTA, Looks, Shared, least_quantum_ns, limit_real_time, monotonic_ns,
-    set_own_name, sleep_until,
+    ChildProcess, HAS_QUANTA, SharedValue, SpeedLog, WorkArray, least_quantum_ns, limit_real_time,
+    monotonic_ns, set_own_name, sleep_until,
 };
 use crate::{placement, policy};
 
@@ -26,14 +26,14 @@ const ON_TIME_NS: u64 = 100_000;
 const MOST_URGENT: i32 = -20;
 
 /// All that wake beside a program; they end when this is dropped, and with this process.
-pub(super) struct Neighbours {
-    pub(super) processes: Vec<Child>,
-    pub(super) looks: Shared<Looks>,
+pub(super) struct RunningNeighbours {
+    pub(super) processes: Vec<ChildProcess>,
+    pub(super) looks: SharedValue<SpeedLog>,
 }
 
 /// What one of them does.
 #[derive(Clone, Copy)]
-struct Role {
+struct NeighbourRole {
     cpu: u32,
     rate_hz: u32,
     /// Bytes that it writes to whenever it wakes.
@@ -46,7 +46,7 @@ struct Role {
 }
 
 /// Who is beside the program: neighbours on its CPUs look themselves where they wake often enough.
-fn roles(of: &Command) -> Vec<Role> {
+fn roles(of: &Command) -> Vec<NeighbourRole> {
     let looks_hz = if HAS_QUANTA { of.looks_hz() } else { 0 };
     let rate_hz = of.rate_hz.max(1);
     let on: &[u32] = match of.neighbour {
@@ -57,7 +57,7 @@ fn roles(of: &Command) -> Vec<Role> {
     let looks_itself = of.neighbour == Neighbour::Preempts && rate_hz >= looks_hz / 2;
     let each = rate_hz.checked_div(looks_hz).filter(|_| looks_itself);
     let each = each.map_or(0, |each| each.max(1));
-    let neighbour = |cpu: &u32| Role {
+    let neighbour = |cpu: &u32| NeighbourRole {
         cpu: *cpu,
         rate_hz,
         bytes: of.bytes,
@@ -65,7 +65,7 @@ fn roles(of: &Command) -> Vec<Role> {
         is_neighbour: true,
         looks_each: each,
     };
-    let onlooker = |cpu: &u32| Role {
+    let onlooker = |cpu: &u32| NeighbourRole {
         cpu: *cpu,
         rate_hz: looks_hz,
         bytes: 0,
@@ -77,15 +77,15 @@ fn roles(of: &Command) -> Vec<Role> {
     on.iter().map(neighbour).chain(onlookers.map(onlooker)).collect()
 }
 
-impl Neighbours {
+impl RunningNeighbours {
     /// Asleep in their loops when this returns.
     pub(super) fn start(of: &Command, policy: Policy, round: u32) -> Result<Self, TrialError> {
-        let looks = Shared::<Looks>::new().map_err(TrialError::at("mmap"))?;
-        let one = |(place, role): (u32, Role)| {
+        let looks = SharedValue::<SpeedLog>::new().map_err(TrialError::at("mmap"))?;
+        let one = |(place, role): (u32, NeighbourRole)| {
             // Other pauses in each round, on each CPU, and for each neighbour.
             let kind = of.bytes.rotate_left(32) ^ of.stays_ns.rotate_left(24);
             let seed = kind ^ u64::from(of.rate_hz) << 16;
-            let random = Random::new(seed ^ u64::from(round) << 40 ^ u64::from(place));
+            let random = RandomSource::new(seed ^ u64::from(round) << 40 ^ u64::from(place));
             start(role, policy, random, looks.clone())
         };
         let processes = (0..).zip(roles(of)).map(one).collect::<Result<_, TrialError>>()?;
@@ -94,18 +94,18 @@ impl Neighbours {
 }
 
 fn start(
-    role: Role,
+    role: NeighbourRole,
     policy: Policy,
-    mut random: Random,
-    looks: Shared<Looks>,
-) -> Result<Child, TrialError> {
+    mut random: RandomSource,
+    looks: SharedValue<SpeedLog>,
+) -> Result<ChildProcess, TrialError> {
     let ready = || {
         let failed = |what: &'static str| move |errno| format!("{what} of the neighbour: {errno}");
         set_own_name(c"switchcost-nb");
         placement::pin(&[role.cpu]).map_err(failed("sched_setaffinity"))?;
         if policy.is_realtime() {
             limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
-            policy::take(policy).map_err(|errno| policy::refused(policy, errno))?;
+            policy::take(policy).map_err(|errno| policy::describe_refusal(policy, errno))?;
         } else {
             // What is not granted leaves it a task like others: preemptions are counted.
             let _ = nice(MOST_URGENT);
@@ -115,16 +115,16 @@ fn start(
             0 => None,
             bytes => {
                 let work = Work::new(bytes, LINE_BYTES, Op::Rmw).map_err(|why| why.to_string())?;
-                Array::check(&work)
+                WorkArray::check(&work)
                     .map_err(|most| format!("--neighbour {bytes}: at most {most}"))?;
-                let array = Array::new(&work, role.bytes);
+                let array = WorkArray::new(&work, role.bytes);
                 Some(array.map_err(|errno| format!("--neighbour {bytes}: mmap: {errno}"))?)
             }
         };
         Ok(array)
     };
     let period_ns = 1_000_000_000 / u64::from(role.rate_hz);
-    let act = |mut array: Option<Array>| {
+    let act = |mut array: Option<WorkArray>| {
         let mut woken_ns = monotonic_ns();
         let mut until_look = 1;
         loop {
@@ -156,7 +156,7 @@ fn start(
             }
         }
     };
-    Child::start_ready(ready, act).map_err(|why| TrialError::lost("neighbour", why))
+    ChildProcess::start_ready(ready, act).map_err(|why| TrialError::lost("neighbour", why))
 }
 
 #[cfg(test)]

@@ -10,33 +10,33 @@ use model::trial::command::Progress;
 use rustix::io::Errno;
 
 use super::super::harness::TrialError;
-use super::Taken;
+use super::CommandRuns;
 use crate::processes::descendants;
-use crate::program::{Count, Switches, WatchError, Watched};
+use crate::program::{SwitchCounter, SwitchCounts, WatchError, WatchedProcess};
 use crate::sys::{TaskInstructions, monotonic_raw_ns, that_ends_with_us};
 
 /// How often a command may fail to print a number.
 const MOST_TRIES: usize = 5;
 
 /// A process of the program, from the beginning of a window on.
-struct Member {
-    process: Watched,
+struct ProgramProcess {
+    process: WatchedProcess,
     /// Instructions of all its threads; empty where another counter tells what was done.
     events: Vec<TaskInstructions>,
-    count: Count,
-    before: Seen,
+    count: SwitchCounter,
+    before: ProcessReading,
 }
 
 /// What a process has done so far.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct ProcessReading {
     instructions: i64,
     cpu_ns: u64,
-    switches: Switches,
+    switches: SwitchCounts,
 }
 
-impl Member {
-    fn find(process: Watched, progress: &Progress) -> Result<Self, String> {
+impl ProgramProcess {
+    fn find(process: WatchedProcess, progress: &Progress) -> Result<Self, String> {
         let tids = match progress {
             Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
             Progress::Printed(_) | Progress::File(_) => Vec::new(),
@@ -55,10 +55,15 @@ impl Member {
                 }
             }
         }
-        Ok(Self { process, events, count: Count::default(), before: Seen::default() })
+        Ok(Self {
+            process,
+            events,
+            count: SwitchCounter::default(),
+            before: ProcessReading::default(),
+        })
     }
 
-    fn see(&mut self) -> Result<Seen, WatchError> {
+    fn see(&mut self) -> Result<ProcessReading, WatchError> {
         let mut instructions = 0;
         for event in &self.events {
             instructions += event
@@ -67,7 +72,7 @@ impl Member {
         }
         let cpu_ns = self.process.cpu_ns()?;
         self.process.look(&mut self.count)?;
-        Ok(Seen { instructions, cpu_ns, switches: self.count.switches() })
+        Ok(ProcessReading { instructions, cpu_ns, switches: self.count.switches() })
     }
 }
 
@@ -80,12 +85,12 @@ fn members(
     subject: &[i32],
     has_children: bool,
     progress: &Progress,
-) -> Result<Vec<Member>, String> {
+) -> Result<Vec<ProgramProcess>, String> {
     let root = Path::new("/");
     let mut found = Vec::new();
     let mut ended = None;
     for pid in subject {
-        match Watched::find(root, *pid) {
+        match WatchedProcess::find(root, *pid) {
             Ok(process) => found.push(process),
             Err(error) if error.is_end() => ended = Some(format!("process {pid}: {error}")),
             Err(error) => return Err(format!("process {pid}: {error}")),
@@ -97,15 +102,15 @@ fn members(
     if has_children {
         let children = descendants(root, subject).into_iter();
         let children = children.filter(|pid| !runs_this_program(*pid));
-        found.extend(children.filter_map(|pid| Watched::find(root, pid).ok()));
+        found.extend(children.filter_map(|pid| WatchedProcess::find(root, pid).ok()));
     }
     let mut members = Vec::new();
     for process in found {
         let pid = process.pid();
-        match Member::find(process, progress) {
+        match ProgramProcess::find(process, progress) {
             Ok(member) => members.push(member),
             // A process may end at any time.
-            Err(_) if Watched::find(root, pid).is_err_and(|error| error.is_end()) => {}
+            Err(_) if WatchedProcess::find(root, pid).is_err_and(|error| error.is_end()) => {}
             Err(why) => return Err(why),
         }
     }
@@ -113,7 +118,7 @@ fn members(
 }
 
 /// What a process has done so far; absent where it has ended.
-fn see_if_alive(member: &mut Member) -> Result<Option<Seen>, String> {
+fn see_if_alive(member: &mut ProgramProcess) -> Result<Option<ProcessReading>, String> {
     match member.see() {
         Ok(seen) => Ok(Some(seen)),
         Err(error) if error.is_end() => Ok(None),
@@ -164,7 +169,7 @@ pub(super) fn look(
     has_children: bool,
     window_ns: u64,
     progress: &Progress,
-) -> Result<Taken, TrialError> {
+) -> Result<CommandRuns, TrialError> {
     let found = members(subject, has_children, progress).map_err(TrialError)?;
     // What is asked first is asked first again: the window is the same for all.
     let told_before = told(progress).map_err(TrialError)?;
@@ -179,7 +184,7 @@ pub(super) fn look(
     thread::sleep(Duration::from_nanos(window_ns));
     let mut done = told(progress).map_err(TrialError)?.saturating_sub(told_before);
     let end_ns = monotonic_raw_ns();
-    let (mut cpu_ns, mut more, mut living) = (0, Switches::default(), 0);
+    let (mut cpu_ns, mut more, mut living) = (0, SwitchCounts::default(), 0);
     for member in &mut members {
         let Some(after) = see_if_alive(member).map_err(TrialError)? else { continue };
         let before = member.before;
@@ -193,7 +198,7 @@ pub(super) fn look(
         return Err(TrialError(format!("process {}: it has ended", subject[0])));
     }
     let count = |of: u64| i64::try_from(of).unwrap_or(i64::MAX);
-    Ok(Taken {
+    Ok(CommandRuns {
         runs: vec![[cpu_ns, end_ns - start_ns]],
         done,
         preemptions: count(more.involuntary),

@@ -56,7 +56,7 @@ pub(crate) fn plan(
         u128::from(largest.bytes) * 2,
         "smaller --sizes",
     )?;
-    let away = placement::for_controller(&here.allowed, &[cpu], &here.machine);
+    let away = placement::choose_for_controller(&here.allowed, &[cpu], &here.machine);
     let away = away.first().copied().unwrap_or(cpu);
     notices.extend(shared_core(cpu, away, &here.machine));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
@@ -164,7 +164,7 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
 
 /// The augmented setting's policy and priority, and a note on what was granted.
 fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Option<u32>) {
-    let notice = match has_other_cpu.then(|| policy::highest(Policy::Fifo)) {
+    let notice = match has_other_cpu.then(|| policy::highest_priority(Policy::Fifo)) {
         Some(Ok(priority)) => {
             notices.push(setting::granted(Policy::Fifo, priority));
             return (Policy::Fifo, Some(priority));

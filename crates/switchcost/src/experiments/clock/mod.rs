@@ -10,7 +10,7 @@ use analysis::record::TrialRecord;
 use anyhow::{Context, Result};
 use charts::{Role, Series};
 use clap::Args;
-use probe::trial::calls::{self, Registered};
+use probe::trial::calls::{self, RegisteredCall};
 use rundata::experiment::Experiment;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
@@ -59,7 +59,7 @@ pub(crate) fn planned(
 /// The names of those of these calls that are asked for and available here, and a note on each
 /// other one that is asked for.
 pub(crate) fn available(
-    of: &'static [Registered],
+    of: &'static [RegisteredCall],
     is_asked: impl Fn(&str) -> bool,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let all = calls::available(of).context("cannot find out which calls are available")?;

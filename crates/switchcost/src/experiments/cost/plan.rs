@@ -196,7 +196,7 @@ fn take_policy(
                 .to_string(),
         );
     }
-    match asked.is_realtime().then(|| policy::highest(asked)) {
+    match asked.is_realtime().then(|| policy::highest_priority(asked)) {
         Some(Ok(priority)) => {
             notices.push(setting::granted(asked, priority));
             Ok((asked, Some(priority)))

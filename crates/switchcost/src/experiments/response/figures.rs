@@ -8,7 +8,7 @@ use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::trial::loops::{GETUID, SIGNAL_SELF};
 use rundata::words;
-use stats::{Bin, Histogram};
+use stats::{Histogram, HistogramBin};
 
 use super::answer::sleeper_words;
 use crate::report::figures::{bars, distribution};
@@ -62,7 +62,7 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
 pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
     let bars = of.0.iter().enumerate().filter(|(_, bin)| bin.count > 0);
     let bars = bars.map(|(place, bin)| Point::bare(place as f64, bin.count as f64)).collect();
-    let names = Axis::of_names("", of.0.iter().map(Bin::label).collect());
+    let names = Axis::of_names("", of.0.iter().map(HistogramBin::label).collect());
     let counts = Axis::new("", Unit::Count, Scale::Linear);
     Figure::new("", title, names, counts).of([Series::new("", 0, Role::Bars, bars)])
 }

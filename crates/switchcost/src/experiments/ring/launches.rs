@@ -9,7 +9,7 @@ use analysis::subject::{Subcase, Subject};
 use anyhow::{Context, Result};
 use rundata::plan::Plan;
 use rundata::run::{Launch, Run};
-use stats::Summary;
+use stats::SampleSummary;
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -94,7 +94,8 @@ fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
     let full = counting.iter().filter(|of| of.quote_cost().is_ok() && of.speed == Speed::Full);
     let values: Vec<f64> = full.map(|estimate| estimate.value).collect();
     let together = first.and_then(|(_, values)| values.together_at_one_clock(launch_scatter));
-    let scatter = Summary::of(&values).map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
+    let scatter = SampleSummary::from_values(&values)
+        .map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
     [
         case.title.clone(),
         first.map_or_else(dash, |(of, _)| of.in_words().to_string()),

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
+use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
 
 /// Threads that have ended and are kept one by one.
 const MOST_ENDED: usize = 4_096;
@@ -42,18 +42,20 @@ pub(crate) struct Use {
     pub(crate) yields: u64,
     pub(crate) migrations: u64,
     pub(crate) cpu_ns: u64,
-    pub(crate) bursts: Histogram,
-    pub(crate) waits: Histogram,
-    pub(crate) off: [Histogram; Cause::ALL.len()],
+    pub(crate) bursts: DurationHistogram,
+    pub(crate) waits: DurationHistogram,
+    pub(crate) off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
 impl Use {
     /// What a thread did since `before`; without it, in all its life.
-    fn since(now: &Thread, before: Option<&Thread>) -> Self {
-        let count =
-            |of: fn(&Thread) -> u64| of(now).saturating_sub(before.map(of).unwrap_or_default());
-        let lengths =
-            |of: &dyn Fn(&Thread) -> Histogram| of(now) - before.map(of).unwrap_or_default();
+    fn since(now: &ThreadSnapshot, before: Option<&ThreadSnapshot>) -> Self {
+        let count = |of: fn(&ThreadSnapshot) -> u64| {
+            of(now).saturating_sub(before.map(of).unwrap_or_default())
+        };
+        let lengths = |of: &dyn Fn(&ThreadSnapshot) -> DurationHistogram| {
+            of(now) - before.map(of).unwrap_or_default()
+        };
         Self {
             voluntary: count(|of| of.voluntary),
             involuntary: count(|of| of.involuntary),
@@ -97,7 +99,7 @@ impl Use {
 pub(crate) enum Who {
     /// Nobody: the CPU was idle.
     Idle,
-    Thread(ThreadName),
+    Thread(ThreadKey),
     /// Those of a process and a name that have ended; `tgid` is 0 of several processes.
     Ended {
         tgid: u32,
@@ -131,8 +133,8 @@ pub(crate) struct Account {
     inside: HashSet<u32>,
     /// Who started a tree's root, and when: it becomes the parent of those whose own has ended.
     starter: Option<(u32, u32)>,
-    last: HashMap<ThreadName, Thread>,
-    last_pairs: HashMap<(ThreadName, ThreadName), Counts>,
+    last: HashMap<ThreadKey, ThreadSnapshot>,
+    last_pairs: HashMap<(ThreadKey, ThreadKey), Counts>,
     /// `CLOCK_MONOTONIC` at the last look; none before the first.
     looked_ns: Option<u64>,
     pub(crate) lives: HashMap<Who, Life>,
@@ -164,13 +166,13 @@ impl Account {
     pub(crate) fn see(
         &mut self,
         now_ns: u64,
-        threads: Vec<Thread>,
-        pairs: &[Pair],
-    ) -> Vec<(ThreadName, ThreadName)> {
+        threads: Vec<ThreadSnapshot>,
+        pairs: &[SwitchPair],
+    ) -> Vec<(ThreadKey, ThreadKey)> {
         self.grow(&threads);
         let mut ended = 0;
         for thread in &threads {
-            let before = self.last.get(&thread.name);
+            let before = self.last.get(&thread.key);
             ended += usize::from(thread.ended && before.is_none_or(|before| !before.ended));
             // One that is older than the last look and was not seen then had no room: its past is
             // not of now.
@@ -180,23 +182,23 @@ impl Account {
             if let Some(used) = used.filter(|used| *used != Use::default()) {
                 let (tgid, inside) = (thread.tgid, self.is_inside(thread.tgid));
                 let new = Life { tgid, inside, observes: self.observes(thread), ..Life::default() };
-                let life = self.lives.entry(Who::Thread(thread.name)).or_insert(new);
+                let life = self.lives.entry(Who::Thread(thread.key)).or_insert(new);
                 life.name.clone_from(&thread.comm);
                 life.used.add(&used);
             }
         }
         self.most_ended = self.most_ended.max(ended);
-        self.last = threads.into_iter().map(|thread| (thread.name, thread)).collect();
+        self.last = threads.into_iter().map(|thread| (thread.key, thread)).collect();
         let settled = self.see_pairs(pairs);
         self.looked_ns = Some(now_ns);
         self.fold();
         settled
     }
 
-    fn see_pairs(&mut self, pairs: &[Pair]) -> Vec<(ThreadName, ThreadName)> {
+    fn see_pairs(&mut self, pairs: &[SwitchPair]) -> Vec<(ThreadKey, ThreadKey)> {
         let mut settled = Vec::new();
         let mut now = HashMap::with_capacity(pairs.len());
-        let is_over = |name: ThreadName| {
+        let is_over = |name: ThreadKey| {
             name.tid != 0 && self.last.get(&name).is_none_or(|thread| thread.ended)
         };
         for pair in pairs {
@@ -215,17 +217,17 @@ impl Account {
     }
 
     /// Finds the descendants among processes that are new.
-    fn grow(&mut self, threads: &[Thread]) {
+    fn grow(&mut self, threads: &[ThreadSnapshot]) {
         match self.scope {
             Scope::All | Scope::Processes(_) => return,
             Scope::Families(_) => {}
             Scope::Tree(root) => self.note_starter(root, threads),
         }
-        let mut open: Vec<&Thread> =
-            threads.iter().filter(|thread| !self.last.contains_key(&thread.name)).collect();
+        let mut open: Vec<&ThreadSnapshot> =
+            threads.iter().filter(|thread| !self.last.contains_key(&thread.key)).collect();
         // An id may have been given anew.
         for thread in &open {
-            if thread.name.tid == thread.tgid && !self.is_root(thread.tgid) {
+            if thread.key.tid == thread.tgid && !self.is_root(thread.tgid) {
                 self.inside.remove(&thread.tgid);
             }
         }
@@ -242,10 +244,10 @@ impl Account {
     }
 
     /// Notes who started the command, once it is seen.
-    fn note_starter(&mut self, root: u32, threads: &[Thread]) {
-        let roots = threads.iter().filter(|of| of.name.tid == of.tgid && of.tgid == root);
-        let root = roots.max_by_key(|root| root.name.born);
-        self.starter = self.starter.or(root.map(|root| (root.parent, root.name.born)));
+    fn note_starter(&mut self, root: u32, threads: &[ThreadSnapshot]) {
+        let roots = threads.iter().filter(|of| of.key.tid == of.tgid && of.tgid == root);
+        let root = roots.max_by_key(|root| root.key.born);
+        self.starter = self.starter.or(root.map(|root| (root.parent, root.key.born)));
     }
 
     /// Whether a process that is new was asked for: those that run already are all seen in the
@@ -257,10 +259,10 @@ impl Account {
 
     /// Whether a thread that is new is of a child of those that are looked at. This program is not,
     /// whoever started it.
-    fn belongs(&self, thread: &Thread) -> bool {
+    fn belongs(&self, thread: &ThreadSnapshot) -> bool {
         let is_orphan = || {
             // Births wrap.
-            let is_later = |born: u32| thread.name.born.wrapping_sub(born) < 1 << 31;
+            let is_later = |born: u32| thread.key.born.wrapping_sub(born) < 1 << 31;
             self.starter.is_some_and(|(pid, born)| thread.parent == pid && is_later(born))
         };
         let is_observer = self.observer != 0 && thread.tgid == self.observer;
@@ -313,7 +315,7 @@ impl Account {
         Some((family.children(), sum)).filter(|(count, _)| *count > 0)
     }
 
-    fn observes(&self, thread: &Thread) -> bool {
+    fn observes(&self, thread: &ThreadSnapshot) -> bool {
         let is_started = || thread.parent == self.observer && !self.inside.contains(&thread.tgid);
         self.observer != 0 && (thread.tgid == self.observer || is_started())
     }
@@ -326,7 +328,7 @@ impl Account {
     /// The process of a living thread, and the thread's name, as of the last look.
     pub(crate) fn process_of(&self, tid: u32) -> Option<(u32, String)> {
         let mut living = self.last.values().filter(|thread| !thread.ended);
-        let found = living.find(|thread| thread.name.tid == tid)?;
+        let found = living.find(|thread| thread.key.tid == tid)?;
         Some((found.tgid, found.comm.clone()))
     }
 
@@ -359,10 +361,10 @@ impl Account {
     }
 
     fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
-        let lives = |name: &ThreadName| self.last.get(name).is_some_and(|thread| !thread.ended);
+        let lives = |name: &ThreadKey| self.last.get(name).is_some_and(|thread| !thread.ended);
         // A process that was asked for keeps its row, whatever else has ended.
         let is_root =
-            |name: &ThreadName| name.tid == life.tgid && self.scope.roots().contains(&life.tgid);
+            |name: &ThreadKey| name.tid == life.tgid && self.scope.roots().contains(&life.tgid);
         match who {
             Who::Thread(of) if lives(of) || life.observes || is_root(of) => who.clone(),
             Who::Idle => Who::Idle,
@@ -382,7 +384,7 @@ impl Account {
     }
 
     /// All threads of the last look.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = &Thread> {
+    pub(crate) fn threads(&self) -> impl Iterator<Item = &ThreadSnapshot> {
         self.last.values()
     }
 
@@ -431,7 +433,7 @@ fn add(sum: &mut Counts, more: Counts) {
     *sum = [sum[0] + more[0], sum[1] + more[1]];
 }
 
-fn who(name: ThreadName) -> Who {
+fn who(name: ThreadKey) -> Who {
     if name.tid == 0 { Who::Idle } else { Who::Thread(name) }
 }
 
@@ -441,8 +443,8 @@ const MAX_UNSEEN_AGE_NS: u64 = 1_000_000_000;
 
 /// Whether a thread was created too late to be seen in the look at `at_ns`, both by a clock that
 /// wraps.
-fn is_younger(thread: &Thread, at_ns: u64, now_ns: u64) -> bool {
-    let age = ((now_ns >> 10) as u32).wrapping_sub(thread.name.born);
+fn is_younger(thread: &ThreadSnapshot, at_ns: u64, now_ns: u64) -> bool {
+    let age = ((now_ns >> 10) as u32).wrapping_sub(thread.key.born);
     let max_age_ns = now_ns.saturating_sub(at_ns) + MAX_UNSEEN_AGE_NS;
     u64::from(age) <= max_age_ns >> 10
 }

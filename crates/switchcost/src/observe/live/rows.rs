@@ -7,7 +7,7 @@ use charts::printable;
 use rundata::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::Histogram;
+use switchtrace::DurationHistogram;
 use textwrap::core::display_width;
 
 use super::By;
@@ -71,12 +71,12 @@ pub(crate) struct Between {
 impl Between {
     /// The bucket itself.
     pub(crate) fn bucket(number: usize) -> Self {
-        let [low_ns, high_ns] = [number, number + 1].map(Histogram::lower_ns);
+        let [low_ns, high_ns] = [number, number + 1].map(DurationHistogram::lower_ns);
         Self { low_ns, high_ns }
     }
 }
 
-fn quantile(of: &Histogram, q: f64) -> Option<Between> {
+fn quantile(of: &DurationHistogram, q: f64) -> Option<Between> {
     of.quantile_ns(q).map(|(low_ns, high_ns)| Between { low_ns, high_ns })
 }
 
@@ -212,7 +212,10 @@ fn sums(account: &Account, by: (By, &Labels)) -> Sums {
 
 /// How long each waited in the run queue: name, id, waits; the one with the most switches first.
 /// Those that never waited and the observer are left out.
-pub(crate) fn waits(account: &Account, by: (By, &Labels)) -> Vec<(String, Option<u32>, Histogram)> {
+pub(crate) fn waits(
+    account: &Account,
+    by: (By, &Labels),
+) -> Vec<(String, Option<u32>, DurationHistogram)> {
     let all = sums(account, by).into_iter();
     let mut all: Vec<_> =
         all.filter(|(_, (_, used, own))| !own && used.waits.total() > 0).collect();

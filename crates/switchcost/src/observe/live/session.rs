@@ -11,7 +11,10 @@ use rundata::words::{grouped, time, two_digits};
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::{Error, Event, Lost, Options, OthersError, OwnCost, Recording, Thread, Tracer};
+use switchtrace::{
+    Error, LostCounts, Options, RecordingOptions, ThreadSnapshot, ThreadTimeError, TraceEvent,
+    Tracer, TracerCost,
+};
 
 use super::By;
 use super::account::{Account, Scope};
@@ -31,7 +34,7 @@ pub(crate) struct Session {
     by: Option<By>,
     threads: usize,
     /// The kernel measures the programs until the first look.
-    measuring: Result<OwnCost, Error>,
+    measuring: Result<TracerCost, Error>,
     /// What a switch takes; absent before the first look.
     ns_per_switch: Option<Reading<f64>>,
     begun: Moment,
@@ -98,7 +101,7 @@ impl Session {
     /// error.
     pub(crate) fn open(
         scope: Scope,
-        recording: Option<Recording>,
+        recording: Option<RecordingOptions>,
         by: Option<By>,
         instead: &str,
     ) -> Result<Self> {
@@ -109,7 +112,7 @@ impl Session {
     /// Begins to trace.
     pub(crate) fn begin(
         scope: Scope,
-        recording: Option<Recording>,
+        recording: Option<RecordingOptions>,
         by: Option<By>,
     ) -> Result<Self> {
         let options = Options { recording, ..Options::default() };
@@ -120,10 +123,10 @@ impl Session {
         let elsewhere = "thread ids here are not those of the machine: trace from outside of the \
              container, or run it in the host's pid namespace (--pid=host)";
         match tracer.thread_times() {
-            Err(Error::Table(OthersError::NotTraced)) => bail!(elsewhere),
+            Err(Error::Table(ThreadTimeError::NotTraced)) => bail!(elsewhere),
             times => drop(times.map_err(|error| anyhow!("{error}"))?),
         }
-        let measuring = tracer.measure_itself();
+        let measuring = tracer.measure_own_cost();
         let mut session = Self {
             tracer,
             account: Account::new(scope).by_observer(std::process::id()),
@@ -196,11 +199,11 @@ impl Session {
     }
 
     /// Takes the recorded events that are there.
-    pub(crate) fn drain(&mut self, take: impl FnMut(Event)) {
-        self.tracer.recorder().map(|recorder| recorder.drain(take));
+    pub(crate) fn drain(&mut self, take: impl FnMut(TraceEvent)) {
+        self.tracer.event_reader().map(|event_reader| event_reader.drain(take));
     }
 
-    pub(crate) fn lost(&self) -> Lost {
+    pub(crate) fn lost(&self) -> LostCounts {
         self.tracer.lost()
     }
 
@@ -227,7 +230,7 @@ impl Session {
 
     /// What is not in the figures: lines, what matters most first.
     pub(crate) fn gaps(&self) -> Vec<String> {
-        let Lost { threads, pairs, events, .. } = self.lost();
+        let LostCounts { threads, pairs, events, .. } = self.lost();
         let crowded = self.account.most_ended >= self.threads / 2;
         let [of_threads, of_pairs, of_events] =
             [threads, pairs, events].map(|count| grouped(count as f64));
@@ -261,8 +264,8 @@ impl Session {
 
 /// The kernel's figure of what runs: the tracer's is that of the last switch. A thread that only
 /// seems to run, as the kernel ran no program for its switch, has the right one, too.
-fn until_now(thread: &mut Thread) {
-    let path = format!("/proc/{}/task/{}/schedstat", thread.tgid, thread.name.tid);
+fn until_now(thread: &mut ThreadSnapshot) {
+    let path = format!("/proc/{}/task/{}/schedstat", thread.tgid, thread.key.tid);
     let text = fs::read_to_string(path).unwrap_or_default();
     let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
     thread.cpu_ns = thread.cpu_ns.max(ns.unwrap_or(0));

@@ -2,7 +2,7 @@
 
 use analysis::program::{Direct, Price, Range};
 use proptest::prelude::*;
-use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
+use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
 
 use super::By;
 use super::account::{Account, Scope, Use, Who};
@@ -13,24 +13,24 @@ use crate::report::terminal::WIDTH;
 const SECOND: u64 = 1_000_000_000;
 
 /// The name of a thread that was born at so many seconds.
-pub(crate) fn name(tid: u32, born_s: u64) -> ThreadName {
-    ThreadName { tid, born: ((born_s * SECOND) >> 10) as u32 }
+pub(crate) fn name(tid: u32, born_s: u64) -> ThreadKey {
+    ThreadKey { tid, born: ((born_s * SECOND) >> 10) as u32 }
 }
 
 /// A histogram with so many in one bucket.
-pub(crate) fn lengths(bucket: usize, count: u32) -> Histogram {
+pub(crate) fn lengths(bucket: usize, count: u32) -> DurationHistogram {
     let mut counts = [0; 32];
     counts[bucket] = count;
     counts.into()
 }
 
 /// A thread of process `tgid` that was switched so often, half of it by others.
-pub(crate) fn thread(name: ThreadName, tgid: u32, comm: &str, switches: u64) -> Thread {
+pub(crate) fn thread(name: ThreadKey, tgid: u32, comm: &str, switches: u64) -> ThreadSnapshot {
     let half = u32::try_from(switches / 2).unwrap();
-    let mut off = [Histogram::default(); Cause::ALL.len()];
+    let mut off = [DurationHistogram::default(); SwitchCause::ALL.len()];
     (off[0], off[2]) = (lengths(9, half), lengths(14, half));
-    Thread {
-        name,
+    ThreadSnapshot {
+        key: name,
         tgid,
         parent: 1,
         comm: comm.into(),
@@ -48,8 +48,13 @@ pub(crate) fn thread(name: ThreadName, tgid: u32, comm: &str, switches: u64) -> 
     }
 }
 
-pub(crate) fn pair(prev: ThreadName, next: ThreadName, voluntary: u64, involuntary: u64) -> Pair {
-    Pair { prev, next, voluntary, involuntary }
+pub(crate) fn pair(
+    prev: ThreadKey,
+    next: ThreadKey,
+    voluntary: u64,
+    involuntary: u64,
+) -> SwitchPair {
+    SwitchPair { prev, next, voluntary, involuntary }
 }
 
 fn switches(account: &Account) -> u64 {
@@ -76,7 +81,7 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
     account.see(104 * SECOND, vec![thread(name(11, 104), 11, "late", 4)], &[]);
     assert_eq!(switches(&account), 52);
     // It was born just before the last look, and came into the table behind it.
-    let forked = ThreadName { born: name(13, 104).born - 100, ..name(13, 104) };
+    let forked = ThreadKey { born: name(13, 104).born - 100, ..name(13, 104) };
     account.see(105 * SECOND, vec![thread(forked, 13, "forked", 8)], &[]);
     assert_eq!(switches(&account), 60);
 }
@@ -85,7 +90,7 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
 fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
     let mut account = Account::new(Scope::All);
     let (one, other) = (name(10, 1), name(11, 1));
-    let idle = ThreadName::default();
+    let idle = ThreadKey::default();
     let pairs = |count| [pair(one, other, count, 1), pair(one, idle, 2, 0)];
     let threads = || vec![thread(one, 10, "one", 4), thread(other, 11, "other", 4)];
     assert_eq!(account.see(SECOND, threads(), &pairs(5)), []);
@@ -104,14 +109,16 @@ fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
 #[test]
 fn a_tree_grows_with_its_descendants_only() {
     let mut account = Account::new(Scope::Tree(u32::MAX));
-    let at =
-        |tid, parent, switches| Thread { parent, ..thread(name(tid, 101), tid, "x", switches) };
+    let at = |tid, parent, switches| ThreadSnapshot {
+        parent,
+        ..thread(name(tid, 101), tid, "x", switches)
+    };
     account.see(100 * SECOND, vec![], &[]);
     account.set_scope(Scope::Tree(20));
     // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before,
     // and becomes the parent of 23, whose own has ended.
-    let rehearsal = Thread { name: name(19, 100), ..at(19, 7, 40) };
-    let orphan = Thread { name: name(23, 102), ..at(23, 7, 6) };
+    let rehearsal = ThreadSnapshot { key: name(19, 100), ..at(19, 7, 40) };
+    let orphan = ThreadSnapshot { key: name(23, 102), ..at(23, 7, 6) };
     account.see(
         102 * SECOND,
         vec![at(22, 21, 2), orphan, at(30, 1, 100), rehearsal, at(21, 20, 4), at(20, 7, 8)],
@@ -119,7 +126,7 @@ fn a_tree_grows_with_its_descendants_only() {
     );
     assert_eq!((switches(&account), account.is_alive()), (20, true));
     // The id of the child is given to another process.
-    let anew = Thread { name: name(21, 103), ..at(21, 1, 50) };
+    let anew = ThreadSnapshot { key: name(21, 103), ..at(21, 1, 50) };
     account.see(104 * SECOND, vec![anew, at(20, 7, 10)], &[]);
     assert_eq!(switches(&account), 22);
     let mut all = vec![at(20, 7, 10), at(30, 1, 100)];
@@ -130,7 +137,7 @@ fn a_tree_grows_with_its_descendants_only() {
 
 #[test]
 fn running_processes_have_the_children_that_there_are_and_those_that_come() {
-    let at = |tid, born_s, parent, switches| Thread {
+    let at = |tid, born_s, parent, switches| ThreadSnapshot {
         parent,
         ..thread(name(tid, born_s), tid, "x", switches)
     };
@@ -184,9 +191,9 @@ fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
         for _ in 0..1_000 {
             tid += 1;
             let name = name(tid, second);
-            pairs.push(pair(name, ThreadName::default(), 2, 0));
+            pairs.push(pair(name, ThreadKey::default(), 2, 0));
             let comm = format!("x{}", tid % 10_000);
-            threads.push(Thread { ended: true, ..thread(name, tid, &comm, 2) });
+            threads.push(ThreadSnapshot { ended: true, ..thread(name, tid, &comm, 2) });
         }
         account.see((second + 1) * SECOND, threads, &pairs);
     }
@@ -206,9 +213,10 @@ fn a_process_that_was_asked_for_is_not_added_up_with_others() {
     let root = thread(name(7, 0), 7, "server", 10);
     let mut account = Account::new(Scope::Families(vec![7]));
     account.see(0, vec![root.clone()], &[]);
-    let mut threads = vec![Thread { ended: true, ..thread(name(7, 0), 7, "server", 16) }];
+    let mut threads = vec![ThreadSnapshot { ended: true, ..thread(name(7, 0), 7, "server", 16) }];
     for tid in 100..10_100 {
-        let child = Thread { parent: 7, ended: true, ..thread(name(tid, 1), tid, "server", 2) };
+        let child =
+            ThreadSnapshot { parent: 7, ended: true, ..thread(name(tid, 1), tid, "server", 2) };
         threads.push(child);
     }
     account.see(2 * SECOND, threads, &[]);

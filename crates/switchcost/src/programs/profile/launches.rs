@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use analysis::used::Known;
 use launcher::{Ending, Used};
-use preload::bins::{edges, sizes};
-use preload::layout::{ALLOCATOR, KNOWN_CALLS, Kind, NOTHING};
+use preload::bins::{bucket_bounds, class_bounds};
+use preload::layout::{ALLOCATOR_CALLS, CellKind, EMPTY_FUNCTION, KNOWN_CALLS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use threadclock::Tier;
@@ -115,13 +115,13 @@ impl Launch {
         counts: Counts,
         plan: &Plan,
     ) -> Self {
-        let calls = |wanted: Kind| {
+        let calls = |wanted: CellKind| {
             let found = counts.kinds.iter().find(|(kind, _)| *kind == wanted);
             found.map(|(_, calls)| calls)
         };
-        let typical = |wanted: Kind| calls(wanted)?.typical_ns();
-        let own_ns = calls(Kind::Own).map(|of| of.times.sum_ns as f64 / of.count() as f64);
-        let empty_ns = typical(Kind::Empty);
+        let typical = |wanted: CellKind| calls(wanted)?.typical_ns();
+        let own_ns = calls(CellKind::Overhead).map(|of| of.times.sum_ns as f64 / of.count() as f64);
+        let empty_ns = typical(CellKind::Empty);
         let clocks = Tier::ALL.into_iter().filter(|tier| counts.tiers & (1 << *tier as u32) != 0);
         let counted =
             counts.kinds.iter().filter_map(|(kind, calls)| Counted::of(*kind, calls, plan));
@@ -135,7 +135,7 @@ impl Launch {
             missed_threads: counts.missed_threads,
             clocks: clocks.map(|tier| tier.name().to_string()).collect(),
             empty_ns,
-            empty_call_ns: typical(Kind::Named(NOTHING)),
+            empty_call_ns: typical(CellKind::Named(EMPTY_FUNCTION)),
             known: known(typical),
             // Of a named function it was taken with a reading of the clock in it.
             own_ns: match plan.malloc {
@@ -170,13 +170,13 @@ impl Launch {
 }
 
 /// By what intervals of these kinds take.
-fn known(typical_ns: impl Fn(Kind) -> Option<f64>) -> Option<Known> {
-    let empty_ns = typical_ns(Kind::Empty)?;
+fn known(typical_ns: impl Fn(CellKind) -> Option<f64>) -> Option<Known> {
+    let empty_ns = typical_ns(CellKind::Empty)?;
     let each = |kind| Some((typical_ns(kind)? - empty_ns) / KNOWN_CALLS as f64);
     Some(Known {
-        told_ns: typical_ns(Kind::Known)? - empty_ns,
-        in_a_row_ns: each(Kind::KnownInARow)?,
-        chained_ns: each(Kind::KnownChained)?,
+        told_ns: typical_ns(CellKind::Known)? - empty_ns,
+        in_a_row_ns: each(CellKind::KnownInARow)?,
+        chained_ns: each(CellKind::KnownChained)?,
     })
 }
 
@@ -186,7 +186,7 @@ pub(super) fn median_known<'a>(launches: impl IntoIterator<Item = &'a Launch>) -
 }
 
 pub(super) fn is_allocator(name: &str) -> bool {
-    ALLOCATOR.contains(&name)
+    ALLOCATOR_CALLS.contains(&name)
 }
 
 impl What {
@@ -206,15 +206,15 @@ impl What {
 }
 
 impl Counted {
-    fn of(kind: Kind, calls: &Calls, plan: &Plan) -> Option<Self> {
+    fn of(kind: CellKind, calls: &Calls, plan: &Plan) -> Option<Self> {
         let (name, bytes) = match kind {
-            Kind::Allocator { function, class } => {
-                let name = ALLOCATOR.get(function)?;
-                (*name, (*name != "free").then(|| sizes(class)))
+            CellKind::Allocator { function, class } => {
+                let name = ALLOCATOR_CALLS.get(function)?;
+                (*name, (*name != "free").then(|| class_bounds(class)))
             }
-            Kind::Named(number) => (plan.calls.get(number)?.as_str(), None),
-            Kind::Empty | Kind::Own => return None,
-            Kind::Known | Kind::KnownInARow | Kind::KnownChained => return None,
+            CellKind::Named(number) => (plan.calls.get(number)?.as_str(), None),
+            CellKind::Empty | CellKind::Overhead => return None,
+            CellKind::Known | CellKind::KnownInARow | CellKind::KnownChained => return None,
         };
         let histogram = calls.buckets.iter().enumerate().filter(|(_, calls)| **calls > 0);
         Some(Self {
@@ -223,7 +223,7 @@ impl Counted {
             times: calls.times,
             histogram: histogram
                 .map(|(bucket, calls)| {
-                    let (from_ns, below_ns) = edges(bucket);
+                    let (from_ns, below_ns) = bucket_bounds(bucket);
                     Bin { from_ns, below_ns, calls: *calls }
                 })
                 .collect(),

@@ -19,9 +19,10 @@ use std::process;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use directories::ProjectDirs;
-use preload::bins::{BUCKETS, edges};
+use preload::bins::{BUCKETS, bucket_bounds};
 use preload::layout::{
-    BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, SLOTS, TOKEN_DIGITS, VARIABLE, kind,
+    CELLS_PER_SLOT, CallCell, CellKind, ENVIRONMENT_VARIABLE, MAGIC, MEMORY_BYTES, PAGE_BYTES,
+    SLOTS, SharedHeader, TOKEN_DIGITS, cell_kind,
 };
 use preload::symbols;
 use rustix::fs::{
@@ -83,7 +84,7 @@ impl RunFolder {
         let mount = statvfs(above)?.f_flag;
         ensure!(!mount.contains(StatVfsMountFlags::NOEXEC), "its file system is mounted noexec");
         remove_left(above);
-        let path = above.join(format!("{FOLDER}{:016x}", probe::unforeseen()?));
+        let path = above.join(format!("{FOLDER}{:016x}", probe::random_number()?));
         DirBuilder::new().mode(0o700).create(&path)?;
         let lock = File::open(&path)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -126,8 +127,9 @@ impl Library {
     pub(super) fn new(calls: &[String], malloc: bool) -> Result<Self> {
         let mut bytes = LIBRARY.to_vec();
         let names: Vec<&str> = calls.iter().map(String::as_str).collect();
-        symbols::name(&mut bytes, &names, malloc)
-            .map_err(|symbols::Damaged(why)| anyhow!("the library in this program: {why}"))?;
+        symbols::rename(&mut bytes, &names, malloc).map_err(|symbols::DamagedLibrary(why)| {
+            anyhow!("the library in this program: {why}")
+        })?;
         let folder = RunFolder::new()?;
         let path = folder.path.join("libswitchcost-profile.so");
         let cannot = || format!("cannot write {}", path.display());
@@ -149,7 +151,8 @@ impl Library {
             preload.push(next);
         }
         let digits = TOKEN_DIGITS;
-        let mut data = OsString::from(format!("{VARIABLE}={:0digits$x}:", shared.token));
+        let mut data =
+            OsString::from(format!("{ENVIRONMENT_VARIABLE}={:0digits$x}:", shared.token));
         data.push(&shared.link);
         [preload, data]
     }
@@ -198,7 +201,7 @@ impl Calls {
     /// calls.
     pub(super) fn typical_ns(&self) -> Option<f64> {
         let middle = |bucket: usize| {
-            let (from_ns, below_ns) = edges(bucket);
+            let (from_ns, below_ns) = bucket_bounds(bucket);
             (from_ns as f64 + (below_ns - 1) as f64) / 2.0
         };
         let mut seen = 0;
@@ -231,7 +234,7 @@ pub(super) struct Counts {
     /// Bits of the tiers by which the time was read.
     pub(super) tiers: u32,
     /// Those that there are, in the order of their cells.
-    pub(super) kinds: Vec<(Kind, Calls)>,
+    pub(super) kinds: Vec<(CellKind, Calls)>,
 }
 
 impl Counts {
@@ -270,11 +273,12 @@ impl Shared {
         let file = memfd_create("switchcost-profile", flags).context("memfd_create(2)")?;
         let file = File::from(file);
         // Pages that nobody writes to take no memory.
-        file.set_len(BYTES as u64).context("cannot size the memory for counts (ulimit -f)")?;
-        let magic = offset_of!(Header, magic) as u64;
+        file.set_len(MEMORY_BYTES as u64)
+            .context("cannot size the memory for counts (ulimit -f)")?;
+        let magic = offset_of!(SharedHeader, magic) as u64;
         file.write_all_at(&MAGIC.to_ne_bytes(), magic).context("cannot write to memory")?;
-        let token = probe::unforeseen()?;
-        let place = offset_of!(Header, token) as u64;
+        let token = probe::random_number()?;
+        let place = offset_of!(SharedHeader, token) as u64;
         file.write_all_at(&token.to_ne_bytes(), place).context("cannot write to memory")?;
         seal(&file, SealFlags::SHRINK | SealFlags::GROW)?;
         // No descriptor is handed on: programs close those that they do not know.
@@ -295,15 +299,18 @@ impl Shared {
     }
 
     fn read(&self) -> Result<Counts> {
-        let mut header = vec![0; size_of::<Header>()];
+        let mut header = vec![0; size_of::<SharedHeader>()];
         self.file.read_exact_at(&mut header, 0)?;
-        ensure!(word(&header, offset_of!(Header, magic)) == MAGIC, "its first word is another");
-        let mut cells: Vec<Calls> = vec![Calls::default(); CELLS];
+        ensure!(
+            word(&header, offset_of!(SharedHeader, magic)) == MAGIC,
+            "its first word is another"
+        );
+        let mut cells: Vec<Calls> = vec![Calls::default(); CELLS_PER_SLOT];
         let mut at = header.len() as u64;
         let mut page = vec![0; PAGE_BYTES];
         while let Some(next) = self.next_page(at)? {
             self.file.read_exact_at(&mut page, next)?;
-            let cell = (next as usize - header.len()) / PAGE_BYTES % CELLS;
+            let cell = (next as usize - header.len()) / PAGE_BYTES % CELLS_PER_SLOT;
             let calls = read_cell(&page);
             if calls.count() > 0 {
                 cells[cell].add(&calls);
@@ -313,16 +320,16 @@ impl Shared {
         let kinds = cells.into_iter().enumerate().filter(|(_, calls)| calls.count() > 0);
         let half = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
         Ok(Counts {
-            processes: half(offset_of!(Header, processes)),
-            missed_threads: word(&header, offset_of!(Header, missed_threads)),
-            tiers: half(offset_of!(Header, tiers)),
-            kinds: kinds.map(|(cell, calls)| (kind(cell), calls)).collect(),
+            processes: half(offset_of!(SharedHeader, processes)),
+            missed_threads: word(&header, offset_of!(SharedHeader, missed_threads)),
+            tiers: half(offset_of!(SharedHeader, tiers)),
+            kinds: kinds.map(|(cell, calls)| (cell_kind(cell), calls)).collect(),
         })
     }
 
     /// The next page from there on that anybody wrote to.
     fn next_page(&self, at: u64) -> Result<Option<u64>> {
-        if at >= BYTES as u64 {
+        if at >= MEMORY_BYTES as u64 {
             return Ok(None);
         }
         match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
@@ -338,13 +345,13 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 fn read_cell(page: &[u8]) -> Calls {
-    let first = offset_of!(Cell, buckets);
+    let first = offset_of!(CallCell, buckets);
     let times = Times {
-        sum_ns: word(page, offset_of!(Cell, sum_ns)),
-        max_ns: word(page, offset_of!(Cell, max_ns)),
-        switched: word(page, offset_of!(Cell, switched)),
-        off_cpu_ns: word(page, offset_of!(Cell, off_cpu_ns)),
-        max_wall_ns: word(page, offset_of!(Cell, max_wall_ns)),
+        sum_ns: word(page, offset_of!(CallCell, sum_ns)),
+        max_ns: word(page, offset_of!(CallCell, max_ns)),
+        switched: word(page, offset_of!(CallCell, switched)),
+        off_cpu_ns: word(page, offset_of!(CallCell, off_cpu_ns)),
+        max_wall_ns: word(page, offset_of!(CallCell, max_wall_ns)),
     };
     Calls { times, buckets: (0..BUCKETS).map(|number| word(page, first + 8 * number)).collect() }
 }
@@ -358,7 +365,7 @@ mod tests {
         let counts = |times: Times, calls: u64| {
             let mut buckets = vec![0; BUCKETS];
             buckets[9] = calls;
-            Counts { kinds: vec![(Kind::Empty, Calls { times, buckets })], ..Counts::default() }
+            Counts { kinds: vec![(CellKind::Empty, Calls { times, buckets })], ..Counts::default() }
         };
         let possible = Times { sum_ns: 900, max_ns: 90, switched: 1, ..Times::default() };
         assert!(counts(possible, 10).check(1_000).is_ok());

@@ -118,14 +118,14 @@ impl ProfileArgs {
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
-        let most = layout::NAMED;
+        let most = layout::MAX_NAMED;
         if self.calls.len() > most {
             return Err(usage(format!("--calls: {} functions; at most {most}", self.calls.len())));
         }
         for (number, name) in self.calls.iter().enumerate() {
             let refuse = |why: String| Err(usage(format!("--calls {name}: {why}")));
-            if name.len() > layout::NAME_BYTES || name.contains('\0') {
-                return refuse(format!("a name has at most {} bytes", layout::NAME_BYTES));
+            if name.len() > layout::MAX_NAME_BYTES || name.contains('\0') {
+                return refuse(format!("a name has at most {} bytes", layout::MAX_NAME_BYTES));
             }
             if REFUSED.contains(&name.as_str()) {
                 return refuse("it cannot be called by somebody else".to_string());
@@ -133,7 +133,7 @@ impl ProfileArgs {
             if self.calls[..number].contains(name) {
                 return refuse("it is named twice".to_string());
             }
-            if layout::SYMBOLS.iter().any(|of| of.to_bytes() == name.as_bytes()) {
+            if layout::ALLOCATOR_SYMBOLS.iter().any(|of| of.to_bytes() == name.as_bytes()) {
                 return refuse("--malloc times it, by size".to_string());
             }
         }

@@ -59,7 +59,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         Ok(()) => Policy::Fifo,
         Err(errno) => {
             if args.stay.is_some() {
-                let refused = policy::refused(Policy::Fifo, errno);
+                let refused = policy::describe_refusal(Policy::Fifo, errno);
                 return Err(usage(format!(
                     "--stay: {refused}: without it the program would get its CPU back meanwhile"
                 )));
@@ -85,7 +85,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
              personality(2): {errno} (containers may refuse it: seccomp)"
         ));
     }
-    let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
+    let away = placement::choose_for_controller(&here.allowed, &cpus, &here.machine);
     let (subject, executable) = subject(args, processes)?;
     let of = Command {
         subject,
@@ -189,7 +189,7 @@ fn allowed_of(processes: &ProcessSet) -> Result<Vec<u32>> {
     let mut cpus = BTreeSet::new();
     let mut refused = None;
     for pid in processes.all_pids() {
-        match placement::allowed_of(pid) {
+        match placement::allowed_cpus_of(pid) {
             Ok(allowed) => cpus.extend(allowed),
             Err(errno) => refused = Some(errno),
         }
@@ -221,7 +221,7 @@ fn subject(
             window_ns: nanoseconds(WINDOW),
             progress,
         };
-        return Ok((subject, executable::of_process(busiest)));
+        return Ok((subject, executable::find_for_process(busiest)));
     }
     let words = args.command.iter().map(|word| word.to_str().map(str::to_string));
     let words: Option<Vec<String>> = words.collect();
@@ -229,7 +229,7 @@ fn subject(
         usage("the command has a word that is not UTF-8, and a run file cannot hold it: put it into a script")
     })?;
     let path = env::var("PATH").unwrap_or_default();
-    let executable = executable::of_command(&words[0], &path);
+    let executable = executable::find_for_command(&words[0], &path);
     Ok((Subject::Command(words), executable))
 }
 

@@ -12,7 +12,7 @@ use analysis::program::WorkingSet;
 use anyhow::{Error, Result, anyhow};
 use launcher::{Launcher, LauncherError, Run, Series, Used};
 use probe::executable;
-use probe::program::Watched;
+use probe::program::WatchedProcess;
 use rundata::reading::Reading;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -78,7 +78,7 @@ impl Command {
         let rarely = session.is_some().then_some(LOOK);
         session.into_iter().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
         // It may have ended already: then only its usage is known.
-        let program = Watched::find(Path::new("/"), pid as i32).ok();
+        let program = WatchedProcess::find(Path::new("/"), pid as i32).ok();
         let watcher = program.map(|program| Watcher::new(program, None));
         let id = Pid::from_raw(pid as i32);
         let handle = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
@@ -241,7 +241,7 @@ impl Ended {
             command: Some(self.words.clone()),
             words: Some(self.words.clone()),
             executable: self.words.first().and_then(|program| {
-                executable::of_command(program, &env::var("PATH").unwrap_or_default())
+                executable::find_for_command(program, &env::var("PATH").unwrap_or_default())
             }),
             watched_ns: self.used.real_ns,
             resident_bytes: Reading::Known(most),

@@ -25,7 +25,7 @@ use analysis::program::{Direct, ProfilePoint, direct_of};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::builder::ArgPredicate;
 use clap::{Arg, Args};
-use probe::program::{WatchError, Watched};
+use probe::program::{WatchError, WatchedProcess};
 
 use crate::base::failure::{say, usage};
 use crate::base::values::{Budget, Destination, List, WITHOUT, WITHOUT_END};
@@ -229,7 +229,7 @@ fn watch(
 fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
     let mut first = Err(WatchError::Gone);
     for pid in pids {
-        match Watched::find(Path::new("/"), *pid) {
+        match WatchedProcess::find(Path::new("/"), *pid) {
             Err(error) if error.is_end() && pids.len() > 1 => {}
             Err(error) => return Err(error),
             Ok(found) => first = first.or(Ok(found.pid())),
@@ -246,7 +246,7 @@ fn watch_first(
 ) -> Result<Watcher, WatchError> {
     let mut ended = WatchError::Gone;
     for pid in pids {
-        let begun = Watched::find(Path::new("/"), pid).and_then(|program| {
+        let begun = WatchedProcess::find(Path::new("/"), pid).and_then(|program| {
             let mut watcher = Watcher::new(program, Some(duration));
             watcher.see()?;
             Ok(watcher)

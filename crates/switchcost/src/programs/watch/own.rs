@@ -78,9 +78,10 @@ impl OwnCost {
     /// Whether a process or thread runs it.
     pub(crate) fn is_of(&self, id: i32) -> bool {
         // The identity is read only where the path is the same.
-        executable::path_of(id).is_some_and(|path| path == self.executable.path)
-            && executable::of_process(id)
-                .is_some_and(|executable| self.is(&executable, executable::words_of(id).as_deref()))
+        executable::read_path(id).is_some_and(|path| path == self.executable.path)
+            && executable::find_for_process(id).is_some_and(|executable| {
+                self.is(&executable, executable::read_words(id).as_deref())
+            })
     }
 
     /// What an interpreter runs is told by its words only.

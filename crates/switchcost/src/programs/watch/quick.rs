@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analysis::program::WorkingSet;
 use anyhow::{Context, bail};
-use launcher::KeptActions;
+use launcher::SavedActions;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, FEWEST_ROUNDS};
@@ -53,7 +53,7 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
         Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
-        let _kept = KeptActions::keep();
+        let _kept = SavedActions::keep();
         let about = About { is_quick: true, ..About::of(&quiet) };
         let progress = Progress::new(&plan, true);
         let interrupt = Interrupt::watch()?;

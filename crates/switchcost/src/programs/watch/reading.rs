@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use analysis::program::{PageSizes, Program, Window, WorkingSet};
-use probe::accesses::Sampler;
+use probe::accesses::AccessSampler;
 use probe::executable;
-use probe::program::{Count, Switches, WatchError, Watched, huge_page_bytes};
+use probe::program::{SwitchCounter, SwitchCounts, WatchError, WatchedProcess, huge_page_bytes};
 use rundata::reading::Reading;
 use rundata::trial::command::Executable;
 
@@ -40,12 +40,12 @@ const LAG: Duration = Duration::from_millis(10);
 
 /// What is known of a program that is watched.
 pub(crate) struct Watcher {
-    program: Watched,
+    program: WatchedProcess,
     /// The file that it runs.
     executable: Option<Executable>,
     words: Option<Vec<String>>,
     started: Instant,
-    count: Count,
+    count: SwitchCounter,
     lost_threads: usize,
     /// At the first look and at the last.
     cpu_ns: Option<(u64, u64)>,
@@ -61,21 +61,21 @@ pub(crate) struct Watcher {
     /// The other processes of the program, where nobody traces them.
     companions: Option<Companions>,
     /// Samples of its accesses, or why there are none.
-    sampler: Result<Sampler, String>,
+    sampler: Result<AccessSampler, String>,
     pub(crate) notices: Vec<String>,
 }
 
 impl Watcher {
     /// Of a program that is watched for so long, where that is known.
-    pub(crate) fn new(program: Watched, watch: Option<Duration>) -> Self {
-        let sampler = Sampler::start(program.pid(), watch);
+    pub(crate) fn new(program: WatchedProcess, watch: Option<Duration>) -> Self {
+        let sampler = AccessSampler::start(program.pid(), watch);
         Self {
             sampler,
-            executable: executable::of_process(program.pid()),
-            words: executable::words_of(program.pid()),
+            executable: executable::find_for_process(program.pid()),
+            words: executable::read_words(program.pid()),
             program,
             started: Instant::now(),
-            count: Count::default(),
+            count: SwitchCounter::default(),
             lost_threads: 0,
             cpu_ns: None,
             last_look: None,
@@ -120,10 +120,10 @@ impl Watcher {
     }
 
     /// Switches of all processes that are counted here.
-    fn switches(&self) -> Switches {
+    fn switches(&self) -> SwitchCounts {
         let own = self.count.switches();
         let others = self.companions.as_ref().map(Companions::switches).unwrap_or_default();
-        Switches {
+        SwitchCounts {
             voluntary: own.voluntary + others.voluntary,
             involuntary: own.involuntary + others.involuntary,
         }
@@ -453,7 +453,7 @@ mod tests {
 
     fn of_this_process() -> Watcher {
         let own = i32::try_from(std::process::id()).expect("a process id");
-        let program = Watched::find(Path::new("/"), own).expect("this process");
+        let program = WatchedProcess::find(Path::new("/"), own).expect("this process");
         let sampler = Err("not asked for".to_string());
         Watcher { next_window: Duration::ZERO, sampler, ..Watcher::new(program, None) }
     }

@@ -1,9 +1,9 @@
 //! The working set of a program whose accesses were sampled.
 
 use analysis::program::{Sampled, WorkingSet};
-use probe::accesses::Accesses;
+use probe::accesses::SampledAccesses;
 use rundata::ring::LINE_BYTES;
-use stats::richness;
+use stats::estimate_richness;
 
 use super::seen::{NotRead, Remedy};
 
@@ -14,7 +14,7 @@ const UNDERSTOOD: f64 = 0.5;
 const CONFIDENCE: f64 = 0.95;
 
 /// The working set of one thread between two of its switches, taken for that of the whole watch.
-pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
+pub(super) fn working_set(seen: &SampledAccesses) -> Result<WorkingSet, NotRead> {
     let followed = seen.accesses + seen.computing;
     if followed < FEWEST_SAMPLES {
         let why = format!(
@@ -31,7 +31,8 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
         return Err(NotRead::new(why, None));
     }
     let memory_share = seen.accesses as f64 / followed as f64;
-    let all = richness(seen.of_threads(), CONFIDENCE).zip(richness(seen.of_cpus(), CONFIDENCE));
+    let all = estimate_richness(seen.line_counts_by_thread(), CONFIDENCE)
+        .zip(estimate_richness(seen.line_counts_by_cpu(), CONFIDENCE));
     let (low_bytes, high_bytes, sets_per_cpu) = all.map_or((0, 0, 1.0), |(of_threads, of_cpus)| {
         let threads = seen.threads().max(1) as f64;
         let bytes = |lines: f64| (lines / threads * LINE_BYTES as f64) as u64;
@@ -56,8 +57,11 @@ const BESIDE: f64 = 0.25;
 
 /// Lines of the other processes that take turns with the program. However many they are, one of
 /// them at least runs between two of its switches.
-fn of_neighbours(seen: &Accesses) -> f64 {
+fn of_neighbours(seen: &SampledAccesses) -> f64 {
     let own = (seen.accesses + seen.computing + seen.unknown) as f64;
     let beside = seen.neighbours.values().filter(|of| of.samples as f64 >= BESIDE * own);
-    beside.filter_map(|of| richness(of.lines(), CONFIDENCE)).map(|of| of.estimate).sum()
+    beside
+        .filter_map(|of| estimate_richness(of.line_counts(), CONFIDENCE))
+        .map(|of| of.estimate)
+        .sum()
 }

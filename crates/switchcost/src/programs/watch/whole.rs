@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use analysis::program::WorkingSet;
-use probe::program::{Count, Switches, Watched};
+use probe::program::{SwitchCounter, SwitchCounts, WatchedProcess};
 use rundata::reading::Reading;
 
 use super::findings::SeenSet;
@@ -69,11 +69,12 @@ impl<'a> WholeProgram<'a> {
 
     /// Returns the working set that goes with the switches of all processes, from that of the one
     /// that was watched.
-    pub(super) fn working_set(&self, watched: &Watched, own: SeenSet) -> SeenSet {
+    pub(super) fn working_set(&self, watched: &WatchedProcess, own: SeenSet) -> SeenSet {
         let Some(share) = self.watched_share.filter(|_| self.has_other_memory()) else {
             return own;
         };
-        let resident = |pid: &i32| Watched::find(Path::new("/"), *pid).ok()?.resident_bytes().ok();
+        let resident =
+            |pid: &i32| WatchedProcess::find(Path::new("/"), *pid).ok()?.resident_bytes().ok();
         let largest = self.processes.all_pids().iter().filter_map(resident).max();
         let own_high = own.0.known().map(|set| set.high_bytes);
         let high = own_high.into_iter().chain(largest).max().unwrap_or(0);
@@ -106,8 +107,8 @@ pub(crate) struct Companions {
 /// One of them.
 #[derive(Debug)]
 struct Companion {
-    program: Watched,
-    count: Count,
+    program: WatchedProcess,
+    count: SwitchCounter,
     /// CPU time at the first look and at the last.
     cpu_ns: (u64, u64),
     has_ended: bool,
@@ -153,9 +154,10 @@ impl Companions {
             if pid == self.watched || self.members.contains_key(&pid) {
                 continue;
             }
-            let Ok(program) = Watched::find(Path::new("/"), pid) else { continue };
+            let Ok(program) = WatchedProcess::find(Path::new("/"), pid) else { continue };
             // One that came meanwhile is counted from its start.
-            let count = if is_first { Count::default() } else { Count::from_start() };
+            let count =
+                if is_first { SwitchCounter::default() } else { SwitchCounter::from_start() };
             let first_ns = if is_first { program.cpu_ns().unwrap_or_default() } else { 0 };
             let cpu_ns = (first_ns, first_ns);
             self.members.insert(pid, Companion { program, count, cpu_ns, has_ended: false });
@@ -179,8 +181,8 @@ impl Companions {
     }
 
     /// Switches since the first look.
-    pub(super) fn switches(&self) -> Switches {
-        let mut sum = Switches::default();
+    pub(super) fn switches(&self) -> SwitchCounts {
+        let mut sum = SwitchCounts::default();
         for switches in self.members.values().map(|of| of.count.switches()) {
             sum.voluntary += switches.voluntary;
             sum.involuntary += switches.involuntary;

@@ -102,7 +102,7 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
 
 /// A name beside `path` that nobody can have foreseen.
 pub(crate) fn beside(path: &Path) -> io::Result<PathBuf> {
-    Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::unforeseen()?)))
+    Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::random_number()?)))
 }
 
 /// A file that is not complete. It has no name where the file system has such files (open(2),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::words::{grouped, time, two_digits};
-use switchtrace::{Cause, Histogram};
+use switchtrace::{DurationHistogram, SwitchCause};
 
 use super::report::{cause_words, named};
 use crate::base::values::each_once;
@@ -99,7 +99,7 @@ fn preempts(account: &Account) -> Option<Figure> {
 /// Waits in the run queue by thread (or what rows are of), those with the most switches.
 fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
     let all = waits(account, (by, labels));
-    let all: Vec<(String, Histogram)> =
+    let all: Vec<(String, DurationHistogram)> =
         all.into_iter().map(|(name, id, waits)| (with_id((name, id)), waits)).collect();
     let drawn = &all[..all.len().min(MOST_WAITS)];
     let mut far: Vec<(u64, &str)> = drawn
@@ -144,10 +144,10 @@ fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
 /// Times on the CPU and off it, by cause, of all together.
 fn lengths(account: &Account) -> Option<Figure> {
     let used = account.total();
-    let off = Cause::ALL.iter().zip(&used.off).map(|(cause, of)| (cause_words(*cause), of));
-    let all: Vec<(&str, &Histogram)> =
+    let off = SwitchCause::ALL.iter().zip(&used.off).map(|(cause, of)| (cause_words(*cause), of));
+    let all: Vec<(&str, &DurationHistogram)> =
         [("on a CPU", &used.bursts)].into_iter().chain(off).collect();
-    let median = |(name, of): &(&str, &Histogram)| {
+    let median = |(name, of): &(&str, &DurationHistogram)| {
         let (_, end) = of.quantile_ns(0.5).filter(|(_, end)| *end != u64::MAX)?;
         Some(format!("{name} below {}", time(end as f64)))
     };
@@ -168,12 +168,12 @@ fn axes(times: &str, of: &str) -> (Axis, Axis) {
 
 /// How many are below each end of the lengths that were counted, in percent, with the first ends
 /// that have so many below them. Only there the share is known.
-pub(super) fn distribution(name: &str, of: &Histogram) -> [Series; 2] {
+pub(super) fn distribution(name: &str, of: &DurationHistogram) -> [Series; 2] {
     let total = of.total() as f64;
     let mut seen = 0_u64;
     let (mut line, mut last) = (Vec::new(), None);
     for (bucket, count) in of.counts().iter().enumerate() {
-        let [low, high] = [bucket, bucket + 1].map(|at| Histogram::lower_ns(at) as f64);
+        let [low, high] = [bucket, bucket + 1].map(|at| DurationHistogram::lower_ns(at) as f64);
         if *count > 0 && seen == 0 && low > 0.0 {
             line.push(Point::bare(low, 0.0));
         }

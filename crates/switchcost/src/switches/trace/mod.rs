@@ -24,7 +24,7 @@ use anyhow::{Context, Result};
 use clap::builder::ArgPredicate;
 use clap::{ArgGroup, Args};
 use launcher::look_up;
-use probe::program::Watched;
+use probe::program::WatchedProcess;
 use rundata::reading::Reading;
 
 use crate::base::failure::usage;
@@ -166,9 +166,9 @@ impl TraceArgs {
         self.report.as_ref().map_or(Ok(()), |to| crate::report::page::check("--report", to))
     }
 
-    fn recorder(&self) -> Option<switchtrace::Recording> {
+    fn recorder(&self) -> Option<switchtrace::RecordingOptions> {
         self.perfetto.as_ref()?;
-        Some(switchtrace::Recording { bytes: self.buffer, wakeups: self.wakeups })
+        Some(switchtrace::RecordingOptions { bytes: self.buffer, wakeups: self.wakeups })
     }
 
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
@@ -304,7 +304,7 @@ fn memory_watcher(
     interrupt: &Interrupt,
 ) -> Option<Watcher> {
     let pid = processes.busiest(|moment| _ = interrupt.wait(moment))?;
-    let program = Watched::find(Path::new("/"), pid).ok()?;
+    let program = WatchedProcess::find(Path::new("/"), pid).ok()?;
     Some(Watcher::new(program, Some(budget)))
 }
 

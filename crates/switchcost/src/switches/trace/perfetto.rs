@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use switchtrace::{Event, Thread, ThreadName, What};
+use switchtrace::{EventKind, ThreadKey, ThreadSnapshot, TraceEvent};
 
 /// A message that is being written.
 #[derive(Default)]
@@ -87,7 +87,7 @@ pub(super) struct Encoder {
     /// Who runs on each CPU, as of its last switch.
     running: HashMap<u32, u32>,
     /// Threads whose names are written.
-    named: HashMap<ThreadName, String>,
+    named: HashMap<ThreadKey, String>,
     /// Events of this batch by CPU, and whether some are missing before them.
     bundles: BTreeMap<u32, (Message, bool)>,
     out: Vec<u8>,
@@ -122,17 +122,17 @@ impl Encoder {
     }
 
     /// Adds an event to the batch.
-    pub(super) fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &TraceEvent) {
         let (bundle, has_gap) = self.bundles.entry(event.cpu).or_default();
-        let (kind, actor, own) = match event.what {
-            What::Switch { prev, next, prev_state, preempted } => {
+        let (kind, actor, own) = match event.kind {
+            EventKind::Switch { prev, next, prev_state, preempted } => {
                 let ran = self.running.insert(event.cpu, next.0);
                 *has_gap |= ran.is_some_and(|ran| ran != prev.0);
                 let left = message().number(2, prev.0).number(3, prev.1);
                 let left = left.number(4, state(prev_state, preempted));
                 (field::SWITCH, prev.0, left.number(6, next.0).number(7, next.1))
             }
-            What::Wakeup { waker, wakee, target_cpu, .. } => {
+            EventKind::Wakeup { waker, wakee, target_cpu, .. } => {
                 let woken = message().number(2, wakee.0).number(3, wakee.1).number(4, 1_u64);
                 (field::WAKING, waker, woken.number(5, target_cpu))
             }
@@ -145,19 +145,19 @@ impl Encoder {
     }
 
     /// Names threads that are new or have another name.
-    pub(super) fn name<'a>(&mut self, threads: impl Iterator<Item = &'a Thread>) {
+    pub(super) fn name<'a>(&mut self, threads: impl Iterator<Item = &'a ThreadSnapshot>) {
         let mut named = HashMap::new();
         let mut tree = message();
         for thread in threads {
-            let (tid, tgid, comm) = (thread.name.tid, thread.tgid, thread.comm.as_bytes());
-            if self.named.get(&thread.name) != Some(&thread.comm) {
+            let (tid, tgid, comm) = (thread.key.tid, thread.tgid, thread.comm.as_bytes());
+            if self.named.get(&thread.key) != Some(&thread.comm) {
                 if tid == tgid {
                     let process = message().number(1, tgid).number(2, thread.parent);
                     tree = tree.message(1, process.bytes(3, comm));
                 }
                 tree = tree.message(2, message().number(1, tid).bytes(2, comm).number(3, tgid));
             }
-            named.insert(thread.name, thread.comm.clone());
+            named.insert(thread.key, thread.comm.clone());
         }
         self.named = named;
         if !tree.0.is_empty() {
@@ -194,10 +194,14 @@ mod tests {
 
     const CLOCKS: Clocks = Clocks { monotonic: 1_000, boottime: 1_500, realtime: 9_000 };
 
-    fn switch(time_ns: u64, prev: u32, next: u32) -> Event {
-        let what =
-            What::Switch { prev: (prev, 120), next: (next, 98), prev_state: 1, preempted: false };
-        Event { time_ns, cpu: 1, what }
+    fn switch(time_ns: u64, prev: u32, next: u32) -> TraceEvent {
+        let kind = EventKind::Switch {
+            prev: (prev, 120),
+            next: (next, 98),
+            prev_state: 1,
+            preempted: false,
+        };
+        TraceEvent { time_ns, cpu: 1, kind }
     }
 
     /// Field numbers and values of a message, one level deep.
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn a_gap_is_marked_on_its_cpu() {
         let mut encoder = Encoder::new(CLOCKS, ["Linux", "6.18.0"]);
-        let mut has_gap = |events: &[Event]| {
+        let mut has_gap = |events: &[TraceEvent]| {
             events.iter().for_each(|event| encoder.event(event));
             let packets: Vec<Vec<u8>> =
                 fields(&encoder.take()).into_iter().map(|(_, packet)| packet).collect();

@@ -10,7 +10,7 @@ use rundata::reading::Reading;
 use rundata::words::{grouped, plain, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::{Cause, Histogram};
+use switchtrace::{DurationHistogram, SwitchCause};
 
 use super::pinning::Pinning;
 use crate::observe::live::By;
@@ -464,23 +464,25 @@ pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<Pa
 }
 
 fn lengths(used: &Use) -> Vec<Lengths> {
-    let of = |name: &str, histogram: &Histogram| {
+    let of = |name: &str, histogram: &DurationHistogram| {
         let counts = histogram.counts();
         let end = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         Lengths { of: name.to_string(), counts: counts[..end].to_vec() }
     };
     let mut all = vec![of("wait", &used.waits), of("run", &used.bursts)];
-    all.extend(Cause::ALL.iter().zip(&used.off).map(|(cause, off)| of(cause_words(*cause), off)));
+    all.extend(
+        SwitchCause::ALL.iter().zip(&used.off).map(|(cause, off)| of(cause_words(*cause), off)),
+    );
     all
 }
 
-pub(super) fn cause_words(cause: Cause) -> &'static str {
+pub(super) fn cause_words(cause: SwitchCause) -> &'static str {
     match cause {
-        Cause::Preempted => "preempted",
-        Cause::Yielded => "yielded",
-        Cause::Sleep => "asleep",
-        Cause::Uninterruptible => "disk",
-        Cause::Other => "other",
+        SwitchCause::Preempted => "preempted",
+        SwitchCause::Yielded => "yielded",
+        SwitchCause::Sleep => "asleep",
+        SwitchCause::Uninterruptible => "disk",
+        SwitchCause::Other => "other",
     }
 }
 

@@ -3,7 +3,7 @@
 use analysis::program::{CostProfile, Direct, Price, Range};
 use charts::{Figure, Scale, Series, Unit};
 use rundata::reading::Reading;
-use switchtrace::{Thread, ThreadName};
+use switchtrace::{ThreadKey, ThreadSnapshot};
 
 use super::pinning::Pinning;
 use super::report::{Costs, Point, Target, Timeline, Trace};
@@ -33,7 +33,7 @@ fn account(scope: Scope) -> Account {
         [
             pair(worker, main, 30_000 * of, 10_000 * of),
             pair(worker, alien, 0, 50 * of),
-            pair(main, ThreadName::default(), 1_000 * of, 0),
+            pair(main, ThreadKey::default(), 1_000 * of, 0),
         ]
     };
     account.see(2 * SECOND, look(1), &pairs(1));
@@ -119,7 +119,8 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
     let (worker, alien, observer) = (name(812, 1), name(57, 1), name(99, 1));
     let launcher = name(98, 1);
     let look = |of: u64| {
-        let started = Thread { parent: 99, ..thread(launcher, 98, "switchcost-cmd", 2 * of) };
+        let started =
+            ThreadSnapshot { parent: 99, ..thread(launcher, 98, "switchcost-cmd", 2 * of) };
         vec![
             thread(worker, 812, "postgres", 80_000 * of),
             thread(alien, 57, "kworker/1:2", 2 * of),
@@ -173,7 +174,7 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
 #[test]
 fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
     let (main, worker, alien) = (name(812, 1), name(813, 1), name(16, 1));
-    let curls: Vec<ThreadName> = (0..40).map(|number| name(2_000 + number, 1)).collect();
+    let curls: Vec<ThreadKey> = (0..40).map(|number| name(2_000 + number, 1)).collect();
     let threads = |of: u64| {
         let mut all = vec![
             thread(main, 812, "postgres", 800 * of),
@@ -212,7 +213,7 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
 #[test]
 fn the_largest_rows_are_printed_and_what_the_others_make_together() {
     let mut account = Account::new(Scope::All);
-    let names: Vec<ThreadName> = (0..200).map(|number| name(1_000 + number, 1)).collect();
+    let names: Vec<ThreadKey> = (0..200).map(|number| name(1_000 + number, 1)).collect();
     let threads = |of: u64| {
         let mut all = Vec::new();
         for (number, name) in names.iter().enumerate() {

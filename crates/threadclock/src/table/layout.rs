@@ -1,8 +1,8 @@
 //! The layout of the table that `switchtrace` keeps of all threads (docs/switchtrace.md). It is the
 //! interface between the two: any change raises [`VERSION`].
 //!
-//! The table is one BPF array of `record_bytes` an element. Element 0 is the [`Header`]. From
-//! `index_at` on lies a word for each thread id: the element that has its [`Record`], or 0.
+//! The table is one BPF array of `record_bytes` an element. Element 0 is the [`TableHeader`]. From
+//! `index_at` on lies a word for each thread id: the element that has its [`ThreadRecord`], or 0.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -23,7 +23,7 @@ pub const SEEDED: u32 = 2;
 
 /// Element 0.
 #[repr(C, align(64))]
-pub struct Header {
+pub struct TableHeader {
     /// [`MAGIC`].
     pub magic: u64,
     /// [`VERSION`].
@@ -51,7 +51,7 @@ pub struct Header {
 /// One thread. All counts are the kernel's own, over the thread's life, as of its last switch.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Record {
+pub struct ThreadRecord {
     /// [`ON`], [`BUSY`] and [`TIME`].
     pub word: AtomicU64,
     /// `start_time`: `CLOCK_MONOTONIC` at its creation.
@@ -74,4 +74,4 @@ pub struct Record {
     pub flags: AtomicU32,
 }
 
-const _: () = assert!(size_of::<Header>() == 64 && size_of::<Record>() == 64);
+const _: () = assert!(size_of::<TableHeader>() == 64 && size_of::<ThreadRecord>() == 64);

@@ -3,11 +3,11 @@
 
 use model::ring::{Case, MOST_ASKED_MEMBERS};
 
-use crate::sys::{CpuClock, Task, cpu_clock_ns, own_process_cpu_ns};
+use crate::sys::{CpuClock, TaskId, cpu_clock_ns, own_process_cpu_ns};
 
 /// The clocks of all that is measured.
 #[derive(Default)]
-pub enum OwnTime {
+pub enum MemberClocks {
     /// Nobody is asked.
     #[default]
     Unknown,
@@ -17,10 +17,10 @@ pub enum OwnTime {
     With(Vec<i32>),
 }
 
-impl OwnTime {
+impl MemberClocks {
     /// Of the ring of a case whose members beside the leader are `tasks`. Nothing is known where
     /// they may run at once, and then the time that passes is none's.
-    pub fn of(case: &Case, tasks: &[Task]) -> Self {
+    pub fn of(case: &Case, tasks: &[TaskId]) -> Self {
         let own = std::process::id() as i32;
         let is_known = case.placement.is_one_cpu() && case.members <= MOST_ASKED_MEMBERS;
         match tasks.iter().all(|task| task.pid == own) {
@@ -32,7 +32,7 @@ impl OwnTime {
 
     /// CPU time of all of them in nanoseconds, by the scheduler's precise sums; absent where it is
     /// not known.
-    pub fn ns(&self) -> Option<u64> {
+    pub fn total_ns(&self) -> Option<u64> {
         match self {
             Self::Own => Some(own_process_cpu_ns()),
             Self::With(pids) => pids.iter().try_fold(own_process_cpu_ns(), |sum, pid| {
@@ -56,27 +56,32 @@ mod tests {
     #[test]
     fn members_are_asked_where_they_take_turns_and_are_few() {
         let own = std::process::id() as i32;
-        let (thread, process) = (Task { pid: own, tid: own }, Task { pid: 7, tid: 7 });
+        let (thread, process) = (TaskId { pid: own, tid: own }, TaskId { pid: 7, tid: 7 });
         let one = || Placement::Same { cpu: 0 };
-        let of = |members, placement, tasks: &[Task]| OwnTime::of(&case(members, placement), tasks);
-        assert!(matches!(of(1, one(), &[]), OwnTime::Own));
-        assert!(matches!(of(2, one(), &[thread]), OwnTime::Own));
-        assert!(matches!(of(2, one(), &[process]), OwnTime::With(pids) if pids == [7]));
-        assert!(matches!(of(65, one(), &[process]), OwnTime::Unknown));
+        let of = |members, placement, tasks: &[TaskId]| {
+            MemberClocks::of(&case(members, placement), tasks)
+        };
+        assert!(matches!(of(1, one(), &[]), MemberClocks::Own));
+        assert!(matches!(of(2, one(), &[thread]), MemberClocks::Own));
+        assert!(matches!(of(2, one(), &[process]), MemberClocks::With(pids) if pids == [7]));
+        assert!(matches!(of(65, one(), &[process]), MemberClocks::Unknown));
         let two = Placement::Pinned { cpus: vec![0, 1], relation: None };
-        assert!(matches!(of(2, two, &[process]), OwnTime::Unknown));
-        assert!(matches!(of(2, Placement::Free { cpus: vec![0, 1] }, &[thread]), OwnTime::Unknown));
+        assert!(matches!(of(2, two, &[process]), MemberClocks::Unknown));
+        assert!(matches!(
+            of(2, Placement::Free { cpus: vec![0, 1] }, &[thread]),
+            MemberClocks::Unknown
+        ));
     }
 
     #[test]
     fn the_time_of_each_is_in_the_sum() {
-        assert_eq!(OwnTime::Unknown.ns(), None);
+        assert_eq!(MemberClocks::Unknown.total_ns(), None);
         let own = std::process::id() as i32;
-        let alone = OwnTime::With(Vec::new()).ns().unwrap();
-        let with_process = OwnTime::With(vec![own]).ns().unwrap();
+        let alone = MemberClocks::With(Vec::new()).total_ns().unwrap();
+        let with_process = MemberClocks::With(vec![own]).total_ns().unwrap();
         assert!(with_process >= 2 * alone, "{alone} {with_process}");
         // A process that is not there has no clock, and nothing is known of all: ids end at 2^22
         // (proc_sys_kernel(5)).
-        assert_eq!(OwnTime::With(vec![(1 << 22) + 1]).ns(), None);
+        assert_eq!(MemberClocks::With(vec![(1 << 22) + 1]).total_ns(), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The table as a read-only mapping. What it says of itself is checked once, so that a damaged or
 //! hostile one gives wrong figures and nothing worse.
 
-use super::layout::{Header, MAGIC, Record, VERSION};
-use super::types::OthersError;
+use super::layout::{MAGIC, TableHeader, ThreadRecord, VERSION};
+use super::types::ThreadTimeError;
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -15,7 +15,7 @@ const ARRAY: u32 = 2;
 
 /// A mapped table of threads.
 #[derive(Debug)]
-pub struct Table {
+pub struct ThreadTable {
     start: *const u8,
     bytes: usize,
     record_bytes: usize,
@@ -27,9 +27,9 @@ pub struct Table {
 }
 
 // SAFETY: the mapping is read only and lives as long as this; what changes in it is atomic.
-unsafe impl Send for Table {}
+unsafe impl Send for ThreadTable {}
 // SAFETY: as above.
-unsafe impl Sync for Table {}
+unsafe impl Sync for ThreadTable {}
 
 /// The start of `struct bpf_map_info`.
 #[repr(C)]
@@ -58,13 +58,13 @@ struct InfoGet {
     info: u64,
 }
 
-impl Table {
+impl ThreadTable {
     /// The table that was pinned at `path` in a BPF file system. Needs no privilege
     /// but access to the file (Linux 5.18; before, `kernel.unprivileged_bpf_disabled` must be 0).
     ///
     /// # Errors
-    /// [`OthersError::Os`], or [`OthersError::NoTable`] if something else is pinned there.
-    pub fn open(path: &CStr) -> Result<Self, OthersError> {
+    /// [`ThreadTimeError::Os`], or [`ThreadTimeError::NoTable`] if something else is pinned there.
+    pub fn open(path: &CStr) -> Result<Self, ThreadTimeError> {
         // Not read-only: such a descriptor of a map cannot be mapped. The map is frozen instead.
         let get = ObjectGet { path: path.as_ptr() as u64, ..Default::default() };
         // SAFETY: `path` ends in NUL and outlives the call.
@@ -79,7 +79,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn map(descriptor: c_int) -> Result<Self, OthersError> {
+    pub fn map(descriptor: c_int) -> Result<Self, ThreadTimeError> {
         let mut info = MapInfo::default();
         let get = InfoGet {
             descriptor: descriptor.try_into().map_err(|_| failed("map", libc::EBADF))?,
@@ -90,7 +90,7 @@ impl Table {
         unsafe { bpf(OBJ_GET_INFO, &get) }
             .map_err(|errno| failed("BPF_OBJ_GET_INFO_BY_FD", errno))?;
         if info.kind != ARRAY {
-            return Err(OthersError::NoTable);
+            return Err(ThreadTimeError::NoTable);
         }
         let record_bytes = info.value_bytes as usize;
         Self::of_file(descriptor, record_bytes.saturating_mul(info.entries as usize), record_bytes)
@@ -101,9 +101,9 @@ impl Table {
         descriptor: c_int,
         bytes: usize,
         record_bytes: usize,
-    ) -> Result<Self, OthersError> {
-        if bytes < size_of::<Header>() {
-            return Err(OthersError::NoTable);
+    ) -> Result<Self, ThreadTimeError> {
+        if bytes < size_of::<TableHeader>() {
+            return Err(ThreadTimeError::NoTable);
         }
         let start = sys::map_file(descriptor, bytes).map_err(|errno| failed("mmap", errno))?;
         let start = start.cast();
@@ -113,20 +113,20 @@ impl Table {
         Ok(table)
     }
 
-    fn believe_header(&mut self) -> Result<(), OthersError> {
+    fn believe_header(&mut self) -> Result<(), ThreadTimeError> {
         let header = self.header();
         let known = header.magic == MAGIC && header.version == VERSION;
         let (size, at) = (self.record_bytes, |element: u32| element as usize * self.record_bytes);
         let (index_at, records_at) = (at(header.index_at), at(header.records_at));
         let (tids, records) = (header.tids, header.records as usize);
         let fits = size.is_power_of_two()
-            && size >= size_of::<Record>()
+            && size >= size_of::<ThreadRecord>()
             && header.record_bytes as usize == size
             && index_at >= size
             && index_at + tids as usize * size_of::<u32>() <= records_at
             && records_at + records * size <= self.bytes;
         if !known || !fits {
-            return Err(OthersError::NoTable);
+            return Err(ThreadTimeError::NoTable);
         }
         (self.tids, self.index_at) = (tids, index_at);
         (self.records_at, self.records) = (records_at, records);
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// What the table says of itself.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &TableHeader {
         // SAFETY: the mapping is at least that long, page-aligned, and its plain fields never
         // change.
         unsafe { &*self.start.cast() }
@@ -142,7 +142,7 @@ impl Table {
 
     /// The record of this thread id; its own `tid` may meanwhile be another.
     #[inline]
-    pub fn record(&self, tid: u32) -> Option<&Record> {
+    pub fn record(&self, tid: u32) -> Option<&ThreadRecord> {
         if tid >= self.tids {
             return None;
         }
@@ -167,15 +167,15 @@ impl Table {
     }
 }
 
-impl Drop for Table {
+impl Drop for ThreadTable {
     fn drop(&mut self) {
         // SAFETY: references into it cannot outlive `self`.
         unsafe { libc::munmap(self.start.cast_mut().cast::<c_void>(), self.bytes) };
     }
 }
 
-fn failed(call: &'static str, errno: c_int) -> OthersError {
-    OthersError::Os { call, errno }
+fn failed(call: &'static str, errno: c_int) -> ThreadTimeError {
+    ThreadTimeError::Os { call, errno }
 }
 
 /// bpf(2).

@@ -2,8 +2,8 @@
 //! `switchtrace` keeps, its own or one that it has pinned for readers without privileges.
 
 pub mod layout;
+mod mapping;
 mod now;
-mod table;
 mod types;
 
 #[cfg(test)]
@@ -11,14 +11,14 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use table::Table;
-pub use types::{OthersError, ThreadTime};
+pub use mapping::ThreadTable;
+pub use types::{ThreadTime, ThreadTimeError};
 
 use crate::sys;
 use core::ffi::CStr;
 use core::hint;
 use core::sync::atomic::{Ordering::*, fence};
-use layout::{BUSY, ENDED, ON, Record, TIME};
+use layout::{BUSY, ENDED, ON, TIME, ThreadRecord};
 use now::Monotonic;
 
 /// Looks at a record before it is given up. A switch keeps one busy for a fraction of a
@@ -30,25 +30,25 @@ const MOST_LOOKS: u32 = 1 << 24;
 /// Thread ids are those of the initial pid namespace. A reading of a thread that runs is up to date
 /// to some 100 ns. It never changes anything, and nobody waits for it.
 #[derive(Debug)]
-pub struct Others {
-    table: Table,
+pub struct ThreadTimeReader {
+    table: ThreadTable,
     clock: Monotonic,
 }
 
-impl Others {
+impl ThreadTimeReader {
     /// Reads the table that was pinned at `path` (`Tracer::pin` of switchtrace).
     ///
     /// # Errors
-    /// As [`Table::open`]; [`OthersError::NotTraced`] if nobody keeps it up to date.
-    pub fn open(path: &CStr) -> Result<Self, OthersError> {
-        Self::new(Table::open(path)?)
+    /// As [`ThreadTable::open`]; [`ThreadTimeError::NotTraced`] if nobody keeps it up to date.
+    pub fn open(path: &CStr) -> Result<Self, ThreadTimeError> {
+        Self::new(ThreadTable::open(path)?)
     }
 
     /// Reads this table. Sleeps for a millisecond to calibrate its clock.
     ///
     /// # Errors
-    /// [`OthersError::NotTraced`], as [`open`](Self::open).
-    pub fn new(table: Table) -> Result<Self, OthersError> {
+    /// [`ThreadTimeError::NotTraced`], as [`open`](Self::open).
+    pub fn new(table: ThreadTable) -> Result<Self, ThreadTimeError> {
         let others = Self { table, clock: Monotonic::new() };
         // A switch of the caller's own, which the tracer must have seen.
         sys::sleep_ns(100_000);
@@ -59,16 +59,16 @@ impl Others {
     /// The CPU time of this thread in nanoseconds; the final one if it has ended.
     ///
     /// # Errors
-    /// [`OthersError::NoSuchThread`]; [`OthersError::NotTraced`] once the tracer has ended, which is
+    /// [`ThreadTimeError::NoSuchThread`]; [`ThreadTimeError::NotTraced`] once the tracer has ended, which is
     /// found out within a millisecond of reading.
     #[inline]
-    pub fn cpu_ns(&self, tid: u32) -> Result<u64, OthersError> {
+    pub fn cpu_ns(&self, tid: u32) -> Result<u64, ThreadTimeError> {
         self.cpu_ns_by(tid, || self.clock.now())
     }
 
     #[inline(always)]
-    fn cpu_ns_by(&self, tid: u32, now: impl Fn() -> Option<u64>) -> Result<u64, OthersError> {
-        let unknown = OthersError::NoSuchThread(tid);
+    fn cpu_ns_by(&self, tid: u32, now: impl Fn() -> Option<u64>) -> Result<u64, ThreadTimeError> {
+        let unknown = ThreadTimeError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         let word = record.word.load(Acquire);
         // Acquire: else the word could be loaded again before the thread's id.
@@ -87,20 +87,20 @@ impl Others {
     ///
     /// # Errors
     /// As [`cpu_ns`](Self::cpu_ns).
-    pub fn read(&self, tid: u32) -> Result<ThreadTime, OthersError> {
-        let unknown = OthersError::NoSuchThread(tid);
+    pub fn read(&self, tid: u32) -> Result<ThreadTime, ThreadTimeError> {
+        let unknown = ThreadTimeError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         self.read_slowly(record, tid)
     }
 
     /// The table.
-    pub fn table(&self) -> &Table {
+    pub fn table(&self) -> &ThreadTable {
         &self.table
     }
 
     /// Renews the clock if it must, and looks until nothing changes meanwhile.
     #[cold]
-    fn read_slowly(&self, record: &Record, tid: u32) -> Result<ThreadTime, OthersError> {
+    fn read_slowly(&self, record: &ThreadRecord, tid: u32) -> Result<ThreadTime, ThreadTimeError> {
         for _ in 0..MOST_LOOKS {
             let word = record.word.load(Acquire);
             if word & BUSY != 0 {
@@ -108,7 +108,7 @@ impl Others {
                 continue;
             }
             if record.tid.load(Relaxed) != tid {
-                return Err(OthersError::NoSuchThread(tid));
+                return Err(ThreadTimeError::NoSuchThread(tid));
             }
             let now = match self.clock.now() {
                 Some(now) => now,
@@ -123,22 +123,22 @@ impl Others {
                 return Ok(time);
             }
         }
-        Err(OthersError::NotTraced)
+        Err(ThreadTimeError::NotTraced)
     }
 
     /// The kernel's count of this thread's own switches is in the table, or nobody writes there.
     #[cold]
-    fn check_traced(&self) -> Result<(), OthersError> {
+    fn check_traced(&self) -> Result<(), ThreadTimeError> {
         let tid = sys::own_tid();
         let switches: u64 = sys::own_switches().into_iter().sum();
-        let record = self.table.record(tid).ok_or(OthersError::NotTraced)?;
+        let record = self.table.record(tid).ok_or(ThreadTimeError::NotTraced)?;
         let known = record.voluntary.load(Relaxed).wrapping_add(record.involuntary.load(Relaxed));
         let is_own = record.tid.load(Relaxed) == tid;
-        if is_own && known >= switches { Ok(()) } else { Err(OthersError::NotTraced) }
+        if is_own && known >= switches { Ok(()) } else { Err(ThreadTimeError::NotTraced) }
     }
 }
 
-fn copy(record: &Record, word: u64, now_ns: u64) -> ThreadTime {
+fn copy(record: &ThreadRecord, word: u64, now_ns: u64) -> ThreadTime {
     let running = word & ON != 0;
     ThreadTime {
         cpu_ns: if running { word.wrapping_add(now_ns) & TIME } else { word },

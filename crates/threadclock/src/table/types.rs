@@ -31,7 +31,7 @@ pub struct ThreadTime {
 /// Why another thread was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum OthersError {
+pub enum ThreadTimeError {
     /// No thread of this id has been seen.
     NoSuchThread(u32),
     /// What was opened is no table of threads of this version.
@@ -48,7 +48,7 @@ pub enum OthersError {
     },
 }
 
-impl OthersError {
+impl ThreadTimeError {
     /// The errno that C callers see.
     pub fn errno(self) -> i32 {
         match self {
@@ -60,7 +60,7 @@ impl OthersError {
     }
 }
 
-impl fmt::Display for OthersError {
+impl fmt::Display for ThreadTimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchThread(tid) => write!(f, "no thread {tid} has been seen"),
@@ -74,4 +74,4 @@ impl fmt::Display for OthersError {
     }
 }
 
-impl core::error::Error for OthersError {}
+impl core::error::Error for ThreadTimeError {}

@@ -1,8 +1,8 @@
 //! The reader on a table that the tests write, as the programs do.
 
-use super::layout::{BUSY, ENDED, Header, MAGIC, ON, Record, TIME, VERSION};
-use super::table::Table;
-use super::{Others, OthersError};
+use super::layout::{BUSY, ENDED, MAGIC, ON, TIME, TableHeader, ThreadRecord, VERSION};
+use super::mapping::ThreadTable;
+use super::{ThreadTimeError, ThreadTimeReader};
 use crate::sys;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -36,8 +36,8 @@ impl Page {
         page
     }
 
-    fn header(&self, damage: impl FnOnce(&mut Header)) {
-        let mut header = Header {
+    fn header(&self, damage: impl FnOnce(&mut TableHeader)) {
+        let mut header = TableHeader {
             magic: MAGIC,
             version: VERSION,
             record_bytes: ELEMENT as u32,
@@ -52,7 +52,7 @@ impl Page {
         };
         damage(&mut header);
         // SAFETY: the page is that long and aligned.
-        unsafe { self.0.cast::<Header>().write(header) };
+        unsafe { self.0.cast::<TableHeader>().write(header) };
     }
 
     fn index(&self, tid: u32) -> &AtomicU32 {
@@ -60,13 +60,13 @@ impl Page {
         unsafe { &*self.0.add(ELEMENT + tid as usize * 4).cast() }
     }
 
-    fn record(&self, number: u32) -> &Record {
+    fn record(&self, number: u32) -> &ThreadRecord {
         // SAFETY: in the page.
         unsafe { &*self.0.add((RECORDS_AT + number) as usize * ELEMENT).cast() }
     }
 
     /// Gives a thread a record.
-    fn thread(&self, number: u32, tid: u32, word: u64) -> &Record {
+    fn thread(&self, number: u32, tid: u32, word: u64) -> &ThreadRecord {
         let record = self.record(number);
         record.tid.store(tid, Relaxed);
         record.word.store(word, Relaxed);
@@ -74,15 +74,15 @@ impl Page {
         record
     }
 
-    fn table(&self) -> Result<Table, OthersError> {
-        Table::of_file(self.1, BYTES, ELEMENT)
+    fn table(&self) -> Result<ThreadTable, ThreadTimeError> {
+        ThreadTable::of_file(self.1, BYTES, ELEMENT)
     }
 
     /// A reader, whose thread is traced as far as it can see.
-    fn reader(&self) -> Others {
+    fn reader(&self) -> ThreadTimeReader {
         let tid = sys::own_tid();
         self.thread(RECORDS - 1, tid, 0).voluntary.store(1 << 60, Relaxed);
-        Others::new(self.table().unwrap()).unwrap()
+        ThreadTimeReader::new(self.table().unwrap()).unwrap()
     }
 }
 
@@ -106,11 +106,11 @@ fn on_off_ended_and_unknown() {
     let ended = reader.read(9).unwrap();
     assert!(ended.ended && !ended.running && ended.cpu_ns == 55);
     for tid in [0, 4_000_000, TIDS, u32::MAX] {
-        assert_eq!(reader.cpu_ns(tid), Err(OthersError::NoSuchThread(tid)));
+        assert_eq!(reader.cpu_ns(tid), Err(ThreadTimeError::NoSuchThread(tid)));
     }
     // The record was given to another thread.
     page.record(0).tid.store(11, Relaxed);
-    assert_eq!(reader.cpu_ns(7), Err(OthersError::NoSuchThread(7)));
+    assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NoSuchThread(7)));
 }
 
 /// What happens between the two looks at the word is seen by the second.
@@ -132,7 +132,7 @@ fn a_switch_during_a_reading_is_seen() {
         record.word.store(77, Release);
         Some(now_ns())
     });
-    assert_eq!(read, Err(OthersError::NoSuchThread(7)));
+    assert_eq!(read, Err(ThreadTimeError::NoSuchThread(7)));
 }
 
 /// A record that stays busy, as none of the kernel's does, is given up.
@@ -141,10 +141,10 @@ fn a_damaged_table_neither_hangs_nor_leads_out_of_the_page() {
     let page = Page::new();
     let reader = page.reader();
     page.thread(0, 7, BUSY | 5);
-    assert_eq!(reader.cpu_ns(7), Err(OthersError::NotTraced));
+    assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NotTraced));
     for element in [1, RECORDS_AT - 1, RECORDS_AT + RECORDS, u32::MAX] {
         page.index(7).store(element, Relaxed);
-        assert_eq!(reader.cpu_ns(7), Err(OthersError::NoSuchThread(7)), "{element}");
+        assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NoSuchThread(7)), "{element}");
     }
 }
 
@@ -152,7 +152,7 @@ fn a_damaged_table_neither_hangs_nor_leads_out_of_the_page() {
 fn a_header_that_does_not_fit_is_refused() {
     let page = Page::new();
     assert!(page.table().is_ok());
-    let damages: [fn(&mut Header); 9] = [
+    let damages: [fn(&mut TableHeader); 9] = [
         |header| header.magic = 0,
         |header| header.version = VERSION + 1,
         |header| header.record_bytes = 128,
@@ -165,12 +165,15 @@ fn a_header_that_does_not_fit_is_refused() {
     ];
     for (number, damage) in damages.into_iter().enumerate() {
         page.header(damage);
-        assert!(matches!(page.table(), Err(OthersError::NoTable)), "damage {number}");
+        assert!(matches!(page.table(), Err(ThreadTimeError::NoTable)), "damage {number}");
     }
     page.header(|_| {});
-    assert!(Table::of_file(page.1, 32, ELEMENT).is_err());
-    assert!(Table::of_file(page.1, BYTES - 1, ELEMENT).is_err());
-    assert!(matches!(Table::map(page.1), Err(OthersError::Os { errno: libc::EINVAL, .. })));
+    assert!(ThreadTable::of_file(page.1, 32, ELEMENT).is_err());
+    assert!(ThreadTable::of_file(page.1, BYTES - 1, ELEMENT).is_err());
+    assert!(matches!(
+        ThreadTable::map(page.1),
+        Err(ThreadTimeError::Os { errno: libc::EINVAL, .. })
+    ));
 }
 
 /// The kernel counts a switch of the reader that the table has not: nobody writes there any longer.
@@ -182,8 +185,11 @@ fn a_table_that_nobody_writes_is_noticed() {
     assert_eq!(reader.cpu_ns(7), Ok(123));
     page.record(RECORDS - 1).voluntary.store(0, Relaxed);
     sys::sleep_ns(3_000_000);
-    assert_eq!(reader.cpu_ns(7), Err(OthersError::NotTraced));
-    assert!(matches!(Others::new(page.table().unwrap()), Err(OthersError::NotTraced)));
+    assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NotTraced));
+    assert!(matches!(
+        ThreadTimeReader::new(page.table().unwrap()),
+        Err(ThreadTimeError::NotTraced)
+    ));
 }
 
 /// A writer that switches a thread on and off as fast as it can, and gives its record to another
@@ -223,7 +229,7 @@ fn readings_are_whole_while_a_writer_switches() {
             let low = least.load(SeqCst);
             match reader.cpu_ns(7) {
                 Ok(read) => readings.push((low, read)),
-                Err(error) => assert_eq!(error, OthersError::NoSuchThread(7)),
+                Err(error) => assert_eq!(error, ThreadTimeError::NoSuchThread(7)),
             }
         }
         stop.store(true, Relaxed);

@@ -28,14 +28,14 @@ pub struct AtClock {
 
 /// What bringing figures to another clock leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Brought {
+pub struct ClockConversion {
     /// ln of the quanta, there over here.
     pub apart: f64,
     /// By which power they were brought; where that is not known by the middle between 0 and 1.
     pub power: Option<Elasticity>,
 }
 
-impl Brought {
+impl ClockConversion {
     /// What a figure is multiplied by.
     pub fn factor(&self) -> f64 {
         (self.apart * self.power.map_or(0.5, |of| of.value)).exp()
@@ -59,9 +59,9 @@ impl AtClock {
     }
 
     /// What brings the figure to the clock of a quantum of `to_ns`: by `power` where that is known.
-    pub fn to(&self, to_ns: f64, power: Option<Elasticity>) -> Brought {
+    pub fn to(&self, to_ns: f64, power: Option<Elasticity>) -> ClockConversion {
         let apart = (to_ns / self.quantum_ns).ln();
-        Brought { apart: if apart.abs() < SAME_CLOCK { 0.0 } else { apart }, power }
+        ClockConversion { apart: if apart.abs() < SAME_CLOCK { 0.0 } else { apart }, power }
     }
 }
 

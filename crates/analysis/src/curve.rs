@@ -19,7 +19,8 @@ pub(crate) fn point(size: u64, cost: &Estimate) -> CurvePoint {
 /// How the cost changes at a knee or break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum TurnKind {
     /// It jumps.
     Step,
     /// Its slope changes.
@@ -27,8 +28,8 @@ pub enum Kind {
 }
 
 /// Where a fit turns, as far as the points tell.
-pub(crate) struct Place {
-    pub(crate) kind: Kind,
+pub(crate) struct TurnBracket {
+    pub(crate) kind: TurnKind,
     /// Largest measured size surely before the turn: with `high` it brackets the turn with at least
     /// 95 % of the criterion's weight.
     pub(crate) low: f64,
@@ -40,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) sizes_after: usize,
 }
 
-impl Place {
+impl TurnBracket {
     /// The place of the fit's turn of this number.
     pub(crate) fn of(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Self {
         let (first, last) = all.brackets(fit, which);
@@ -49,7 +50,7 @@ impl Place {
         let end = fit.brackets.get(which + 1).map_or(sizes.len(), |next| next + 1);
         let stepped = fit.form.turns[which] == Turn::Step;
         Self {
-            kind: if stepped { Kind::Step } else { Kind::Hinge },
+            kind: if stepped { TurnKind::Step } else { TurnKind::Hinge },
             low: sizes[first],
             high: sizes[last + 1],
             after,

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::normal_quantile;
 
-use crate::quote::Quoted;
-use crate::regions::{Axis, EQUIVALENCE};
+use crate::quote::QuotedFigure;
+use crate::regions::{EQUIVALENCE, SizeAxis};
 use rundata::words::{time, times};
 
 /// A cost that may be quoted, at one size. 0: nothing of what was swept, such as no working set.
-pub type Place = (u64, Quoted);
+pub type SizedCost = (u64, QuotedFigure);
 
 /// How seldom costs that do not depend on the size may be told to jump, all pairs of neighbours
 /// together.
@@ -35,7 +35,8 @@ const FEWEST_SIZES: usize = 3;
 /// distances of their ends in the logarithm (Zou and Donner 2008, Statistics in Medicine 27: the
 /// method of variance estimates recovery).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Factor {
+#[schemars(rename = "Factor")]
+pub struct CostRatio {
     /// The ratio.
     pub value: f64,
     /// Lower end of its interval, at the confidence of both costs.
@@ -44,18 +45,18 @@ pub struct Factor {
     pub high: f64,
 }
 
-impl Factor {
+impl CostRatio {
     /// Of `to` over `from`. Intervals have the scatter between launches in them, which both share
     /// at best in part.
-    pub fn of(from: &Quoted, to: &Quoted) -> Self {
+    pub fn of(from: &QuotedFigure, to: &QuotedFigure) -> Self {
         let (value, low, high) = Self::logs(from, to, 1.0);
         Self { value: value.exp(), low: low.exp(), high: high.exp() }
     }
 
     /// The logarithms of the ratio and of its ends, which lie so many times further out.
-    fn logs(from: &Quoted, to: &Quoted, wider: f64) -> (f64, f64, f64) {
-        let down = |of: &Quoted| (of.value() / of.low()).ln();
-        let up = |of: &Quoted| (of.high() / of.value()).ln();
+    fn logs(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> (f64, f64, f64) {
+        let down = |of: &QuotedFigure| (of.value() / of.low()).ln();
+        let up = |of: &QuotedFigure| (of.high() / of.value()).ln();
         let value = (to.value() / from.value()).ln();
         let low = value - wider * down(to).hypot(up(from));
         (value, low, value + wider * up(to).hypot(down(from)))
@@ -69,7 +70,8 @@ impl Factor {
 
 /// The largest jump.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Jump {
+#[schemars(rename = "Jump")]
+pub struct CostJump {
     /// The last size before it, in the unit of the axis; 0 is nothing of what was swept.
     pub from: u64,
     /// The first size after it.
@@ -79,12 +81,13 @@ pub struct Jump {
     /// The cost at `to`, in ns.
     pub to_ns: f64,
     /// `to_ns` / `from_ns`; below 1 where the cost falls.
-    pub factor: Factor,
+    pub factor: CostRatio,
 }
 
 /// A cost above all that lies on one side of it and on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Peak {
+#[schemars(rename = "Peak")]
+pub struct CostPeak {
     /// Its size, in the unit of the axis.
     pub at: u64,
     /// Its cost in ns.
@@ -95,15 +98,15 @@ pub struct Peak {
     pub down_ns: f64,
 }
 
-impl Jump {
+impl CostJump {
     /// Of two places.
-    pub fn between((from, before): &Place, (to, after): &Place) -> Self {
+    pub fn between((from, before): &SizedCost, (to, after): &SizedCost) -> Self {
         Self {
             from: *from,
             to: *to,
             from_ns: before.value(),
             to_ns: after.value(),
-            factor: Factor::of(before, after),
+            factor: CostRatio::of(before, after),
         }
     }
 
@@ -114,7 +117,7 @@ impl Jump {
 
     /// The least of it that its interval allows.
     fn least_extent(&self) -> f64 {
-        let Factor { low, high, .. } = self.factor;
+        let CostRatio { low, high, .. } = self.factor;
         if self.falls() { -high.ln() } else { low.ln() }
     }
 
@@ -129,7 +132,7 @@ impl Jump {
     }
 
     /// `at 5 members`, `between 256 KiB and 1 MiB`.
-    pub fn place(&self, axis: &Axis) -> String {
+    pub fn place(&self, axis: &SizeAxis) -> String {
         let to = axis.size(self.to);
         match (self.from, axis.is_count()) {
             // Only of arrays and pages is there none.
@@ -141,16 +144,16 @@ impl Jump {
     }
 
     /// `jumps from 98.0 ns to 1.11 us at 5 members, 11.3x (9.8x to 13.1x)`.
-    pub fn in_words(&self, axis: &Axis) -> String {
+    pub fn in_words(&self, axis: &SizeAxis) -> String {
         let (from, to) = (time(self.from_ns), time(self.to_ns));
         let how = if self.falls() { "falls" } else { "jumps" };
         format!("{how} from {from} to {to} {}, {}", self.place(axis), self.factor.in_words())
     }
 }
 
-impl Peak {
+impl CostPeak {
     /// `peaks at 2.43 us with 32 KiB, from where it falls to 1.05 us with 256 KiB`.
-    pub fn in_words(&self, axis: &Axis) -> String {
+    pub fn in_words(&self, axis: &SizeAxis) -> String {
         let (top, down) = (time(self.ns), time(self.down_ns));
         let (at, down_at) = (axis.size(self.at), axis.size(self.down_at));
         format!("peaks at {top} with {at} and falls to {down} with {down_at}")
@@ -166,8 +169,8 @@ fn wider(comparisons: usize) -> Option<f64> {
 
 /// Whether two costs differ by more than the noise allows, among so many comparisons, and by more
 /// than is ever called the same.
-fn differ(from: &Quoted, to: &Quoted, wider: f64) -> bool {
-    let (_, low, high) = Factor::logs(from, to, wider);
+fn differ(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> bool {
+    let (_, low, high) = CostRatio::logs(from, to, wider);
     let same = (1.0 + EQUIVALENCE).ln();
     low > same || high < -same
 }
@@ -175,28 +178,28 @@ fn differ(from: &Quoted, to: &Quoted, wider: f64) -> bool {
 /// The largest jump between neighbours of these, rising in size, upwards if there is one; none
 /// where no step is resolved, or where the steps are those of one smooth course: below fivefold, no
 /// steeper than the size to the power of 2.5, and none out of the ordinary.
-pub fn largest(places: &[Place]) -> Option<Jump> {
+pub fn largest(places: &[SizedCost]) -> Option<CostJump> {
     if places.len() < FEWEST_SIZES {
         return None;
     }
     let wider = wider(places.len() - 1)?;
-    let steps: Vec<Jump> =
-        places.windows(2).map(|pair| Jump::between(&pair[0], &pair[1])).collect();
+    let steps: Vec<CostJump> =
+        places.windows(2).map(|pair| CostJump::between(&pair[0], &pair[1])).collect();
     let resolved = |which: &usize| differ(&places[*which].1, &places[which + 1].1, wider);
     let told = (0..steps.len()).filter(|which| stands_out(&steps, *which)).filter(resolved);
-    let told: Vec<Jump> = told.map(|which| steps[which]).collect();
+    let told: Vec<CostJump> = told.map(|which| steps[which]).collect();
     // A fall behind a rise is the other side of a peak.
-    let rises = told.iter().copied().filter(|step| !step.falls()).reduce(Jump::larger);
-    rises.or(told.into_iter().reduce(Jump::larger))
+    let rises = told.iter().copied().filter(|step| !step.falls()).reduce(CostJump::larger);
+    rises.or(told.into_iter().reduce(CostJump::larger))
 }
 
 /// Whether a step is more than a piece of one smooth course.
-fn stands_out(steps: &[Jump], which: usize) -> bool {
+fn stands_out(steps: &[CostJump], which: usize) -> bool {
     let step = &steps[which];
     let sizes = (step.to as f64 / step.from as f64).ln();
     let others = steps.iter().enumerate().filter(|(number, _)| *number != which);
     let alike = others.map(|(_, of)| of).filter(|of| of.falls() == step.falls());
-    let steepest = alike.map(Jump::extent).fold(0.0, f64::max);
+    let steepest = alike.map(CostJump::extent).fold(0.0, f64::max);
     let least = step.least_extent();
     let is_large = least > TOLD_FACTOR.ln() && least > sizes;
     is_large || least > STEEPEST_POWER * sizes || least > STANDS_OUT * steepest
@@ -204,9 +207,9 @@ fn stands_out(steps: &[Jump], which: usize) -> bool {
 
 /// The highest peak: a cost that is resolved to be above some before it and some after it, and the
 /// least of those after it.
-pub fn peak(places: &[Place]) -> Option<Peak> {
+pub fn peak(places: &[SizedCost]) -> Option<CostPeak> {
     let wider = wider(places.len() * places.len())?;
-    let least = |of: &[Place]| {
+    let least = |of: &[SizedCost]| {
         of.iter().copied().min_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()))
     };
     let found = (0..places.len()).filter_map(|which| {
@@ -216,7 +219,7 @@ pub fn peak(places: &[Place]) -> Option<Peak> {
         let is_above = differ(&before, &cost, wider) && differ(&down, &cost, wider);
         let is_peak = is_above && cost.value() > before.value().max(down.value());
         let height = cost.value() / before.value().max(down.value());
-        let peak = Peak { at, ns: cost.value(), down_at, down_ns: down.value() };
+        let peak = CostPeak { at, ns: cost.value(), down_at, down_ns: down.value() };
         is_peak.then_some((height, peak))
     });
     found.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, peak)| peak)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
+use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
 use crate::table::Table;
 use rundata::experiment::{Takes, named};
 use rundata::ring::{Case, Disturbance, Halt, Sample};
@@ -221,7 +221,7 @@ fn of_rings(table: &Table) -> NoiseVerdict {
 }
 
 /// How a core was shared; absent where that is not worth telling.
-fn shared_core(level: &Level) -> Option<SharedCore> {
+fn shared_core(level: &SpeedLevel) -> Option<SharedCore> {
     let share = 1.0 - level.unshared_share;
     let slowdown = level.shared_slowdown.filter(|_| share >= TOLD_SHARE)?;
     Some(SharedCore { share, slowdown })
@@ -232,8 +232,8 @@ fn most_shared(all: impl Iterator<Item = SharedCore>) -> Option<SharedCore> {
 }
 
 /// What the quanta say of who shared the core.
-fn speed_in_words(levels: &Levels) -> Vec<String> {
-    let words = |(cpus, level): (&Vec<u32>, &Level)| {
+fn speed_in_words(levels: &SpeedLevels) -> Vec<String> {
+    let words = |(cpus, level): (&Vec<u32>, &SpeedLevel)| {
         let one = levels.len() == 1;
         let on = if one { String::new() } else { format!(" on CPU {}", words::list(cpus)) };
         shared_core(level).map(|SharedCore { share, slowdown }| {
@@ -284,7 +284,7 @@ fn verdict(
     disturbed_share: f64,
     mut reasons: Vec<String>,
     clean: CleanCounts,
-    levels: &Levels,
+    levels: &SpeedLevels,
 ) -> NoiseVerdict {
     let clean_share = clean.share_as_found();
     let not_alone_share = clean.not_alone_share();
@@ -331,8 +331,8 @@ fn verdict(
 }
 
 /// Of all CPUs that were measured on.
-fn clock_range(levels: &Levels) -> Option<(f64, f64)> {
-    levels.values().filter_map(Level::clock_range).reduce(wider)
+fn clock_range(levels: &SpeedLevels) -> Option<(f64, f64)> {
+    levels.values().filter_map(SpeedLevel::clock_range).reduce(wider)
 }
 
 fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {

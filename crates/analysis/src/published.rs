@@ -164,7 +164,7 @@ pub mod li2007 {
     use stats::{Interval, SampleSummary};
 
     use super::{PublishedError, positive, rows};
-    use crate::findings::interference::{CONFIDENCE, Runs};
+    use crate::findings::interference::{CONFIDENCE, ConditionTimes};
     use rundata::trial::interference::{Environment, Setting};
 
     const FILE: &str = "li2007.csv";
@@ -228,7 +228,7 @@ pub mod li2007 {
         pub by_stride: Vec<Total>,
         /// Tables 1 and 2 (section 3.3): means and scatters of the execution times that have the
         /// printed 90 % intervals, in the paper's unit, which it does not name.
-        pub runs: Vec<Runs>,
+        pub runs: Vec<ConditionTimes>,
     }
 
     impl Figures {
@@ -243,7 +243,13 @@ pub mod li2007 {
             let runs = |Times { environment, setting, array_bytes, low, high }: Times| {
                 let interval = Interval { low, high, confidence: CONFIDENCE };
                 let times = SampleSummary::from_interval(interval, RUNS);
-                Runs { setting, environment, array_bytes, times, by_round: BTreeMap::new() }
+                ConditionTimes {
+                    setting,
+                    environment,
+                    array_bytes,
+                    times,
+                    by_round: BTreeMap::new(),
+                }
             };
             Ok(Self {
                 first_region: first_region.clone(),
@@ -261,7 +267,7 @@ pub mod li2007 {
 
         /// c2 where the combined working sets exceed the cache over c2 where all fit: from the
         /// lowest over the highest to the highest over the lowest. To set beside
-        /// [`crate::regions::Regions::second_over_first`].
+        /// [`crate::regions::CacheRegions::second_over_first`].
         pub fn second_over_first(&self) -> (f64, f64) {
             let (first, second) = (&self.first_region, &self.second_region);
             (second.low_us / first.high_us, second.high_us / first.low_us)

@@ -13,7 +13,7 @@ use rundata::words::{four_digits, three_digits, time, time_unit, whole};
 /// nobody else on the CPU, or where nobody can look at the speed. There is no other way to one than
 /// [`Estimate::quote`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quoted {
+pub struct QuotedFigure {
     value: f64,
     low: f64,
     high: f64,
@@ -23,7 +23,7 @@ pub struct Quoted {
 /// Intervals narrower than this share of their value are told with four digits.
 const FINE: f64 = 0.01;
 
-impl Quoted {
+impl QuotedFigure {
     /// The figure, in the unit of its estimate.
     pub fn value(&self) -> f64 {
         self.value
@@ -74,31 +74,32 @@ pub enum NotQuotable {
 impl Estimate {
     /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less
     /// than nothing means anything; of a cost it does not ([`Self::quote_cost`]).
-    pub fn quote(&self) -> Result<Quoted, NotQuotable> {
+    pub fn quote(&self) -> Result<QuotedFigure, NotQuotable> {
         self.quote_if(|of| (of.low > 0.0 && of.value > 0.0) || (of.high < 0.0 && of.value < 0.0))
     }
 
     /// The same of a cost, which cannot be below zero: an interval that is says that it was not
     /// measured.
-    pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
+    pub fn quote_cost(&self) -> Result<QuotedFigure, NotQuotable> {
         self.quote_if(|of| {
             of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high)
         })
     }
 
     /// The same of what was counted, as a rate or a share: nothing is an answer, too.
-    pub fn quote_count(&self) -> Result<Quoted, NotQuotable> {
+    pub fn quote_count(&self) -> Result<QuotedFigure, NotQuotable> {
         self.quote_if(|of| of.low >= 0.0 && of.value >= 0.0)
     }
 
-    fn quote_if(&self, holds: impl Fn(&Quoted) -> bool) -> Result<Quoted, NotQuotable> {
+    fn quote_if(&self, holds: impl Fn(&QuotedFigure) -> bool) -> Result<QuotedFigure, NotQuotable> {
         let known = match self.speed {
             Speed::NotAlone | Speed::CpuTime => return Err(NotQuotable::NotAlone),
             Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
             Speed::Full | Speed::FewRounds | Speed::NotJudged => self.low.zip(self.high),
         };
         let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
-        let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
+        let quoted =
+            QuotedFigure { value: self.value, low, high, standard_error: self.standard_error };
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
         if is_finite && holds(&quoted) {
             Ok(quoted)
@@ -110,12 +111,18 @@ impl Estimate {
     /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in
     /// common. Why not, where one of them may not be quoted.
     pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
-        let quoted: Vec<Quoted> = parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
+        let quoted: Vec<QuotedFigure> =
+            parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
         let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
-        let sum = |of: fn(&Quoted) -> f64| quoted.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&QuotedFigure) -> f64| quoted.iter().map(of).sum::<f64>();
         let speed = speed_of_both(parts.iter().map(|part| part.speed));
         let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
-        Ok(first.with(sum(Quoted::value), [sum(Quoted::low), sum(Quoted::high)], rounds, speed))
+        Ok(first.with(
+            sum(QuotedFigure::value),
+            [sum(QuotedFigure::low), sum(QuotedFigure::high)],
+            rounds,
+            speed,
+        ))
     }
 
     /// What is left of a cost above another: measured apart, so that both intervals count in full.
@@ -142,22 +149,22 @@ impl Estimate {
 
     /// Returns the best that is known of a difference, signed, whatever may use it; else why nothing
     /// is.
-    pub fn answer(&self) -> Result<Answer, NotQuotable> {
+    pub fn answer(&self) -> Result<BestEstimate, NotQuotable> {
         self.answer_if(|low, high| low > 0.0 || high < 0.0)
     }
 
     /// Like [`Self::answer`], of a cost: it cannot be below zero.
-    pub fn answer_cost(&self) -> Result<Answer, NotQuotable> {
+    pub fn answer_cost(&self) -> Result<BestEstimate, NotQuotable> {
         let is_wide = |low, high| is_too_wide(self.value, low, high);
         self.answer_if(|low, high| low > 0.0 && !is_wide(low, high))
     }
 
     /// Like [`Self::answer`], of what was counted: zero is an answer, too.
-    pub fn answer_count(&self) -> Result<Answer, NotQuotable> {
+    pub fn answer_count(&self) -> Result<BestEstimate, NotQuotable> {
         self.answer_if(|low, _| low >= 0.0)
     }
 
-    fn answer_if(&self, holds: impl Fn(f64, f64) -> bool) -> Result<Answer, NotQuotable> {
+    fn answer_if(&self, holds: impl Fn(f64, f64) -> bool) -> Result<BestEstimate, NotQuotable> {
         let ends = match (self.low.zip(self.high), self.speed) {
             (Some(ends), _) => Some(ends),
             (None, Speed::Contended) => return Err(NotQuotable::NotAtFullSpeed),
@@ -173,7 +180,7 @@ impl Estimate {
             });
         }
         let Self { value, speed, rounds, at_most, .. } = *self;
-        Ok(Answer { value, ends, speed, rounds, at_most })
+        Ok(BestEstimate { value, ends, speed, rounds, at_most })
     }
 }
 
@@ -195,9 +202,9 @@ fn speed_of_both(speeds: impl IntoIterator<Item = Speed>) -> Speed {
 }
 
 /// The best that is known of a figure, and of which kind it is. People are told it; comparisons,
-/// laws, rankings and verdicts use [`Quoted`].
+/// laws, rankings and verdicts use [`QuotedFigure`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct BestEstimate {
     value: f64,
     ends: Option<(f64, f64)>,
     speed: Speed,
@@ -205,7 +212,7 @@ pub struct Answer {
     at_most: Option<f64>,
 }
 
-impl Answer {
+impl BestEstimate {
     /// The figure, in the unit of its estimate.
     pub fn value(&self) -> f64 {
         self.value
@@ -323,7 +330,7 @@ fn is_fine(value: f64, low: f64, high: f64) -> bool {
     width > 0.0 && width < FINE * value.abs()
 }
 
-impl Quoted {
+impl QuotedFigure {
     fn is_fine(&self) -> bool {
         is_fine(self.value, self.low, self.high)
     }

@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Cost, alike};
+use crate::cost::{CostFindings, alike};
 use crate::curve::CurvePoint;
 use crate::estimate::widest;
 use crate::explain;
-use crate::findings::{self, Findings};
+use crate::findings::{self, ExperimentFindings};
 use crate::noise::{self, NoiseVerdict};
 use crate::response;
 use crate::scaling;
-use crate::speed::Level;
+use crate::speed::SpeedLevel;
 use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
 use crate::table::Table;
 use rundata::case::Either;
@@ -26,7 +26,7 @@ pub struct Series {
     /// Numbers of the cases, by ring size.
     pub cases: Vec<usize>,
     /// The law of `ns_per_switch_above_solo` against ring size.
-    pub law: scaling::Verdict,
+    pub law: scaling::ScalingVerdict,
     /// The law in words.
     pub in_words: String,
 }
@@ -39,7 +39,7 @@ pub struct RingFindings {
     pub scaling: Vec<Series>,
     /// What switches cost by working set; absent for experiments that do not ask.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<CostFindings>,
     /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
 }
@@ -49,7 +49,7 @@ pub struct RingFindings {
 pub struct TrialFindings {
     /// What the experiment is about; absent where its measures say it all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub findings: Option<Findings>,
+    pub findings: Option<ExperimentFindings>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter.
     pub ns_per_tick: Option<f64>,
@@ -59,7 +59,7 @@ pub struct TrialFindings {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainFindings {
     /// What a switch is made of; absent of a plan without the ring of two by pipe.
-    pub explained: Option<explain::Found>,
+    pub explained: Option<explain::ExplainedSwitch>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter.
     pub ns_per_tick: Option<f64>,
@@ -93,11 +93,11 @@ pub struct Record<Case, Found> {
 /// Of `ring` and `cost`.
 pub type RingRecord = Record<CaseSummary, RingFindings>;
 /// Of `clock` and `classic experiment interference`.
-pub type TrialRecord = Record<findings::Summary, TrialFindings>;
+pub type TrialRecord = Record<findings::TrialSummary, TrialFindings>;
 /// Of `response`.
-pub type ResponseRecord = Record<response::Summary, response::Found>;
+pub type ResponseRecord = Record<response::ResponseSummary, response::ResponseFindings>;
 /// Of `explain`.
-pub type ExplainRecord = Record<response::Summary, ExplainFindings>;
+pub type ExplainRecord = Record<response::ResponseSummary, ExplainFindings>;
 
 impl<Case, Found> Record<Case, Found> {
     fn new(
@@ -126,7 +126,7 @@ pub struct CpuSpeed {
     /// The CPU; several where the scheduler chose.
     pub cpus: Vec<u32>,
     /// Its level.
-    pub level: Level,
+    pub level: SpeedLevel,
     /// Its clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not
     /// known.
     pub clock_ghz: Option<f64>,
@@ -140,7 +140,7 @@ impl RingRecord {
         let target = &run.header.build.target;
         let cases = summaries_at_clocks(table, &run.failures, target);
         let cost = (plan.experiment == Experiment::Cost)
-            .then(|| Cost::of(plan, table, &cases, &run.header.machine));
+            .then(|| CostFindings::of(plan, table, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
@@ -155,7 +155,7 @@ impl TrialRecord {
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
-        let findings = Findings::of(table, run.company.as_ref());
+        let findings = ExperimentFindings::of(table, run.company.as_ref());
         let found = TrialFindings { findings, ns_per_tick };
         let precision = widest(findings::widths(table, &run.failures));
         Self::new(run, table, findings::summaries(run, table), precision, found)
@@ -169,7 +169,7 @@ impl ResponseRecord {
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let of_trials = findings::widths(table, &run.failures);
         let precision = widest(widths(&rings).chain(of_trials));
-        let found = response::Found::of(run, table, &rings);
+        let found = response::ResponseFindings::of(run, table, &rings);
         Self::new(run, table, of_both(run, table, rings), precision, found)
     }
 
@@ -179,13 +179,13 @@ impl ResponseRecord {
     }
 
     /// The summary of a trial by its number in the plan.
-    pub fn trial(&self, case: usize) -> Option<&findings::Summary> {
+    pub fn trial(&self, case: usize) -> Option<&findings::TrialSummary> {
         self.cases.get(case)?.trial()
     }
 }
 
 /// The summaries of rings and trials in the order of the plan.
-fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<response::Summary> {
+fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<response::ResponseSummary> {
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
     let cases = table.plan.cases.iter().filter_map(|case| match case {
         Either::Ring(_) => rings.next().map(Either::Ring),
@@ -209,7 +209,7 @@ impl ExplainRecord {
 }
 
 fn speeds(table: &Table, target: &str) -> Vec<CpuSpeed> {
-    let speed = |(cpus, level): (&Vec<u32>, &Level)| CpuSpeed {
+    let speed = |(cpus, level): (&Vec<u32>, &SpeedLevel)| CpuSpeed {
         cpus: cpus.clone(),
         level: *level,
         clock_ghz: level.clock_ghz(target),
@@ -237,7 +237,7 @@ const COURSE_PLACES: i32 = 48;
 
 /// A law from the smallest to the largest measured size: members and the cost of a switch in
 /// nanoseconds. At equal ratios, and on both sides of each turn; empty without a law.
-pub fn course(law: &scaling::Verdict) -> Vec<(f64, f64)> {
+pub fn course(law: &scaling::ScalingVerdict) -> Vec<(f64, f64)> {
     let (low, high) = (f64::from(law.smallest_members), f64::from(law.largest_members));
     if low <= 0.0 || high <= low {
         return Vec::new();
@@ -254,13 +254,19 @@ pub fn course(law: &scaling::Verdict) -> Vec<(f64, f64)> {
 
 /// A law that has a switch cost nothing or less somewhere between two measured sizes describes none
 /// of them.
-fn above_zero(law: scaling::Verdict) -> scaling::Verdict {
+fn above_zero(law: scaling::ScalingVerdict) -> scaling::ScalingVerdict {
     if course(&law).iter().all(|(_, ns)| *ns > 0.0) {
         return law;
     }
     let why = "the law that fits best has costs below zero".to_string();
-    let law_of = scaling::Law::CannotTell { why };
-    scaling::Verdict { law: law_of, curve: None, knees: Vec::new(), trend_below: None, ..law }
+    let law_of = scaling::ScalingLaw::CannotTell { why };
+    scaling::ScalingVerdict {
+        law: law_of,
+        curve: None,
+        knees: Vec::new(),
+        trend_below: None,
+        ..law
+    }
 }
 
 #[cfg(test)]
@@ -268,7 +274,7 @@ mod tests {
     use super::*;
 
     /// A cost that grows linearly, 1000 ns and 100 for each member.
-    fn linear() -> scaling::Verdict {
+    fn linear() -> scaling::ScalingVerdict {
         let point = |members: u32| {
             let y = 1000.0 + 100.0 * f64::from(members);
             CurvePoint { x: f64::from(members), y, error: Some(y / 200.0) }

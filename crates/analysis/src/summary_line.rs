@@ -1,6 +1,6 @@
 //! The sentence that a summary of runs begins with.
 
-use crate::cost::{CostPoint, Curve};
+use crate::cost::{CostCurve, CostPoint};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::marked;
@@ -99,11 +99,11 @@ fn beside(cost: &RingRecord, ring: Option<&RingRecord>) -> Option<String> {
 /// The cost with the array that says most, and that array: the first one behind the largest jump,
 /// else the largest that may be quoted, else the largest that is known. Of two members that follow a chain through it, which no
 /// processor can fetch ahead; of other walks where there is none. With the curve that it is of.
-pub fn with_work(record: &RingRecord) -> Option<(&Curve, u64, Estimate)> {
+pub fn with_work(record: &RingRecord) -> Option<(&CostCurve, u64, Estimate)> {
     let curves = &record.found.cost.as_ref()?.curves;
     let measured = |of: &CostPoint| Some((of.array_bytes, of.total_ns?));
     let most = |of| {
-        let curve: &Curve = of;
+        let curve: &CostCurve = of;
         let behind = curve.jump.map(|jump| jump.to);
         let rank = |(array, cost): &(u64, Estimate)| {
             let is_known = cost.answer_cost().is_ok();
@@ -112,7 +112,7 @@ pub fn with_work(record: &RingRecord) -> Option<(&Curve, u64, Estimate)> {
         let (array, cost) = curve.points.iter().filter_map(measured).max_by_key(rank)?;
         Some((curve, array, cost))
     };
-    let is_chase = |curve: &&Curve| curve.members == 2 && curve.work.walk == Walk::Chase;
+    let is_chase = |curve: &&CostCurve| curve.members == 2 && curve.work.walk == Walk::Chase;
     let chase = curves.iter().filter(is_chase).find_map(most);
     chase.or_else(|| curves.iter().find_map(most))
 }
@@ -137,8 +137,8 @@ fn at(knee: &Knee, members: &str) -> String {
     };
     let only = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
     let how = match (knee.factor, knee.kind) {
-        (Some(..1.0), curve::Kind::Step) => "faster beyond ",
-        (Some(..1.0), curve::Kind::Hinge) => "growing less beyond ",
+        (Some(..1.0), curve::TurnKind::Step) => "faster beyond ",
+        (Some(..1.0), curve::TurnKind::Hinge) => "growing less beyond ",
         _ => "",
     };
     format!("{how}a knee {place}{only}")

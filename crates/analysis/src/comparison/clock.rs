@@ -7,7 +7,7 @@ use stats::ratio::ExtraUncertainty;
 
 use super::answer::Change;
 use super::names;
-use crate::at_clock::{Brought, power_of};
+use crate::at_clock::{ClockConversion, power_of};
 use crate::subject::{Subject, Values};
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
@@ -51,5 +51,5 @@ pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, Extr
     let power = power_of(&[base.clocks(), new.clocks()].concat());
     let (base, base_apart) = base.at(to_ns, power);
     let (new, new_apart) = new.at(to_ns, power);
-    (base, new, Brought { apart: new_apart - base_apart, power }.open())
+    (base, new, ClockConversion { apart: new_apart - base_apart, power }.open())
 }

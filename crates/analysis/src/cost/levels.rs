@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::jump::Jump;
-use crate::regions::{Axis, Level};
+use crate::jump::CostJump;
+use crate::regions::{MachineLevel, SizeAxis};
 use rundata::machine::{Cache, Machine, Tlb};
 use rundata::plan::Plan;
 use rundata::ring::{Kind, Walk, Work};
@@ -30,20 +30,21 @@ const OVERFLOWS: (f64, f64) = (0.5, 1.3);
 
 /// Something of the machine that ends at the place of a jump: it may be its cause, and need not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Candidate {
+#[schemars(rename = "Candidate")]
+pub struct JumpCandidate {
     /// `L1 48 KiB`.
     pub name: String,
 }
 
 /// The data caches of the CPU that was measured on, and what else limits it.
-pub struct Levels<'a> {
+pub struct MachineLevels<'a> {
     caches: Vec<&'a Cache>,
     tlbs: &'a [Tlb],
     address_spaces: Option<u64>,
     runnable: Option<u64>,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> MachineLevels<'a> {
     /// The levels that one CPU of those measured on reaches.
     pub fn of(machine: &'a Machine, plan: &Plan) -> Self {
         let cpu = plan.cpus().first().copied().unwrap_or(0);
@@ -64,29 +65,29 @@ impl<'a> Levels<'a> {
     }
 
     /// Those of which the size is known, as `size` makes it of the cache and its bytes.
-    fn each(&self, what: &str, size: impl Fn(&Cache, u64) -> Option<u64>) -> Vec<Level> {
+    fn each(&self, what: &str, size: impl Fn(&Cache, u64) -> Option<u64>) -> Vec<MachineLevel> {
         let level = |cache: &&Cache| {
             let (level, bytes) = (cache.level.known()?, *cache.size_bytes.known()?);
-            Some(Level { name: format!("{what}L{level}"), size: size(cache, bytes)? })
+            Some(MachineLevel { name: format!("{what}L{level}"), size: size(cache, bytes)? })
         };
         self.caches.iter().filter_map(level).collect()
     }
 
     /// For bytes of one array.
-    pub fn for_arrays(&self) -> Vec<Level> {
+    pub fn for_arrays(&self) -> Vec<MachineLevel> {
         self.each("", |_, bytes| Some(bytes))
     }
 
     /// For pages of which one line is touched.
-    pub fn for_pages(&self) -> Vec<Level> {
+    pub fn for_pages(&self) -> Vec<MachineLevel> {
         self.each("lines of ", |cache, bytes| bytes.checked_div(*cache.line_bytes.known()?))
     }
 
     /// For members that touch so many bytes each.
-    pub(super) fn for_members(&self, touched: u64) -> Vec<Level> {
+    pub(super) fn for_members(&self, touched: u64) -> Vec<MachineLevel> {
         let mut all = self.each("arrays in ", |_, bytes| bytes.checked_div(touched));
         let name = "address spaces in the TLB".to_string();
-        all.extend(self.address_spaces.map(|size| Level { name, size }));
+        all.extend(self.address_spaces.map(|size| MachineLevel { name, size }));
         all
     }
 
@@ -95,12 +96,12 @@ impl<'a> Levels<'a> {
     /// of.
     pub fn candidates(
         &self,
-        jump: &Jump,
-        axis: &Axis,
+        jump: &CostJump,
+        axis: &SizeAxis,
         members: u32,
         work: Option<Work>,
-    ) -> Vec<Candidate> {
-        let by_members = *axis == Axis::MEMBERS;
+    ) -> Vec<JumpCandidate> {
+        let by_members = *axis == SizeAxis::MEMBERS;
         // The work of a member at one size of the jump, and how many members have it.
         let at = |size: u64| {
             let of = work?;
@@ -113,7 +114,7 @@ impl<'a> Levels<'a> {
                 (false, _) => (Work { bytes: size, ..of }, members.into()),
             })
         };
-        let sizes = (*axis != Axis::STRIDE).then_some(());
+        let sizes = (*axis != SizeAxis::STRIDE).then_some(());
         let ends = sizes.and_then(|()| at(jump.from).zip(at(jump.to)));
         // Whether all together outgrow what holds so much, before one alone has: of members none is
         // ever alone.
@@ -147,7 +148,12 @@ impl<'a> Levels<'a> {
             self.runnable.filter(|tasks| by_members && (jump.from..jump.to).contains(tasks));
         let runnable = runnable
             .map(|tasks| format!("the {tasks} tasks that CFS gives a turn within its latency"));
-        caches.chain(tlbs).chain(spaces).chain(runnable).map(|name| Candidate { name }).collect()
+        caches
+            .chain(tlbs)
+            .chain(spaces)
+            .chain(runnable)
+            .map(|name| JumpCandidate { name })
+            .collect()
     }
 }
 

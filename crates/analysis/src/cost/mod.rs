@@ -14,21 +14,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;
 use crate::estimate::{Estimate, Speed};
-use crate::jump::{self, Jump, Peak, Place};
+use crate::jump::{self, CostJump, CostPeak, SizedCost};
 use crate::quote::NotQuotable;
-use crate::regions::{self, Axis, Beside, Breaks, Regions, beside};
+use crate::regions::{self, CacheRegions, CostBreaks, NearestLevel, SizeAxis, beside};
 use crate::summary::CaseSummary;
 use crate::table::Table;
 use rundata::machine::Machine;
 use rundata::plan::Plan;
 use rundata::ring::{Walk, Work};
 
-pub use levels::{Candidate, Levels};
-pub use sweep::{Sweep, SweepPoint};
+pub use levels::{JumpCandidate, MachineLevels};
+pub use sweep::{CostSweep, SweepPoint};
 
 /// The direct cost c1 of one ring size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Direct {
+#[schemars(rename = "Direct")]
+pub struct DirectCost {
     /// Ring size.
     pub members: u32,
     /// Number of the ring without work.
@@ -39,29 +40,30 @@ pub struct Direct {
 
 /// All that the samples say of the cost of switches by working set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cost {
+#[schemars(rename = "Cost")]
+pub struct CostFindings {
     /// c1, by ring size.
-    pub direct: Vec<Direct>,
+    pub direct: Vec<DirectCost>,
     /// c2 and the indirect cost by array, a curve for each size of ring, stride and kind of access.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<CostCurve>,
     /// c2 by ring size, where several sizes were measured; c1, too.
-    pub by_members: Vec<Sweep>,
+    pub by_members: Vec<CostSweep>,
     /// c2 by stride, where several were measured.
     #[serde(default)]
-    pub by_stride: Vec<Sweep>,
+    pub by_stride: Vec<CostSweep>,
 }
 
-impl Cost {
+impl CostFindings {
     /// Reads the summaries of a run's cases.
     pub(crate) fn of(plan: &Plan, table: &Table, cases: &[CaseSummary], machine: &Machine) -> Self {
         let bare = |(case, of): (usize, &CaseSummary)| {
             let (members, cost_ns) = (of.case.members, of.ns_per_switch_above_solo);
             let is_bare = members > 1 && of.case.work.is_none() && is_main(cases, of);
-            is_bare.then_some(Direct { members, case, cost_ns })
+            is_bare.then_some(DirectCost { members, case, cost_ns })
         };
-        let mut direct: Vec<Direct> = cases.iter().enumerate().filter_map(bare).collect();
+        let mut direct: Vec<DirectCost> = cases.iter().enumerate().filter_map(bare).collect();
         direct.sort_by_key(|of| of.members);
-        let levels = Levels::of(machine, plan);
+        let levels = MachineLevels::of(machine, plan);
         let points = points(table, cases, &direct);
         Self {
             curves: by_array(cases, &points, &direct, &levels),
@@ -77,7 +79,7 @@ impl Cost {
     }
 }
 
-fn direct_of(all: &[Direct], members: u32) -> Option<&Direct> {
+fn direct_of(all: &[DirectCost], members: u32) -> Option<&DirectCost> {
     all.iter().find(|direct| direct.members == members)
 }
 
@@ -123,16 +125,17 @@ pub struct CostPoint {
 /// What is read from a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+#[schemars(rename = "Outcome")]
+pub enum CurveReading {
     /// Of two members that touch every element: the regions of Li, Ding and Shen.
-    Regions(Regions),
+    Regions(CacheRegions),
     /// Of others: the course of the cost only.
-    Breaks(Breaks),
+    Breaks(CostBreaks),
 }
 
-impl Outcome {
+impl CurveReading {
     /// The course of the cost.
-    pub fn breaks(&self) -> &Breaks {
+    pub fn breaks(&self) -> &CostBreaks {
         match self {
             Self::Regions(regions) => &regions.breaks,
             Self::Breaks(breaks) => breaks,
@@ -140,7 +143,7 @@ impl Outcome {
     }
 
     /// The regions, where they were asked for.
-    pub fn regions(&self) -> Option<&Regions> {
+    pub fn regions(&self) -> Option<&CacheRegions> {
         match self {
             Self::Regions(regions) => Some(regions),
             Self::Breaks(_) => None,
@@ -150,7 +153,8 @@ impl Outcome {
 
 /// c2 and the indirect cost against the array, for cases that differ in nothing else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Curve {
+#[schemars(rename = "Curve")]
+pub struct CostCurve {
     /// Ring size.
     pub members: u32,
     /// How the array is walked; its `bytes` are those of the smallest array.
@@ -158,29 +162,29 @@ pub struct Curve {
     /// The points, by array.
     pub points: Vec<CostPoint>,
     /// Where the course of c2 breaks.
-    pub outcome: Outcome,
+    pub outcome: CurveReading,
     /// For each break, what of the machine lies there; absent where nothing is known of it.
-    pub beside: Vec<Option<Beside>>,
+    pub beside: Vec<Option<NearestLevel>>,
     /// The outcome in a sentence.
     pub in_words: String,
     /// The largest jump between neighbours, c1 (at 0) before the smallest array; absent where none
     /// is resolved.
     #[serde(default)]
-    pub jump: Option<Jump>,
+    pub jump: Option<CostJump>,
     /// The highest peak on the way.
     #[serde(default)]
-    pub peak: Option<Peak>,
+    pub peak: Option<CostPeak>,
     /// What of the machine ends where the jump is.
     #[serde(default)]
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<JumpCandidate>,
 }
 
 /// What each case costs, as far as it is one of a ring of several.
-fn points(table: &Table, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPoint> {
+fn points(table: &Table, cases: &[CaseSummary], direct: &[DirectCost]) -> Vec<CostPoint> {
     let point = |(case, of): (usize, &CaseSummary)| {
         let direct = direct_of(direct, of.case.members).filter(|_| of.case.work.is_some());
         // A random stream of its own, apart from those of the summaries.
-        let paired = |d: &Direct| table.difference(case, d.case, (1 << 32) + case as u64);
+        let paired = |d: &DirectCost| table.difference(case, d.case, (1 << 32) + case as u64);
         CostPoint {
             case,
             array_bytes: of.case.work.map_or(0, |work| work.bytes),
@@ -235,16 +239,16 @@ fn point(size: u64, cost: Option<Estimate>) -> Option<CurvePoint> {
 }
 
 /// The same as a place of a jump.
-fn place(size: u64, cost: Option<Estimate>) -> Option<Place> {
+fn place(size: u64, cost: Option<Estimate>) -> Option<SizedCost> {
     Some((size, cost?.quote_cost().ok()?))
 }
 
 fn by_array(
     cases: &[CaseSummary],
     points: &[CostPoint],
-    direct: &[Direct],
-    levels: &Levels,
-) -> Vec<Curve> {
+    direct: &[DirectCost],
+    levels: &MachineLevels,
+) -> Vec<CostCurve> {
     let bytes = |index: usize| cases[index].case.work.map_or(0, |work| work.bytes);
     let key = |of: &CaseSummary| Some((of.case.members, Work { bytes: 0, ..of.case.work? }));
     let curve = |((members, work), mut indices): ((u32, Work), Vec<usize>)| {
@@ -256,10 +260,10 @@ fn by_array(
     alike(cases, key).into_iter().map(curve).collect()
 }
 
-impl Curve {
+impl CostCurve {
     /// Bytes of an array, or pages.
-    pub fn axis(&self) -> Axis {
-        if self.work.walk == Walk::Sparse { Axis::PAGES } else { Axis::ARRAY }
+    pub fn axis(&self) -> SizeAxis {
+        if self.work.walk == Walk::Sparse { SizeAxis::PAGES } else { SizeAxis::ARRAY }
     }
 
     /// An array in the unit of the axis.
@@ -280,32 +284,32 @@ fn read(
     work: Work,
     points: Vec<CostPoint>,
     direct: Option<Estimate>,
-    levels: &Levels,
-) -> Curve {
+    levels: &MachineLevels,
+) -> CostCurve {
     let sparse = work.walk == Walk::Sparse;
     let measured = |of: &CostPoint| point(size(work, of.array_bytes), of.total_ns);
     let found: Vec<CurvePoint> = points.iter().filter_map(measured).collect();
     let known = direct.and_then(|direct| direct.quote_cost().ok());
-    let known = known.map(|direct| regions::Direct {
+    let known = known.map(|direct| regions::DirectInterval {
         cost_ns: direct.value(),
         low_ns: Some(direct.low()),
         high_ns: Some(direct.high()),
     });
     let outcome = match (sparse, members) {
-        (false, 2) => Outcome::Regions(regions::regions(&found, known)),
-        (false, _) => Outcome::Breaks(regions::breaks(Axis::ARRAY, &found)),
-        (true, _) => Outcome::Breaks(regions::breaks(Axis::PAGES, &found)),
+        (false, 2) => CurveReading::Regions(regions::regions(&found, known)),
+        (false, _) => CurveReading::Breaks(regions::breaks(SizeAxis::ARRAY, &found)),
+        (true, _) => CurveReading::Breaks(regions::breaks(SizeAxis::PAGES, &found)),
     };
-    let regions = outcome.regions().map(Regions::in_words);
+    let regions = outcome.regions().map(CacheRegions::in_words);
     let in_words = regions.unwrap_or_else(|| outcome.breaks().in_words());
     let sizes = if sparse { levels.for_pages() } else { levels.for_arrays() };
     let beside = outcome.breaks().breaks.iter().map(|found| beside(found, &sizes)).collect();
     // No working set is the smallest one.
     let arrays = points.iter().filter_map(|of| place(size(work, of.array_bytes), of.total_ns));
-    let places: Vec<Place> = place(0, direct).into_iter().chain(arrays).collect();
+    let places: Vec<SizedCost> = place(0, direct).into_iter().chain(arrays).collect();
     let (jump, peak) = (jump::largest(&places), jump::peak(&places));
     let axis = &outcome.breaks().axis;
     let candidates = jump.map(|jump| levels.candidates(&jump, axis, members, Some(work)));
     let candidates = candidates.unwrap_or_default();
-    Curve { members, work, points, outcome, beside, in_words, jump, peak, candidates }
+    CostCurve { members, work, points, outcome, beside, in_words, jump, peak, candidates }
 }

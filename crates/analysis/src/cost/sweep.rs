@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, CostPoint, Levels, alike, is_main, place, point};
+use super::{CostPoint, JumpCandidate, MachineLevels, alike, is_main, place, point};
 use crate::curve::CurvePoint;
 use crate::estimate::Estimate;
-use crate::jump::{self, Jump, Peak, Place};
-use crate::regions::{self, Axis, Beside, Breaks, beside};
+use crate::jump::{self, CostJump, CostPeak, SizedCost};
+use crate::regions::{self, CostBreaks, NearestLevel, SizeAxis, beside};
 use crate::summary::CaseSummary;
 use rundata::ring::{Walk, Work};
 
@@ -27,7 +27,8 @@ pub struct SweepPoint {
 /// c2 (without work c1) and the indirect cost along one axis, for cases that differ in nothing
 /// else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Sweep {
+#[schemars(rename = "Sweep")]
+pub struct CostSweep {
     /// The smallest ring.
     pub members: u32,
     /// What each member touches per hop, of the first point; nothing when absent.
@@ -35,25 +36,30 @@ pub struct Sweep {
     /// The points, by size.
     pub points: Vec<SweepPoint>,
     /// The course of the cost.
-    pub breaks: Breaks,
+    pub breaks: CostBreaks,
     /// For each break, what of the machine lies there; absent where nothing is known of it.
-    pub beside: Vec<Option<Beside>>,
+    pub beside: Vec<Option<NearestLevel>>,
     /// The course in a sentence.
     pub in_words: String,
     /// The course of the indirect cost; absent without work.
-    pub indirect_breaks: Option<Breaks>,
+    pub indirect_breaks: Option<CostBreaks>,
     /// The largest jump of the cost between neighbours; absent where none is resolved.
-    pub jump: Option<Jump>,
+    pub jump: Option<CostJump>,
     /// The indirect cost from one end of that jump to the other, where it is known at both.
-    pub indirect_jump: Option<Jump>,
+    pub indirect_jump: Option<CostJump>,
     /// The highest peak of the cost.
-    pub peak: Option<Peak>,
+    pub peak: Option<CostPeak>,
     /// What of the machine ends where the jump is.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<JumpCandidate>,
 }
 
-impl Sweep {
-    fn of(axis: Axis, cases: &[CaseSummary], points: Vec<SweepPoint>, levels: &Levels) -> Self {
+impl CostSweep {
+    fn of(
+        axis: SizeAxis,
+        cases: &[CaseSummary],
+        points: Vec<SweepPoint>,
+        levels: &MachineLevels,
+    ) -> Self {
         let first = &cases[points[0].cost.case].case;
         let (members, work) = (first.members, first.work);
         let course = |of: fn(&SweepPoint) -> Option<Estimate>| {
@@ -62,12 +68,12 @@ impl Sweep {
             regions::breaks(axis.clone(), &found)
         };
         let places = |of: fn(&SweepPoint) -> Option<Estimate>| {
-            points.iter().filter_map(|p| place(p.size, of(p))).collect::<Vec<Place>>()
+            points.iter().filter_map(|p| place(p.size, of(p))).collect::<Vec<SizedCost>>()
         };
         let total = |of: &SweepPoint| of.cost.total_ns;
         let indirect = |of: &SweepPoint| of.cost.indirect_ns;
         let breaks = course(total);
-        let sizes = match axis == Axis::MEMBERS {
+        let sizes = match axis == SizeAxis::MEMBERS {
             true => levels.for_members(work.map_or(0, |work| work.fetched_bytes())),
             false => Vec::new(),
         };
@@ -75,7 +81,8 @@ impl Sweep {
         let jump = jump::largest(&places(total));
         let added = places(indirect);
         let at = |size: u64| added.iter().find(|(of, _)| *of == size);
-        let indirect_jump = jump.and_then(|jump| Some(Jump::between(at(jump.from)?, at(jump.to)?)));
+        let indirect_jump =
+            jump.and_then(|jump| Some(CostJump::between(at(jump.from)?, at(jump.to)?)));
         let candidates = jump.map(|jump| levels.candidates(&jump, &axis, members, work));
         Self {
             members,
@@ -97,35 +104,35 @@ impl Sweep {
 pub(super) fn by_members(
     cases: &[CaseSummary],
     points: &[CostPoint],
-    levels: &Levels,
-) -> Vec<Sweep> {
+    levels: &MachineLevels,
+) -> Vec<CostSweep> {
     let key = |of: &CaseSummary| is_main(cases, of).then_some(of.case.work);
     let size = |of: &CaseSummary| u64::from(of.case.members);
-    along(Axis::MEMBERS, cases, points, levels, (key, size))
+    along(SizeAxis::MEMBERS, cases, points, levels, (key, size))
 }
 
 /// By the stride, for each size of ring, array and kind of access.
 pub(super) fn by_stride(
     cases: &[CaseSummary],
     points: &[CostPoint],
-    levels: &Levels,
-) -> Vec<Sweep> {
+    levels: &MachineLevels,
+) -> Vec<CostSweep> {
     let key = |of: &CaseSummary| {
         let work = of.case.work.filter(|work| work.walk == Walk::Whole)?;
         Some((of.case.members, Work { stride_bytes: 0, ..work }))
     };
     let size = |of: &CaseSummary| of.case.work.map_or(0, |work| work.stride_bytes);
-    along(Axis::STRIDE, cases, points, levels, (key, size))
+    along(SizeAxis::STRIDE, cases, points, levels, (key, size))
 }
 
 /// Along `axis`, cases that have the same key.
 fn along<K: PartialEq>(
-    axis: Axis,
+    axis: SizeAxis,
     cases: &[CaseSummary],
     points: &[CostPoint],
-    levels: &Levels,
+    levels: &MachineLevels,
     (key, size): (impl Fn(&CaseSummary) -> Option<K>, impl Fn(&CaseSummary) -> u64),
-) -> Vec<Sweep> {
+) -> Vec<CostSweep> {
     let groups = alike(cases, key).into_iter().map(|(_, indices)| {
         let point = |index: usize| SweepPoint { size: size(&cases[index]), cost: points[index] };
         let mut points: Vec<SweepPoint> = indices.into_iter().map(point).collect();
@@ -133,5 +140,5 @@ fn along<K: PartialEq>(
         points
     });
     let enough = groups.filter(|points| points.len() >= FEWEST);
-    enough.map(|points| Sweep::of(axis.clone(), cases, points, levels)).collect()
+    enough.map(|points| CostSweep::of(axis.clone(), cases, points, levels)).collect()
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::looks;
-use crate::regions::Region;
+use crate::regions::CacheRegion;
 use crate::speed::tests::cut;
 use crate::summary::summaries;
 use rundata::experiment::Experiment;
@@ -66,10 +66,10 @@ fn machine() -> Machine {
     machine
 }
 
-fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> Cost {
+fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> CostFindings {
     let samples = samples(plan, of);
     let table = Table::of(plan, &samples, []);
-    Cost::of(plan, &table, &summaries(&table, &[]), &machine())
+    CostFindings::of(plan, &table, &summaries(&table, &[]), &machine())
 }
 
 fn kib(case: &Case) -> u64 {
@@ -110,7 +110,7 @@ fn regions_are_found_without_the_caches_and_set_beside_them() {
     let cost = cost(&plan(&[2], &works), l2);
     let curve = &cost.curves[0];
     let regions = curve.outcome.regions().unwrap();
-    assert!(regions.of(Region::TogetherTooLarge).is_some(), "{}", curve.in_words);
+    assert!(regions.of(CacheRegion::TogetherTooLarge).is_some(), "{}", curve.in_words);
     let found = &regions.breaks.breaks[0];
     assert!((192 * 1024..=384 * 1024).contains(&found.at), "{found:?}");
     let level = curve.beside[0].as_ref().unwrap();
@@ -241,24 +241,27 @@ fn a_tlb_that_the_pages_of_all_members_outgrow_is_a_candidate() {
     let mut machine = Machine::default();
     machine.cpu.tlbs = Reading::Known(tlbs.to_vec());
     let plan = plan(&[2], &[]);
-    let levels = Levels::of(&machine, &plan);
-    let names = |axis: &Axis, (from, to): (u64, u64), work: Work| {
+    let levels = MachineLevels::of(&machine, &plan);
+    let names = |axis: &SizeAxis, (from, to): (u64, u64), work: Work| {
         let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
-        let jump = Jump::between(&(from, cost(100.0)), &(to, cost(900.0)));
+        let jump = CostJump::between(&(from, cost(100.0)), &(to, cost(900.0)));
         let found = levels.candidates(&jump, axis, 2, Some(work));
         found.into_iter().map(|of| of.name).collect::<Vec<_>>()
     };
     let (first, second) = ("L1 TLB of 72 pages of 4 KiB", "L2 TLB of 3072 pages of 4 KiB");
-    assert_eq!(names(&Axis::PAGES, (16, 64), pages(1)), [first]);
-    assert_eq!(names(&Axis::PAGES, (128, 256), pages(1)), [""; 0]);
-    assert_eq!(names(&Axis::PAGES, (512, 1024), pages(1)), [second]);
-    assert_eq!(names(&Axis::MEMBERS, (4, 8), pages(256)), [second]);
+    assert_eq!(names(&SizeAxis::PAGES, (16, 64), pages(1)), [first]);
+    assert_eq!(names(&SizeAxis::PAGES, (128, 256), pages(1)), [""; 0]);
+    assert_eq!(names(&SizeAxis::PAGES, (512, 1024), pages(1)), [second]);
+    assert_eq!(names(&SizeAxis::MEMBERS, (4, 8), pages(256)), [second]);
     // All pages of an array are touched, huge ones by themselves.
     let array = Work::new(1 << 20, 64, Op::Read).unwrap();
-    assert_eq!(names(&Axis::ARRAY, (2 << 20, 8 << 20), array), [second]);
+    assert_eq!(names(&SizeAxis::ARRAY, (2 << 20, 8 << 20), array), [second]);
     let large = Work { huge_pages: true, ..array };
-    assert_eq!(names(&Axis::ARRAY, (2 << 20, 8 << 20), large), [""; 0]);
-    assert_eq!(names(&Axis::ARRAY, (64 << 20, 128 << 20), large), ["L1 TLB of 72 pages of 2 MiB"]);
+    assert_eq!(names(&SizeAxis::ARRAY, (2 << 20, 8 << 20), large), [""; 0]);
+    assert_eq!(
+        names(&SizeAxis::ARRAY, (64 << 20, 128 << 20), large),
+        ["L1 TLB of 72 pages of 2 MiB"]
+    );
 }
 
 #[test]
@@ -272,8 +275,9 @@ fn before_linux_6_6_a_scheduler_shortens_the_turns_of_few_tasks_only() {
             case.link = link.into();
         }
         let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
-        let jump = Jump::between(&(from, cost(100.0)), &(to, cost(900.0)));
-        let found = Levels::of(&machine, &plan).candidates(&jump, &Axis::MEMBERS, 2, None);
+        let jump = CostJump::between(&(from, cost(100.0)), &(to, cost(900.0)));
+        let found =
+            MachineLevels::of(&machine, &plan).candidates(&jump, &SizeAxis::MEMBERS, 2, None);
         found.into_iter().map(|of| of.name).collect::<Vec<_>>()
     };
     let eight = "the 8 tasks that CFS gives a turn within its latency";

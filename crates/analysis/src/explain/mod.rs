@@ -19,7 +19,7 @@ use rundata::trial::Trial;
 use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Wakeup};
 
-pub use names::Name;
+pub use names::PartName;
 
 /// The link that is explained: two calls a hop, whether it switches or not.
 pub const PIPE: &str = "pipe";
@@ -35,9 +35,9 @@ const CALLS_PER_HOP: f64 = 2.0;
 /// A part of a switch, or what would add to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SwitchPart")]
-pub struct Part {
+pub struct SwitchPart {
     /// Which.
-    pub part: Name,
+    pub part: PartName,
     /// Numbers of the cases that it is a difference of.
     pub cases: Vec<usize>,
     /// In nanoseconds. Signed.
@@ -52,7 +52,7 @@ pub struct Part {
 /// What a switch is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ExplainFindings")]
-pub struct Found {
+pub struct ExplainedSwitch {
     /// What the members of the ring are.
     pub kind: Kind,
     /// The whole, measured by itself: a hop of the ring of two by pipe, its calls included.
@@ -60,13 +60,13 @@ pub struct Found {
     /// What of it is above the solo ring: what `ring` prints as the cost of a switch.
     pub above_solo_ns: Option<Estimate>,
     /// The chain: parts that add up.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SwitchPart>,
     /// Their sum; absent where one of them was not measured.
     pub sum_ns: Option<Estimate>,
     /// The whole less the sum: what is not explained. Signed.
     pub rest_ns: Option<Estimate>,
     /// What would add to a switch, each by itself.
-    pub added: Vec<Part>,
+    pub added: Vec<SwitchPart>,
     /// The whole and the rest by round: for comparisons, in no record.
     #[serde(skip)]
     pub by_round: [Figures; 2],
@@ -80,12 +80,12 @@ pub fn whole_of(plan: &Plan) -> Option<(usize, &Case)> {
 }
 
 /// What a run says of its parts; absent where its plan has no whole.
-pub(crate) fn find(table: &Table) -> Option<Found> {
+pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
     let (number, whole) = whole_of(table.plan)?;
     let of = Chain::of(table, whole);
     let (chain, added) = (of.chain(), of.added(number));
     let all = SumOfHops::of(number);
-    let together = |sums: &[(Name, Option<SumOfHops>)]| {
+    let together = |sums: &[(PartName, Option<SumOfHops>)]| {
         let add = |sum: SumOfHops, of: &Option<SumOfHops>| Some(sum.plus(of.as_ref()?, 1.0));
         sums.iter().try_fold(SumOfHops::default(), |sum, (_, of)| add(sum, of))
     };
@@ -94,11 +94,11 @@ pub(crate) fn find(table: &Table) -> Option<Found> {
     let by_round = |sum: &SumOfHops| table.sum_by_round(sum, of.call.as_ref());
     let part = |scatter| {
         let of = &of;
-        move |(name, sum): &(Name, Option<SumOfHops>)| of.part(*name, sum.as_ref(), scatter)
+        move |(name, sum): &(PartName, Option<SumOfHops>)| of.part(*name, sum.as_ref(), scatter)
     };
-    let mut added: Vec<Part> = added.iter().map(part(Scatter::Common)).collect();
+    let mut added: Vec<SwitchPart> = added.iter().map(part(Scatter::Common)).collect();
     added.extend(sleepers(table));
-    Some(Found {
+    Some(ExplainedSwitch {
         kind: whole.kind,
         whole_ns: of.estimate(&all, Scatter::OfEach, 0),
         above_solo_ns: of.above_solo(whole).and_then(|sum| of.estimate(&sum, Scatter::Common, 1)),
@@ -152,7 +152,7 @@ impl<'a> Chain<'a> {
     }
 
     /// The parts in the order of a hop.
-    fn chain(&self) -> Vec<(Name, Option<SumOfHops>)> {
+    fn chain(&self) -> Vec<(PartName, Option<SumOfHops>)> {
         let call = |times: f64| SumOfHops::of_apart(times);
         let calls = self.call.map(|_| call(CALLS_PER_HOP));
         let solo = self.ring(&self.whole.solo()).map(SumOfHops::of);
@@ -164,14 +164,19 @@ impl<'a> Chain<'a> {
             one.zip(other.as_ref()).map(|(one, other)| one.plus(other, -1.0))
         };
         let processes = || less(self.by(YIELD, Kind::Process, 2), &threads);
-        let space = (self.whole.kind == Kind::Process).then(|| (Name::AddressSpace, processes()));
+        let space =
+            (self.whole.kind == Kind::Process).then(|| (PartName::AddressSpace, processes()));
         let waking = less(self.by(EVENTFD, Kind::Thread, 2), &scheduler);
-        let first = [(Name::SystemCalls, calls), (Name::Link, link), (Name::Scheduler, scheduler)];
-        first.into_iter().chain(space).chain([(Name::Waking, waking)]).collect()
+        let first = [
+            (PartName::SystemCalls, calls),
+            (PartName::Link, link),
+            (PartName::Scheduler, scheduler),
+        ];
+        first.into_iter().chain(space).chain([(PartName::Waking, waking)]).collect()
     }
 
     /// What would add to the whole, of those that the plan has.
-    fn added(&self, whole: usize) -> Vec<(Name, Option<SumOfHops>)> {
+    fn added(&self, whole: usize) -> Vec<(PartName, Option<SumOfHops>)> {
         let mut all = Vec::new();
         let less = |one: Option<SumOfHops>, other: Option<SumOfHops>| {
             one.zip(other).map(|(one, other)| one.plus(&other, -1.0))
@@ -184,20 +189,22 @@ impl<'a> Chain<'a> {
         };
         if self.ring(&many).is_some() {
             let two = self.by(YIELD, Kind::Thread, 2);
-            all.push((Name::Runnable, less(self.above_solo(&many), two)));
+            all.push((PartName::Runnable, less(self.above_solo(&many), two)));
         }
         let none = Case { state: Some(State::None), ..self.whole.clone() };
         for (number, of) in self.table.plan.rings().filter(|(_, of)| of.members == 2) {
             let is_elsewhere = of.placement != self.whole.placement;
             let above = || Some(SumOfHops::of(number).plus(&SumOfHops::of(whole), -1.0));
-            match (of.state.and_then(Name::of_state), of.burden) {
+            match (of.state.and_then(PartName::of_state), of.burden) {
                 (Some(name), None) => {
                     all.push((name, less(self.above_solo(of), self.above_solo(&none))));
                 }
                 (None, Some(burden)) => {
-                    all.extend(Name::of_burden(burden, is_elsewhere).map(|name| (name, above())));
+                    all.extend(
+                        PartName::of_burden(burden, is_elsewhere).map(|name| (name, above())),
+                    );
                 }
-                (None, None) if is_elsewhere => all.push((Name::OtherCpu, above())),
+                (None, None) if is_elsewhere => all.push((PartName::OtherCpu, above())),
                 _ => {}
             }
         }
@@ -209,7 +216,7 @@ impl<'a> Chain<'a> {
         self.table.sum_of_hops(sum, scatter, self.call.as_ref(), (8 << 32) + stream)
     }
 
-    fn part(&self, name: Name, sum: Option<&SumOfHops>, scatter: Scatter) -> Part {
+    fn part(&self, name: PartName, sum: Option<&SumOfHops>, scatter: Scatter) -> SwitchPart {
         let is_call = sum.is_some_and(|sum| sum.apart != 0.0);
         let cases = sum.into_iter().flat_map(|sum| sum.hops.keys().copied());
         let by_round = || match sum {
@@ -218,7 +225,7 @@ impl<'a> Chain<'a> {
             Some(sum) => self.table.sum_by_round(sum, self.call.as_ref()),
             None => Figures::new(),
         };
-        Part {
+        SwitchPart {
             part: name,
             cases: cases.chain(self.call_case.filter(|_| is_call)).collect(),
             ns: sum.and_then(|sum| self.estimate(sum, scatter, 4 + name as u64)),
@@ -235,17 +242,17 @@ impl<'a> Chain<'a> {
 
 /// What leaving an idle state and the slack of applications take of a timer's wake-up; each absent
 /// where the plan does not have it.
-fn sleepers(table: &Table) -> Vec<Part> {
+fn sleepers(table: &Table) -> Vec<SwitchPart> {
     let sleeper = |slack_ns: u64, latency_us: Option<u32>| {
         let is_it = |of: &Wakeup| of.timer_slack_ns == slack_ns && of.cpu_latency_us == latency_us;
         table.find(|of| matches!(of, Trial::Wakeup(of) if is_it(of)))
     };
     let plain = sleeper(LEAST_SLACK_NS, None);
-    let less = |name: Name, one: Option<usize>, other: Option<usize>| {
+    let less = |name: PartName, one: Option<usize>, other: Option<usize>| {
         let cases = [one?, other?];
         let [own, others] = cases.map(|case| medians(table, case));
         let above = ByRound::together([&own, &others], |[own, others]| own - others);
-        Some(Part {
+        Some(SwitchPart {
             part: name,
             cases: cases.to_vec(),
             ns: above.estimate(table.plan),
@@ -253,7 +260,7 @@ fn sleepers(table: &Table) -> Vec<Part> {
             by_round: above.figures().collect(),
         })
     };
-    let idle = less(Name::LeavingIdle, plain, sleeper(LEAST_SLACK_NS, Some(0)));
-    let slack = less(Name::TimerSlack, sleeper(DEFAULT_SLACK_NS, None), plain);
+    let idle = less(PartName::LeavingIdle, plain, sleeper(LEAST_SLACK_NS, Some(0)));
+    let slack = less(PartName::TimerSlack, sleeper(DEFAULT_SLACK_NS, None), plain);
     idle.into_iter().chain(slack).collect()
 }

@@ -11,7 +11,8 @@ use rundata::ring::{Burden, State};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Name {
+#[schemars(rename = "Name")]
+pub enum PartName {
     /// Entry into the kernel and exit, of the two calls of a hop.
     SystemCalls,
     /// What the link does in these calls for one who does not switch.
@@ -56,7 +57,7 @@ pub enum Name {
     TimerSlack,
 }
 
-named!(Name, "part of a switch", SystemCalls => "system-calls", Link => "link",
+named!(PartName, "part of a switch", SystemCalls => "system-calls", Link => "link",
     Scheduler => "scheduler", AddressSpace => "address-space", Waking => "waking",
     Runnable => "runnable", Sse => "sse", Avx => "avx", Avx512 => "avx512", Neon => "neon",
     Seccomp => "seccomp", Ibpb => "ibpb", PerfEvent => "perf-event", Cgroup1 => "cgroup1",
@@ -64,7 +65,7 @@ named!(Name, "part of a switch", SystemCalls => "system-calls", Link => "link",
     OtherCpuAwake => "other-cpu-awake", OtherCpuBusy => "other-cpu-busy",
     LeavingIdle => "leaving-idle", TimerSlack => "timer-slack");
 
-impl Name {
+impl PartName {
     /// As sentences and tables have it.
     pub fn in_words(self) -> &'static str {
         match self {

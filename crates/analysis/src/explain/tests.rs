@@ -50,12 +50,12 @@ fn chain() -> Vec<(Case, f64)> {
 
 /// What they are: two calls of 100, a pipe of 600 less these, a switch of 300 less its call, 100
 /// more between processes, 600 less the switch.
-const PARTS: [(Name, f64); 5] = [
-    (Name::SystemCalls, 200.0),
-    (Name::Link, 400.0),
-    (Name::Scheduler, 200.0),
-    (Name::AddressSpace, 100.0),
-    (Name::Waking, 400.0),
+const PARTS: [(PartName, f64); 5] = [
+    (PartName::SystemCalls, 200.0),
+    (PartName::Link, 400.0),
+    (PartName::Scheduler, 200.0),
+    (PartName::AddressSpace, 100.0),
+    (PartName::Waking, 400.0),
 ];
 const REST: f64 = 170.0;
 
@@ -134,7 +134,7 @@ fn run_of(rings: &[(Case, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) -> R
     run
 }
 
-fn found(run: &Run) -> Found {
+fn found(run: &Run) -> ExplainedSwitch {
     ExplainRecord::of(run).found.explained.expect("a ring of two by pipe")
 }
 
@@ -142,7 +142,7 @@ fn exact() -> Run {
     run_of(&chain(), |_, ns| ns)
 }
 
-fn part(of: &Found, name: Name) -> Estimate {
+fn part(of: &ExplainedSwitch, name: PartName) -> Estimate {
     let part = of.parts.iter().chain(&of.added).find(|of| of.part == name);
     part.unwrap_or_else(|| panic!("no {name}")).ns.unwrap_or_else(|| panic!("no figure of {name}"))
 }
@@ -176,7 +176,7 @@ fn the_interval_has_the_scatter_of_each_hop() {
     let wanted = |hops: &[f64]| t * 0.01 * hops.iter().map(|ns| ns * ns).sum::<f64>().sqrt();
     let is = |one: f64, other: f64| (one / other - 1.0).abs() < 0.01;
     assert!(is(half(found.whole_ns), wanted(&[1470.0])), "{found:?}");
-    let space = Some(part(&found, Name::AddressSpace));
+    let space = Some(part(&found, PartName::AddressSpace));
     assert!(is(half(space), wanted(&[450.0, 350.0])), "{space:?}");
     let rest = wanted(&[1470.0, 600.0, 450.0, 1100.0, 500.0, 350.0]);
     assert!(is(half(found.rest_ns), rest), "{:?} is not {rest}", found.rest_ns);
@@ -191,7 +191,7 @@ fn a_switch_is_a_counted_one() {
         of.counters.voluntary *= if of.case == 3 { 2 } else { 1 };
     }
     // (350 - 50) / 2 less the call.
-    assert!(near(Some(part(&found(&run), Name::Scheduler)), 50.0));
+    assert!(near(Some(part(&found(&run), PartName::Scheduler)), 50.0));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn threads_do_not_change_the_address_space() {
     rings[0].0.kind = Kind::Thread;
     rings[1].0.kind = Kind::Thread;
     let found = found(&run_of(&rings, |_, ns| ns));
-    assert!(found.parts.iter().all(|of| of.part != Name::AddressSpace));
+    assert!(found.parts.iter().all(|of| of.part != PartName::AddressSpace));
     assert!(near(found.sum_ns, 1200.0) && near(found.rest_ns, REST + 100.0));
 }
 
@@ -210,9 +210,9 @@ fn a_part_that_was_not_measured_leaves_sum_and_rest_open() {
     let mut run = exact();
     run.samples.retain(|of| of.case() != 6);
     let found = found(&run);
-    let space = found.parts.iter().find(|of| of.part == Name::AddressSpace).unwrap();
+    let space = found.parts.iter().find(|of| of.part == PartName::AddressSpace).unwrap();
     assert_eq!((space.ns, found.sum_ns, found.rest_ns), (None, None, None));
-    assert!(near(found.whole_ns, 1470.0) && near(Some(part(&found, Name::Waking)), 400.0));
+    assert!(near(found.whole_ns, 1470.0) && near(Some(part(&found, PartName::Waking)), 400.0));
 }
 
 /// Where a hop was watched and had no clean slices, nothing that it is in may be quoted.
@@ -226,7 +226,7 @@ fn what_is_not_at_full_speed_is_not_quoted() {
         }
     }
     let found = found(&run);
-    assert!(part(&found, Name::AddressSpace).quote().is_err(), "{found:?}");
+    assert!(part(&found, PartName::AddressSpace).quote().is_err(), "{found:?}");
     assert!(found.rest_ns.unwrap().quote().is_err() && found.sum_ns.unwrap().quote().is_err());
     assert!(found.whole_ns.unwrap().quote().is_ok());
 }
@@ -253,20 +253,20 @@ fn what_would_add_to_it_is_the_ring_with_one_thing_more() {
     ]);
     let found = found(&run_of(&rings, |_, ns| ns));
     let wanted = [
-        (Name::Runnable, 60.0),
-        (Name::Avx512, 50.0),
-        (Name::Seccomp, 30.0),
-        (Name::Cgroup4, 120.0),
-        (Name::OtherCpu, 8000.0),
-        (Name::OtherCpuBusy, 4000.0),
+        (PartName::Runnable, 60.0),
+        (PartName::Avx512, 50.0),
+        (PartName::Seccomp, 30.0),
+        (PartName::Cgroup4, 120.0),
+        (PartName::OtherCpu, 8000.0),
+        (PartName::OtherCpuBusy, 4000.0),
     ];
-    let names: Vec<Name> = found.added.iter().map(|of| of.part).collect();
+    let names: Vec<PartName> = found.added.iter().map(|of| of.part).collect();
     assert_eq!(names, wanted.map(|(name, _)| name));
     for (of, (name, ns)) in found.added.iter().zip(wanted) {
         assert!((of.ns.unwrap().value / ns - 1.0).abs() < 0.01, "{name}: {of:?}");
     }
     // They share the scatter of their ring, so that a small one is seen.
-    assert!(part(&found, Name::Seccomp).quote_cost().is_ok());
+    assert!(part(&found, PartName::Seccomp).quote_cost().is_ok());
     assert!(near(found.rest_ns, REST), "none of it is in the chain");
 }
 
@@ -289,8 +289,8 @@ fn sleepers_tell_what_slack_and_idle_states_add() {
         }
     }
     let found = found(&run);
-    assert!(near(Some(part(&found, Name::LeavingIdle)), 15_000.0), "{:?}", found.added);
-    assert!(near(Some(part(&found, Name::TimerSlack)), 50_000.0), "{:?}", found.added);
+    assert!(near(Some(part(&found, PartName::LeavingIdle)), 15_000.0), "{:?}", found.added);
+    assert!(near(Some(part(&found, PartName::TimerSlack)), 50_000.0), "{:?}", found.added);
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
@@ -319,7 +319,7 @@ fn intervals_of_whole_parts_and_rest_hold_where_noise_is_dependent() {
     let mut held = [0; 4];
     for seed in 0..launches {
         let found = found(&launch(1000 + seed));
-        let space = part(&found, Name::AddressSpace);
+        let space = part(&found, PartName::AddressSpace);
         let all = [found.whole_ns, Some(space), found.rest_ns, found.above_solo_ns];
         for ((of, truth), held) in all.into_iter().zip(truths).zip(&mut held) {
             let ends = of.and_then(|of| of.interval()).expect("an interval");

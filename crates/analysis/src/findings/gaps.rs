@@ -17,7 +17,8 @@ use stats::{Histogram, MomentWindows, Period, find_period, mean, median};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ClassFound {
+#[schemars(rename = "ClassFound")]
+pub struct GapClassFindings {
     /// Which.
     pub class: Class,
     /// Gaps per second watched, over rounds.
@@ -32,12 +33,13 @@ pub struct ClassFound {
     /// How often gaps of which length came.
     pub histogram: Histogram,
     /// Those that come at a period, the clearest first.
-    pub combs: Vec<Comb>,
+    pub combs: Vec<GapComb>,
 }
 
 /// What one case says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct GapFindings {
     /// Number of the case in the plan.
     pub case: usize,
     /// Time watched in nanoseconds, all rounds together.
@@ -49,7 +51,7 @@ pub struct Found {
     /// Share of the watched time that all gaps took, in percent, over rounds.
     pub lost_percent: Option<Estimate>,
     /// By class, in a fixed order.
-    pub classes: Vec<ClassFound>,
+    pub classes: Vec<GapClassFindings>,
     /// Median length of the timer tick's gaps in a round, in nanoseconds, over rounds; absent where
     /// no comb was found to be the tick.
     pub tick_ns: Option<Estimate>,
@@ -95,7 +97,7 @@ fn interrupts_per_second(samples: &[&Sample]) -> Option<BTreeMap<String, f64>> {
     (watched_s > 0.0).then_some(sums)
 }
 
-fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
+fn found(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
     let samples = table.of_trial(case).iter().copied();
     let samples: Vec<&Sample> = samples.filter(|sample| watched_ns(sample).is_some()).collect();
     let gaps: Vec<Vec<Told>> = samples.iter().map(|sample| classified(sample)).collect();
@@ -126,7 +128,7 @@ fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
         let own = gaps.iter().flatten().filter(|gap| gap.class == *class);
         let lengths: Tally = own.map(|gap| gap.length_ns.round() as i64).collect();
         let per_second = |s: &Sample| Some(1e9 * sum(s, Some(*class), |_| 1.0) / watched_ns(s)?);
-        ClassFound {
+        GapClassFindings {
             class: *class,
             per_second: table.estimate(case, per_second),
             lost_percent: lost_percent(Some(*class)),
@@ -141,7 +143,7 @@ fn found(table: &Table, case: usize) -> Option<(Found, ByRound)> {
     let stolen = |sample: &Sample| {
         Some(100.0 * sample.steal_ns? as f64 / sample.elapsed_ns as f64).filter(|s| s.is_finite())
     };
-    let found = Found {
+    let found = GapFindings {
         case,
         watched_ns: watched.watched_ns,
         threshold_ns: median(&figures(&samples, |sample| in_ns(sample, THRESHOLD_TICKS)))?,
@@ -167,7 +169,7 @@ fn sum(sample: &Sample, class: Option<Class>, of: fn(&Told) -> f64) -> f64 {
 
 /// What each case of gaps says, with the median length of the timer tick's gaps in nanoseconds by
 /// round: empty where no comb is the tick.
-pub(crate) fn find(table: &Table) -> Vec<(Found, ByRound)> {
+pub(crate) fn find(table: &Table) -> Vec<(GapFindings, ByRound)> {
     let gaps = table.trials().filter(|(_, trial)| matches!(trial, Trial::Gaps { .. }));
     gaps.filter_map(|(case, _)| found(table, case)).collect()
 }
@@ -179,7 +181,8 @@ const SAME_PERIOD: f64 = 0.01;
 
 /// Gaps of one class that come at a period.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comb {
+#[schemars(rename = "Comb")]
+pub struct GapComb {
     /// From one to the next, in nanoseconds; found without knowing of the tick.
     pub period_ns: f64,
     /// Share of its slots in which there was a gap; those in which another task ran do not count.
@@ -200,7 +203,7 @@ pub struct Comb {
 struct FoundComb {
     /// That most of its gaps are of.
     class: Class,
-    comb: Comb,
+    comb: GapComb,
     members: Vec<Vec<Told>>,
 }
 
@@ -316,14 +319,14 @@ fn blind(watched: &Watched, classes: &[Class]) -> Vec<Vec<(f64, f64)>> {
 }
 
 /// With the class that most of its gaps are of.
-fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Class, Comb)> {
+fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Class, GapComb)> {
     let own = || members.iter().flatten();
     let count = |class: &&Class| own().filter(|gap| gap.class == **class).count();
     let class = *Class::ALL.iter().rev().max_by_key(count)?;
     let lengths: Tally = own().map(|gap| gap.length_ns.round() as i64).collect();
     let lost_ns: f64 = own().map(|gap| gap.length_ns).sum();
     let is_near = |tick_ns: f64| (period.period_ns / tick_ns - 1.0).abs() < SAME_PERIOD;
-    let comb = Comb {
+    let comb = GapComb {
         period_ns: period.period_ns,
         hit: period.hit,
         length_ns: Quantity::of(&lengths)?,
@@ -335,7 +338,7 @@ fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Cl
     Some((class, comb))
 }
 
-impl Comb {
+impl GapComb {
     /// What comes how often, what it takes, and whether it is the tick.
     pub fn in_words(&self, class: Class) -> String {
         let is_not_the_tick = match self.tick_may_be_one_of {

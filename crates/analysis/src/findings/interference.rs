@@ -27,7 +27,8 @@ const FEWEST_EVENTS: i64 = 5;
 
 /// The runs of one setting in one environment at one array size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Runs {
+#[schemars(rename = "Runs")]
+pub struct ConditionTimes {
     /// The setting.
     pub setting: Setting,
     /// The environment.
@@ -42,7 +43,7 @@ pub struct Runs {
     pub by_round: BTreeMap<u32, f64>,
 }
 
-impl Runs {
+impl ConditionTimes {
     /// From the execution times of single runs, by round.
     pub fn of(
         setting: Setting,
@@ -70,7 +71,8 @@ impl Runs {
 
 /// One setting at one array size, quiet against disturbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparison {
+#[schemars(rename = "Comparison")]
+pub struct SettingComparison {
     /// The setting.
     pub setting: Setting,
     /// Array of each member in bytes.
@@ -88,7 +90,8 @@ pub struct Comparison {
 /// How wide the intervals of both settings are in one environment, as parts of the means: what the
 /// paper asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Widths {
+#[schemars(rename = "Widths")]
+pub struct IntervalWidths {
     /// The environment.
     pub environment: Environment,
     /// From the narrowest to the widest of the augmented setting, over the array sizes: 0.013 is
@@ -104,12 +107,13 @@ pub struct Widths {
 
 /// The answer of [`judge`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
+#[schemars(rename = "Verdict")]
+pub struct InterferenceVerdict {
     /// Every setting at every array size, settings apart, arrays ascending.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<SettingComparison>,
     /// The settings against each other, in quiet and disturbed.
     #[serde(default)]
-    pub widths: Vec<Widths>,
+    pub widths: Vec<IntervalWidths>,
     /// Growth of the augmented setting's intervals: geometric mean over the array sizes.
     pub augmented: Option<ScatterGrowth>,
     /// Growth of the plain setting's.
@@ -125,40 +129,41 @@ pub struct Verdict {
 
 /// Compares quiet with disturbed runs in each setting. Runs may come in any order; of several with
 /// the same setting, environment and size the first counts.
-pub fn judge(runs: &[Runs]) -> Verdict {
+pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
     let augmented = OfSetting::of(runs, Setting::Augmented);
     let plain = OfSetting::of(runs, Setting::Plain);
     let over = plain.pooled.zip(augmented.pooled).map(|(plain, other)| plain.over(other));
-    Verdict {
+    InterferenceVerdict {
         augmented_by_chance: augmented.by_chance,
         plain_by_chance: plain.by_chance,
         augmented: augmented.pooled.and_then(|growth| growth.growth(CONFIDENCE)),
         plain: plain.pooled.and_then(|growth| growth.growth(CONFIDENCE)),
         plain_over_augmented: over.and_then(|growth| growth.growth(CONFIDENCE)),
         comparisons: [augmented.comparisons, plain.comparisons].concat(),
-        widths: Environment::ALL.iter().filter_map(|of| Widths::of(runs, *of)).collect(),
+        widths: Environment::ALL.iter().filter_map(|of| IntervalWidths::of(runs, *of)).collect(),
     }
 }
 
-impl Widths {
+impl IntervalWidths {
     /// Of the array sizes that were run in both settings.
-    fn of(runs: &[Runs], environment: Environment) -> Option<Self> {
+    fn of(runs: &[ConditionTimes], environment: Environment) -> Option<Self> {
         let own = |setting: Setting, array_bytes: u64| {
             runs.iter().find(|of| {
                 (of.setting, of.environment, of.array_bytes) == (setting, environment, array_bytes)
             })
         };
         let sizes: BTreeSet<u64> = runs.iter().map(|runs| runs.array_bytes).collect();
-        let pairs: Vec<(&Runs, &Runs)> = sizes
+        let pairs: Vec<(&ConditionTimes, &ConditionTimes)> = sizes
             .into_iter()
             .filter_map(|size| own(Setting::Augmented, size).zip(own(Setting::Plain, size)))
             .collect();
-        let range = |of: fn(&(&Runs, &Runs)) -> Option<f64>| {
+        let range = |of: fn(&(&ConditionTimes, &ConditionTimes)) -> Option<f64>| {
             let widths = || pairs.iter().filter_map(of);
             widths().reduce(f64::min).zip(widths().reduce(f64::max))
         };
-        let relative =
-            |(augmented, plain): &(&Runs, &Runs)| Some((augmented.relative()?, plain.relative()?));
+        let relative = |(augmented, plain): &(&ConditionTimes, &ConditionTimes)| {
+            Some((augmented.relative()?, plain.relative()?))
+        };
         let both: Vec<(SampleSummary, SampleSummary)> = pairs.iter().filter_map(relative).collect();
         // Times of the rounds that have both, as parts of the means.
         let rounds = pairs.iter().filter_map(|(augmented, plain)| {
@@ -203,13 +208,13 @@ impl Widths {
 
 /// What the runs of one setting say.
 struct OfSetting {
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<SettingComparison>,
     pooled: Option<PooledGrowth>,
     by_chance: Option<Permutation>,
 }
 
 impl OfSetting {
-    fn of(runs: &[Runs], setting: Setting) -> Self {
+    fn of(runs: &[ConditionTimes], setting: Setting) -> Self {
         let own = || runs.iter().filter(|runs| runs.setting == setting);
         let sizes: BTreeSet<u64> = own().map(|runs| runs.array_bytes).collect();
         let (mut comparisons, mut both, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
@@ -219,10 +224,10 @@ impl OfSetting {
                 own().find(|of| (of.environment, of.array_bytes) == (environment, array_bytes))
             };
             let (quiet, disturbed) = (find(Environment::Quiet), find(Environment::Disturbed));
-            let interval = |runs: Option<&Runs>| runs?.times?.interval(CONFIDENCE);
+            let interval = |runs: Option<&ConditionTimes>| runs?.times?.interval(CONFIDENCE);
             let pair = quiet.zip(disturbed);
             let times = pair.and_then(|(quiet, disturbed)| quiet.times.zip(disturbed.times));
-            comparisons.push(Comparison {
+            comparisons.push(SettingComparison {
                 setting,
                 array_bytes,
                 quiet: interval(quiet),
@@ -243,7 +248,7 @@ impl OfSetting {
     }
 }
 
-impl Verdict {
+impl InterferenceVerdict {
     /// Which setting's intervals grew under the disturbance and by how much, how the means moved,
     /// and which setting bore it better; one sentence each, without the last full stop.
     pub fn in_words(&self) -> String {
@@ -375,11 +380,12 @@ fn with_range(growth: ScatterGrowth) -> MarkedText {
 
 /// What the experiment says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct InterferenceFindings {
     /// Execution times in nanoseconds of every condition, in the order of the plan.
-    pub runs: Vec<Runs>,
+    pub runs: Vec<ConditionTimes>,
     /// Quiet against disturbed.
-    pub verdict: Verdict,
+    pub verdict: InterferenceVerdict,
     /// The verdict in words.
     pub in_words: String,
     /// What the disturbance did in one run, on average, by setting; absent where nothing was
@@ -391,7 +397,7 @@ pub struct Found {
     pub doubts: Vec<String>,
 }
 
-pub(super) fn find<'a>(table: &'a Table<'a>) -> Found {
+pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     let execution = |(case, trial): (usize, &'a Trial)| match trial {
         Trial::Execution(execution) => Some((table.of_trial(case), execution, case)),
         _ => None,
@@ -400,9 +406,9 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> Found {
     let runs_of = |(samples, execution, _): &Condition| {
         let time = |sample: &&Sample| Some((sample.round, sample.tally(EXECUTION_NS)?.mean()?));
         let times = samples.iter().filter_map(time).collect();
-        Runs::of(execution.setting, execution.environment, execution.work.bytes, times)
+        ConditionTimes::of(execution.setting, execution.environment, execution.work.bytes, times)
     };
-    let runs: Vec<Runs> = executions.iter().map(runs_of).collect();
+    let runs: Vec<ConditionTimes> = executions.iter().map(runs_of).collect();
     let events = |setting: &Setting| {
         let own = executions.iter().filter(|(_, execution, _)| execution.setting == *setting);
         let samples = own.flat_map(|(samples, ..)| samples.iter());
@@ -411,7 +417,7 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> Found {
     };
     let verdict = judge(&runs);
     let doubts = [hardly_disturbed(table, &executions), held_back(table, &executions)];
-    Found {
+    InterferenceFindings {
         doubts: doubts.into_iter().flatten().collect(),
         in_words: verdict.in_words(),
         verdict,

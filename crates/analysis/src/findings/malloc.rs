@@ -13,7 +13,8 @@ use rundata::trial::{Quantity, Sample, Tally, Trial};
 
 /// The calls that took far longer than the others, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Slow {
+#[schemars(rename = "Slow")]
+pub struct SlowCalls {
     /// How many.
     pub calls: i64,
     /// The share of all ticks that they took, 0 to 1; absent without ticks.
@@ -24,7 +25,8 @@ pub struct Slow {
 
 /// One of the two calls at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CallCost {
+#[schemars(rename = "CallCost")]
+pub struct AllocationCost {
     /// Ticks, each sample's less the median of its empty ones. Signed.
     pub net_ticks: Quantity,
     /// Median of `net_ticks` in a round, over rounds.
@@ -32,12 +34,13 @@ pub struct CallCost {
     /// Mean of the calls that were not slow, in ticks, over rounds.
     pub fast_ticks: Option<Estimate>,
     /// Its outliers.
-    pub slow: Slow,
+    pub slow: SlowCalls,
 }
 
 /// One size by one allocator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+#[schemars(rename = "Point")]
+pub struct MallocPoint {
     /// Number of the case in the plan.
     pub case: usize,
     /// Size of a block in bytes.
@@ -45,16 +48,17 @@ pub struct Point {
     /// The allocator, as LD_PRELOAD has it; the C library's when absent.
     pub preload: Option<String>,
     /// malloc; absent when it was not measured.
-    pub malloc: Option<CallCost>,
+    pub malloc: Option<AllocationCost>,
     /// free; absent when it was not measured.
-    pub free: Option<CallCost>,
+    pub free: Option<AllocationCost>,
     /// brk, mmap and fault counts, mean of the samples that have them; absent where none has.
     pub per_sample: BTreeMap<String, f64>,
 }
 
 /// One allocator over all sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Overall {
+#[schemars(rename = "Overall")]
+pub struct AllocatorTotals {
     /// The allocator, as LD_PRELOAD has it; the C library's when absent.
     pub preload: Option<String>,
     /// Mean over sizes of a round's median malloc, in ticks, over rounds.
@@ -72,11 +76,12 @@ pub struct Overall {
 
 /// What the experiment says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct MallocFindings {
     /// By allocator and size, in the order of the plan.
-    pub points: Vec<Point>,
+    pub points: Vec<MallocPoint>,
     /// By allocator.
-    pub overall: Vec<Overall>,
+    pub overall: Vec<AllocatorTotals>,
 }
 
 /// Mean of the calls of a sample that were not slow.
@@ -89,7 +94,7 @@ fn fast(sample: &Sample, call: Call) -> Option<f64> {
     (calls > 0.0).then(|| (all.total() - slow_ticks) / calls)
 }
 
-fn slow(table: &Table, case: usize, call: Call) -> Slow {
+fn slow(table: &Table, case: usize, call: Call) -> SlowCalls {
     let tallies = table.of_trial(case).iter().filter_map(|sample| sample.tally(call.tally));
     let all: f64 = tallies.map(|tally| tally.total()).sum();
     let ticks = table.sum(case, &call.slow_by("ticks"));
@@ -97,15 +102,15 @@ fn slow(table: &Table, case: usize, call: Call) -> Slow {
         let calls = table.sum(case, &call.slow_by(cause.name)).filter(|calls| *calls > 0)?;
         Some((cause.name.to_string(), calls))
     };
-    Slow {
+    SlowCalls {
         calls: table.sum(case, call.slow).unwrap_or(0),
         share: ticks.filter(|_| all > 0.0).map(|ticks| ticks as f64 / all),
         causes: CAUSES.iter().filter_map(by_cause).collect(),
     }
 }
 
-fn cost(table: &Table, case: usize, call: Call) -> Option<CallCost> {
-    Some(CallCost {
+fn cost(table: &Table, case: usize, call: Call) -> Option<AllocationCost> {
+    Some(AllocationCost {
         net_ticks: Quantity::of(&table.merged(case, |sample| net(sample, call)))?,
         median_ticks: table.estimate(case, |sample| net(sample, call)?.median()),
         fast_ticks: table.estimate(case, |sample| fast(sample, call)),
@@ -113,7 +118,7 @@ fn cost(table: &Table, case: usize, call: Call) -> Option<CallCost> {
     })
 }
 
-pub(super) fn find(table: &Table) -> Found {
+pub(super) fn find(table: &Table) -> MallocFindings {
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Malloc { bytes, preload } = trial else { return None };
         let per_sample = |name: &str| {
@@ -121,7 +126,7 @@ pub(super) fn find(table: &Table) -> Found {
             Some((name.to_string(), table.sum(case, name)? as f64 / counted.count() as f64))
         };
         let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
-        Some(Point {
+        Some(MallocPoint {
             case,
             bytes: *bytes,
             preload: preload.clone(),
@@ -130,17 +135,17 @@ pub(super) fn find(table: &Table) -> Found {
             per_sample: counts.into_iter().filter_map(per_sample).collect(),
         })
     };
-    let points: Vec<Point> = table.trials().filter_map(point).collect();
+    let points: Vec<MallocPoint> = table.trials().filter_map(point).collect();
     // Each allocator once, in the order of the plan.
-    let is_first = |(at, point): &(usize, &Point)| {
+    let is_first = |(at, point): &(usize, &MallocPoint)| {
         points[..*at].iter().all(|earlier| earlier.preload != point.preload)
     };
     let overall = points.iter().enumerate().filter(is_first);
     let overall = overall.map(|(_, point)| overall_of(table, &points, &point.preload)).collect();
-    Found { overall, points }
+    MallocFindings { overall, points }
 }
 
-fn overall_of(table: &Table, points: &[Point], preload: &Option<String>) -> Overall {
+fn overall_of(table: &Table, points: &[MallocPoint], preload: &Option<String>) -> AllocatorTotals {
     let own = points.iter().filter(|point| point.preload == *preload);
     let cases: Vec<usize> = own.map(|point| point.case).collect();
     let over_sizes = |call: Call, of: fn(&Tally) -> Option<f64>| {
@@ -149,7 +154,7 @@ fn overall_of(table: &Table, points: &[Point], preload: &Option<String>) -> Over
             stats::mean(&figures.collect::<Option<Vec<f64>>>()?)
         })
     };
-    Overall {
+    AllocatorTotals {
         malloc_median_ticks: over_sizes(Call::MALLOC, Tally::median),
         malloc_mean_ticks: over_sizes(Call::MALLOC, Tally::mean),
         malloc_fast_ticks: table.estimate_together(&cases, |samples| {

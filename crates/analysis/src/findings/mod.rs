@@ -32,7 +32,8 @@ pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths}
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
+#[schemars(rename = "Summary")]
+pub struct TrialSummary {
     /// The case.
     pub case: Case,
     /// Rounds in which it was measured.
@@ -63,22 +64,23 @@ pub struct Summary {
 /// What the experiment is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Findings {
+#[schemars(rename = "Findings")]
+pub enum ExperimentFindings {
     /// `clock overhead`.
-    Overhead(overhead::Found),
+    Overhead(overhead::OverheadFindings),
     /// `classic experiment primes`.
-    Primes(primes::Found),
+    Primes(primes::PrimesFindings),
     /// `classic experiment malloc`.
-    Malloc(malloc::Found),
+    Malloc(malloc::MallocFindings),
     /// `classic experiment sampling`.
-    Sampling(Vec<sampling::Point>),
+    Sampling(Vec<sampling::SamplingPoint>),
     /// `classic experiment interference`.
-    Interference(Box<interference::Found>),
+    Interference(Box<interference::InterferenceFindings>),
     /// `sensitivity`.
-    Sensitivity(Box<sensitivity::Found>),
+    Sensitivity(Box<sensitivity::SensitivityFindings>),
 }
 
-impl Findings {
+impl ExperimentFindings {
     /// None of an experiment whose measures say it all.
     pub(crate) fn of(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
         Some(match table.plan.experiment {
@@ -96,7 +98,7 @@ impl Findings {
 }
 
 /// Summaries of all trials of a run, in the order of its plan.
-pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<Summary> {
+pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<TrialSummary> {
     let summary = |(number, case): (usize, &Case)| {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
@@ -113,7 +115,7 @@ pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<Summary> {
         let clock = clock_of(table.plan, number, &figures);
         let clock_ghz = clock.and_then(|of| of.ghz(&run.header.build.target));
         let quantity = |(name, tally): (String, Tally)| Some((name, Quantity::of(&tally)?));
-        Summary {
+        TrialSummary {
             case: case.clone(),
             rounds: table.of_trial(number).len() as u32,
             quantities: tallies.into_iter().filter_map(quantity).collect(),

@@ -28,7 +28,8 @@ pub struct CallCost {
 
 /// What the experiment says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct OverheadFindings {
     /// In the order of the plan.
     pub calls: Vec<CallCost>,
     /// About how many ticks the counter goes on at once, where that is more than a few: a single
@@ -52,7 +53,7 @@ fn step(empties: &Tally) -> Option<f64> {
     middles.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
 }
 
-pub(super) fn find(table: &Table) -> Found {
+pub(super) fn find(table: &Table) -> OverheadFindings {
     let cost = |(case, trial): (usize, &Trial)| {
         let Trial::Call { call } = trial else { return None };
         Some(CallCost {
@@ -66,7 +67,10 @@ pub(super) fn find(table: &Table) -> Found {
     let mut empties = Tally::default();
     let empty = |sample: &Sample| sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned());
     table.trials().for_each(|(case, _)| empties.merge(&table.merged(case, empty)));
-    Found { calls: table.trials().filter_map(cost).collect(), step_ticks: step(&empties) }
+    OverheadFindings {
+        calls: table.trials().filter_map(cost).collect(),
+        step_ticks: step(&empties),
+    }
 }
 
 #[cfg(test)]

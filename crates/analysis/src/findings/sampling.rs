@@ -13,7 +13,8 @@ use rundata::trial::{Sample, Trial};
 
 /// What one account said of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct AccountedTime {
     /// Milliseconds of CPU time per second watched, over rounds.
     pub ms_per_s: Estimate,
     /// By how much that differs from the truth, in percent of the truth, over rounds.
@@ -22,16 +23,18 @@ pub struct Told {
 
 /// One process in one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Process {
+#[schemars(rename = "Process")]
+pub struct ProcessAccounts {
     /// `sleeper` or `burner`.
     pub process: String,
     /// By account; those that this machine does not have are absent.
-    pub accounts: BTreeMap<String, Told>,
+    pub accounts: BTreeMap<String, AccountedTime>,
 }
 
 /// One phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+#[schemars(rename = "Point")]
+pub struct SamplingPoint {
     /// Number of the case in the plan.
     pub case: usize,
     /// When the sleeper slept.
@@ -39,10 +42,10 @@ pub struct Point {
     /// Nanoseconds from tick to tick, over rounds.
     pub tick_ns: Option<Estimate>,
     /// Both processes.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessAccounts>,
 }
 
-fn told(table: &Table, case: usize, process: &str, account: &Account) -> Option<Told> {
+fn told(table: &Table, case: usize, process: &str, account: &Account) -> Option<AccountedTime> {
     let own = count(process, account.name);
     let truth = count(process, account.truth);
     let per_second =
@@ -51,13 +54,13 @@ fn told(table: &Table, case: usize, process: &str, account: &Account) -> Option<
         let truth = sample.count(&truth)? as f64;
         Some(100.0 * (sample.count(&own)? as f64 - truth) / truth)
     };
-    Some(Told {
+    Some(AccountedTime {
         ms_per_s: table.estimate(case, per_second)?,
         error_percent: table.estimate(case, error).filter(|_| own != truth),
     })
 }
 
-pub(super) fn find(table: &Table) -> Vec<Point> {
+pub(super) fn find(table: &Table) -> Vec<SamplingPoint> {
     let point = |(case, trial): (usize, &Trial)| {
         let Trial::Sampling { phase, .. } = trial else { return None };
         let process = |process: &str| {
@@ -65,9 +68,9 @@ pub(super) fn find(table: &Table) -> Vec<Point> {
                 Some((account.name.to_string(), told(table, case, process, account)?))
             };
             let accounts = ACCOUNTS.iter().filter_map(account).collect();
-            Process { process: process.to_string(), accounts }
+            ProcessAccounts { process: process.to_string(), accounts }
         };
-        Some(Point {
+        Some(SamplingPoint {
             case,
             phase: *phase,
             tick_ns: table.estimate(case, |sample| sample.count(TICK_NS).map(|ns| ns as f64)),

@@ -29,7 +29,8 @@ const FEWEST_EVENTS: f64 = 20.0;
 
 /// What one preemption costs by neighbours that wake at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AtRate {
+#[schemars(rename = "AtRate")]
+pub struct RatePoint {
     /// Number of the case in the plan.
     pub case: usize,
     /// Wake-ups a second.
@@ -45,7 +46,8 @@ pub struct AtRate {
 
 /// What one preemption costs by a neighbour that uses so much cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+#[schemars(rename = "Point")]
+pub struct SensitivityPoint {
     /// Bytes that the neighbour writes to whenever it wakes.
     pub bytes: u64,
     /// How long it stays then, in nanoseconds; 0 where it goes through its bytes once.
@@ -54,7 +56,7 @@ pub struct Point {
     /// CPU time of the command for a preemption, in nanoseconds, of all rates together.
     pub ns_per_preemption: Option<Estimate>,
     /// By rate, ascending.
-    pub rates: Vec<AtRate>,
+    pub rates: Vec<RatePoint>,
     /// What a preemption costs at the highest rate above what it does at the lowest, in
     /// nanoseconds: where it is resolved, the loss is not proportional to the count.
     pub highest_above_lowest_ns: Option<Estimate>,
@@ -62,7 +64,8 @@ pub struct Point {
 
 /// What the experiment says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct SensitivityFindings {
     /// What was preempted.
     pub subject: Subject,
     /// The file that it runs, as far as that was found.
@@ -76,7 +79,7 @@ pub struct Found {
     /// neighbour on another CPU; taken off all costs. Absent where no timer could be had.
     pub timer_ns: Option<Estimate>,
     /// By how long the neighbour stays and what it uses, ascending.
-    pub points: Vec<Point>,
+    pub points: Vec<SensitivityPoint>,
 }
 
 /// CPU time of a sample in nanoseconds, what was done, and how many events fell into it.
@@ -233,7 +236,7 @@ impl<'a> Cases<'a> {
         [self.estimate(table, of, cost), self.estimate(table, of, apart)]
     }
 
-    fn at_rate(&self, table: &Table, (rate_hz, case): (u32, usize)) -> AtRate {
+    fn at_rate(&self, table: &Table, (rate_hz, case): (u32, usize)) -> RatePoint {
         let preemptions = table.sum(case, PREEMPTIONS);
         let cpu_ns: f64 = table
             .of_trial(case)
@@ -241,7 +244,7 @@ impl<'a> Cases<'a> {
             .filter_map(|of| Some(of.tallies.get(CPU_NS)?.total()))
             .sum();
         let per_second = preemptions.map(|count| count as f64 / (cpu_ns / 1e9));
-        AtRate {
+        RatePoint {
             case,
             rate_hz,
             ns_per_preemption: self.costs(table, &[case])[0],
@@ -259,7 +262,7 @@ const MOST_OTHERS: f64 = 0.05;
 
 /// None of a plan without a run alone. Where others had more than a little of the CPU no figure may
 /// be quoted.
-pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<Found> {
+pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<SensitivityFindings> {
     let mut found = found(table)?;
     if company.is_some_and(|of| of.seen_share() > MOST_OTHERS) {
         let is_strict = table.plan.reference.strict;
@@ -293,7 +296,7 @@ pub(super) fn widths(table: &Table) -> BTreeMap<usize, Option<f64>> {
     widths
 }
 
-fn found(table: &Table) -> Option<Found> {
+fn found(table: &Table) -> Option<SensitivityFindings> {
     let mut cases = Cases::of(table)?;
     let timer = cases.timer(table);
     if timer.is_none() {
@@ -304,7 +307,7 @@ fn found(table: &Table) -> Option<Found> {
         let numbers: Vec<usize> = rates.values().copied().collect();
         let [together, apart] = cases.costs(table, &numbers);
         let at_rate = |(rate, case): (&u32, &usize)| cases.at_rate(table, (*rate, *case));
-        Point {
+        SensitivityPoint {
             bytes: *bytes,
             stays_ns: *stays_ns,
             ns_per_preemption: together,
@@ -312,7 +315,7 @@ fn found(table: &Table) -> Option<Found> {
             highest_above_lowest_ns: apart.filter(|_| numbers.len() > 1),
         }
     };
-    Some(Found {
+    Some(SensitivityFindings {
         subject: cases.command.subject.clone(),
         executable: cases.command.executable.clone(),
         alone_cpu_ns: cases.estimate(table, &[], |alone, _, _| Some(alone.for_one())),

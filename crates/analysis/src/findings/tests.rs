@@ -100,7 +100,7 @@ fn a_call_costs_what_it_takes_above_nothing_and_less_than_nothing_stays_so() {
         [of(0, round, &[140 + wobble, 140, 900]), of(1, round, &[30, 31, 30])]
     });
     let record = Record::of(&run(Experiment::ClockOverhead, trials, samples.collect()));
-    let Some(Findings::Overhead(found)) = &record.found.findings else {
+    let Some(ExperimentFindings::Overhead(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
     let [dear, free] = &found.calls[..] else { panic!("two calls") };
@@ -135,7 +135,7 @@ fn the_gain_in_precision_is_the_ratio_of_deviations() {
     let found = |shift: fn(u32) -> i64| {
         let samples = (0..6).map(|round| of(round, shift(round))).collect();
         match Record::of(&run(Experiment::ClockPrimes, trials(), samples)).found.findings {
-            Some(Findings::Primes(found)) => found,
+            Some(ExperimentFindings::Primes(found)) => found,
             other => panic!("{other:?}"),
         }
     };
@@ -177,7 +177,7 @@ fn slow_allocations_are_set_apart_and_explained() {
     let trials = vec![of_library(None), of_library(Some("libother.so"))];
     let samples = (0..5).flat_map(|round| [of(0, round), of(1, round)]).collect();
     let record = Record::of(&run(Experiment::ClockMalloc, trials, samples));
-    let Some(Findings::Malloc(found)) = &record.found.findings else {
+    let Some(ExperimentFindings::Malloc(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
     let cost = found.points[0].malloc.as_ref().unwrap();
@@ -204,7 +204,7 @@ fn an_account_is_judged_by_the_truth_of_its_part() {
     let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
     let trials = vec![Trial::Sampling { phase: Phase::AcrossTicks, duration_ns: 1_000_000_000 }];
     let record = Record::of(&run(Experiment::ClockSampling, trials, samples));
-    let Some(Findings::Sampling(points)) = &record.found.findings else {
+    let Some(ExperimentFindings::Sampling(points)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
     let accounts = &points[0].processes[0].accounts;
@@ -325,7 +325,9 @@ fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> Sample {
 
 fn found(run: &Run) -> super::overhead::CallCost {
     match Record::of(run).found.findings {
-        Some(Findings::Overhead(found)) => found.calls.into_iter().next().expect("a call"),
+        Some(ExperimentFindings::Overhead(found)) => {
+            found.calls.into_iter().next().expect("a call")
+        }
         other => panic!("{other:?}"),
     }
 }

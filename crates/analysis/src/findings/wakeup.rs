@@ -14,7 +14,8 @@ pub const CONFIDENCE: f64 = 0.95;
 
 /// A quantile of many values with its interval by ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tail {
+#[schemars(rename = "Tail")]
+pub struct TailQuantile {
     /// The value.
     pub value_ns: i64,
     /// Lower end of the interval: a value that was seen.
@@ -25,7 +26,7 @@ pub struct Tail {
     pub confidence: f64,
 }
 
-impl Tail {
+impl TailQuantile {
     /// None where there are too few values for an upper end.
     pub fn of(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
         let count = tally.count();
@@ -37,7 +38,8 @@ impl Tail {
 
 /// What one case says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct WakeupFindings {
     /// Number of the case in the plan.
     pub case: usize,
     /// What else ran on the CPU.
@@ -55,9 +57,9 @@ pub struct Found {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_plain_ns: Option<Estimate>,
     /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
-    pub p99_ns: Option<Tail>,
+    pub p99_ns: Option<TailQuantile>,
     /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
-    pub p999_ns: Option<Tail>,
+    pub p999_ns: Option<TailQuantile>,
     /// How often which lateness came.
     pub histogram: Histogram,
     /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
@@ -90,7 +92,7 @@ fn plain(table: &Table, of: &Case, wakeup: &Wakeup) -> Option<usize> {
 }
 
 /// What each case of wake-ups says.
-pub(crate) fn find(table: &Table) -> Vec<Found> {
+pub(crate) fn find(table: &Table) -> Vec<WakeupFindings> {
     let found = |(case, of): (usize, &Case)| {
         let Trial::Wakeup(wakeup) = &of.trial else { return None };
         let above = |plain: usize| {
@@ -109,14 +111,14 @@ pub(crate) fn find(table: &Table) -> Vec<Found> {
         // Whatever a file says: no sum of these is too large.
         let stolen = samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64));
         let stolen = stolen.sum::<Option<f64>>();
-        Some(Found {
+        Some(WakeupFindings {
             case,
             load: wakeup.load,
             late_ns: Quantity::of(&late)?,
             median_ns: medians(table, case).estimate(table.plan),
             above_plain_ns: plain(table, of, wakeup).and_then(above),
-            p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
-            p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
+            p99_ns: TailQuantile::of(&late, 0.99, CONFIDENCE),
+            p999_ns: TailQuantile::of(&late, 0.999, CONFIDENCE),
             histogram: Histogram::from_values(
                 late.values().map(|(value, times)| (value as f64, times)),
             ),
@@ -179,7 +181,7 @@ mod tests {
         }
     }
 
-    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
+    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> WakeupFindings {
         let plan = plan(&[(wakeup(Load::Busy, wakes_per_round), Policy::Fifo)]);
         let mut counts = vec![(SWITCHES, wakes_per_round), (SLACK_NS, 1)];
         counts.extend(busy.map(|ns| (COMPANION_NS, ns)));

@@ -10,12 +10,12 @@ use crate::estimate::Estimate;
 
 const KIB: u64 = 1024;
 
-fn cost(ns: f64, error_ns: f64) -> Quoted {
+fn cost(ns: f64, error_ns: f64) -> QuotedFigure {
     Estimate::at_full_speed(ns, error_ns, 20, 0.0, 0.95).unwrap().quote_cost().unwrap()
 }
 
 /// With errors of 1 %.
-fn places(of: &[(u64, f64)]) -> Vec<Place> {
+fn places(of: &[(u64, f64)]) -> Vec<SizedCost> {
     of.iter().map(|(size, ns)| (*size, cost(*ns, 0.01 * ns))).collect()
 }
 
@@ -38,7 +38,7 @@ fn the_jump_at_five_members_is_told_with_its_place_and_its_factor() {
     let jump = largest(&places(&ADDED)).unwrap();
     assert_eq!((jump.from, jump.to), (4, 5));
     assert_eq!(
-        jump.in_words(&Axis::MEMBERS),
+        jump.in_words(&SizeAxis::MEMBERS),
         "jumps from 98.0 ns to 1.11 us at 5 members, 11.3x (11.0x to 11.7x)"
     );
     assert_eq!(peak(&places(&ADDED)), None);
@@ -48,7 +48,7 @@ fn the_jump_at_five_members_is_told_with_its_place_and_its_factor() {
 fn the_factor_has_the_interval_of_both_costs() {
     // Halves of 2.093 x 10 of 100 and 2.093 x 20 of 400: t(0.975; 19) = 2.093 of any table.
     // Logarithms of 0.79, 1.21, 0.895 and 1.105, crosswise under one root.
-    let found = Factor::of(&cost(100.0, 10.0), &cost(400.0, 20.0));
+    let found = CostRatio::of(&cost(100.0, 10.0), &cost(400.0, 20.0));
     let low = (4.0_f64.ln() - (0.8954_f64.ln().abs()).hypot(1.2093_f64.ln())).exp();
     let high = (4.0_f64.ln() + (1.1046_f64.ln()).hypot(0.7907_f64.ln().abs())).exp();
     assert!((found.value - 4.0).abs() < 1e-12, "{found:?}");
@@ -60,16 +60,16 @@ fn a_peak_before_a_larger_jump_is_named_too() {
     let arrays = [(0, 940.0), (32, 2430.0), (256, 1050.0), (1024, 181_000.0)];
     let found = places(&arrays.map(|(kib, ns)| (kib * KIB, ns)));
     assert_eq!(
-        largest(&found).unwrap().in_words(&Axis::ARRAY),
+        largest(&found).unwrap().in_words(&SizeAxis::ARRAY),
         "jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x)"
     );
     assert_eq!(
-        peak(&found).unwrap().in_words(&Axis::ARRAY),
+        peak(&found).unwrap().in_words(&SizeAxis::ARRAY),
         "peaks at 2.43 us with 32 KiB and falls to 1.05 us with 256 KiB"
     );
     let first = largest(&found[..3]).unwrap();
     assert_eq!(
-        first.in_words(&Axis::ARRAY),
+        first.in_words(&SizeAxis::ARRAY),
         "jumps from 940 ns to 2.43 us between no working set and 32 KiB, 2.59x (2.51x to 2.66x)"
     );
 }
@@ -78,7 +78,7 @@ fn a_peak_before_a_larger_jump_is_named_too() {
 fn a_fall_is_one_too() {
     let found = largest(&places(&[(2, 4000.0), (4, 4050.0), (8, 1000.0)])).unwrap();
     assert!(found.falls());
-    let words = found.in_words(&Axis::MEMBERS);
+    let words = found.in_words(&SizeAxis::MEMBERS);
     assert!(
         words.starts_with("falls from 4.05 us to 1.00 us between 4 and 8 members, "),
         "{words}"
@@ -88,12 +88,12 @@ fn a_fall_is_one_too() {
 #[test]
 fn what_is_not_resolved_or_too_small_or_of_two_sizes_only_is_none() {
     assert_eq!(largest(&places(&ADDED[2..4])), None, "two sizes say it themselves");
-    let wide: Vec<Place> = [(1, 100.0, 10.0), (2, 130.0, 30.0), (3, 128.0, 30.0)]
+    let wide: Vec<SizedCost> = [(1, 100.0, 10.0), (2, 130.0, 30.0), (3, 128.0, 30.0)]
         .map(|(x, y, e)| (x, cost(y, e)))
         .into();
     assert_eq!(largest(&wide), None);
     // 4 % is never more than the same.
-    let small: Vec<Place> =
+    let small: Vec<SizedCost> =
         [(1, 1000.0), (2, 1000.0), (3, 1040.0), (4, 1040.0)].map(|(x, y)| (x, cost(y, 0.1))).into();
     assert_eq!(largest(&small), None);
 }
@@ -116,7 +116,12 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Ten sizes, each cost off by so much of itself, which is what its error says, too.
-fn noisy(course: fn(f64) -> f64, noise: f64, sizes: &[u64], random: &mut ChaCha8Rng) -> Vec<Place> {
+fn noisy(
+    course: fn(f64) -> f64,
+    noise: f64,
+    sizes: &[u64],
+    random: &mut ChaCha8Rng,
+) -> Vec<SizedCost> {
     let place = |size: &u64| {
         let ns = course(*size as f64);
         (*size, cost(ns * (1.0 + noise * normal(random)), noise * ns))
@@ -163,11 +168,11 @@ proptest! {
     fn a_jump_lies_between_neighbours_and_its_interval_around_it(
         all in proptest::collection::vec((1_u64..1000, 1.0..1e9_f64, 0.001..0.4_f64), 0..16)
     ) {
-        let mut all: Vec<Place> =
+        let mut all: Vec<SizedCost> =
             all.into_iter().map(|(size, ns, part)| (size, cost(ns, part * ns))).collect();
         all.sort_by_key(|(size, _)| *size);
         all.dedup_by_key(|(size, _)| *size);
-        if let Some(Jump { from, to, factor, .. }) = largest(&all) {
+        if let Some(CostJump { from, to, factor, .. }) = largest(&all) {
             prop_assert!(all.windows(2).any(|pair| (pair[0].0, pair[1].0) == (from, to)));
             prop_assert!(0.0 < factor.low && factor.low <= factor.value && factor.value <= factor.high);
         }

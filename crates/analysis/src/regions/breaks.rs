@@ -4,8 +4,8 @@ use stats::changepoint::{
     CurveAnalysis, CurveForm, ErrorModel, FitData, FitSettings, FormFit, Nesting, Term, Turn,
 };
 
-use super::{Answer, Axis, Break, Breaks, Course, EQUIVALENCE, Piece};
-use crate::curve::{self, CurvePoint, Place};
+use super::{CostBreak, CostBreaks, CostTrend, CurveAnswer, CurvePiece, EQUIVALENCE, SizeAxis};
+use crate::curve::{self, CurvePoint, TurnBracket};
 use rundata::words::percent;
 
 /// Fewer sizes than this say nothing about a course.
@@ -66,15 +66,15 @@ pub(super) static SETTINGS: FitSettings = FitSettings {
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs, or all sizes, by a positive number changes nothing but the unit of the answer.
-pub fn breaks(axis: Axis, points: &[CurvePoint]) -> Breaks {
+pub fn breaks(axis: SizeAxis, points: &[CurvePoint]) -> CostBreaks {
     read(axis, &CurveAnalysis::new(points, &SETTINGS))
 }
 
-pub(super) fn read(axis: Axis, all: &CurveAnalysis) -> Breaks {
+pub(super) fn read(axis: SizeAxis, all: &CurveAnalysis) -> CostBreaks {
     let silent = empty(axis, &all.data);
     match choose(all, &silent.axis) {
-        Err(why) => Breaks { finding: Answer::CannotTell { why }, ..silent },
-        Ok((chosen, pieces, jump_below)) => Breaks {
+        Err(why) => CostBreaks { finding: CurveAnswer::CannotTell { why }, ..silent },
+        Ok((chosen, pieces, jump_below)) => CostBreaks {
             pieces,
             breaks: found(all, chosen),
             support: all.support(chosen),
@@ -85,10 +85,10 @@ pub(super) fn read(axis: Axis, all: &CurveAnalysis) -> Breaks {
 }
 
 /// Without pieces.
-pub(super) fn empty(axis: Axis, data: &FitData) -> Breaks {
-    Breaks {
+pub(super) fn empty(axis: SizeAxis, data: &FitData) -> CostBreaks {
+    CostBreaks {
         axis,
-        finding: Answer::Found,
+        finding: CurveAnswer::Found,
         pieces: Vec::new(),
         breaks: Vec::new(),
         support: None,
@@ -104,10 +104,10 @@ pub(super) fn piece(
     data: &FitData,
     (first, last): (usize, usize),
     cost: impl Fn(f64) -> f64,
-    course: Course,
-) -> Piece {
+    course: CostTrend,
+) -> CurvePiece {
     let cost_ns = |at: usize| (cost(data.xs[at]) * data.unit).clamp(-f64::MAX, f64::MAX);
-    Piece {
+    CurvePiece {
         first: data.places[first] as u64,
         last: data.places[last] as u64,
         sizes: last - first + 1,
@@ -118,18 +118,18 @@ pub(super) fn piece(
 }
 
 /// The fit, its pieces, and of a flat one the largest jump that is not excluded.
-type Chosen<'a> = (&'a FormFit, Vec<Piece>, Option<f64>);
+type Chosen<'a> = (&'a FormFit, Vec<CurvePiece>, Option<f64>);
 
-fn choose<'a>(all: &'a CurveAnalysis, axis: &Axis) -> Result<Chosen<'a>, String> {
+fn choose<'a>(all: &'a CurveAnalysis, axis: &SizeAxis) -> Result<Chosen<'a>, String> {
     let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
     misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
     outside(all, &pieces).map_or(Ok(()), Err)?;
-    let [piece @ Piece { course: Course::Flat, .. }] = &mut pieces[..] else {
+    let [piece @ CurvePiece { course: CostTrend::Flat, .. }] = &mut pieces[..] else {
         return Ok((chosen, pieces, None));
     };
     let (last, bound) = flatness(all, chosen, axis)?;
-    *piece = Piece { last: all.data.places[last] as u64, sizes: last + 1, ..*piece };
+    *piece = CurvePiece { last: all.data.places[last] as u64, sizes: last + 1, ..*piece };
     Ok((chosen, pieces, Some(bound)))
 }
 
@@ -146,14 +146,14 @@ fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
 
 /// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
 /// measured, each cost with [`RANGE_ERRORS`] standard errors.
-pub(super) fn outside(all: &CurveAnalysis, pieces: &[Piece]) -> Option<String> {
+pub(super) fn outside(all: &CurveAnalysis, pieces: &[CurvePiece]) -> Option<String> {
     let data = &all.data;
     let ends = |sign: f64| {
         data.observations.iter().map(move |seen| seen.y + sign * RANGE_ERRORS / seen.precision)
     };
     let (least, most) = (ends(-1.0).reduce(f64::min)?, ends(1.0).reduce(f64::max)?);
     let (least, most) = (least * data.unit, most * data.unit);
-    let any = |is: &dyn Fn(&Piece) -> bool| pieces.iter().any(is);
+    let any = |is: &dyn Fn(&CurvePiece) -> bool| pieces.iter().any(is);
     match () {
         () if any(&|piece| piece.lowest_ns() <= 0.0) => {
             Some("even the best fit falls to zero".to_string())
@@ -167,7 +167,11 @@ pub(super) fn outside(all: &CurveAnalysis, pieces: &[Piece]) -> Option<String> {
 
 /// Up to which size (its index) the points exclude a jump of [`FLAT_LIMIT`], and the largest that
 /// they do not exclude up to there, as a part of the level; or why they are not flat enough.
-fn flatness(all: &CurveAnalysis, chosen: &FormFit, axis: &Axis) -> Result<(usize, f64), String> {
+fn flatness(
+    all: &CurveAnalysis,
+    chosen: &FormFit,
+    axis: &SizeAxis,
+) -> Result<(usize, f64), String> {
     let sizes = &all.data.places;
     let level = curve::level(all, chosen, 1.0)?;
     // A jump before the second size or at the last would be an outlier: two are needed on each
@@ -195,7 +199,7 @@ fn flatness(all: &CurveAnalysis, chosen: &FormFit, axis: &Axis) -> Result<(usize
     Ok((sizes.len() - 1, below))
 }
 
-fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<Piece> {
+fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<CurvePiece> {
     let firsts = std::iter::once(0).chain(fit.brackets.iter().map(|bracket| bracket + 1));
     let lasts = fit.brackets.iter().copied().chain([all.data.places.len() - 1]);
     let of = |(first, last)| {
@@ -205,20 +209,20 @@ fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<Piece> {
     firsts.zip(lasts).map(of).collect()
 }
 
-fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> Course {
+fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> CostTrend {
     let (at_start, at_end) = (fit.basis(start), fit.basis(end));
     let across = std::array::from_fn(|i| at_end[i] - at_start[i]);
     let level = fit.combine(at_start).abs().max(fit.combine(at_end).abs());
     let half = all.half_width(fit, across).unwrap_or(f64::INFINITY);
-    Course::of(fit.combine(across), half.max(EQUIVALENCE * level))
+    CostTrend::of(fit.combine(across), half.max(EQUIVALENCE * level))
 }
 
-fn found(all: &CurveAnalysis, fit: &FormFit) -> Vec<Break> {
+fn found(all: &CurveAnalysis, fit: &FormFit) -> Vec<CostBreak> {
     let found = |which: usize| {
-        let Place { kind, low, high, sizes_after, .. } = Place::of(all, fit, which);
+        let TurnBracket { kind, low, high, sizes_after, .. } = TurnBracket::of(all, fit, which);
         let (low, high) = (low as u64, high as u64);
         let at = ((fit.turns[which] * all.data.places[0]).round() as u64).clamp(low, high);
-        Break { kind, at, low, high, sizes_after }
+        CostBreak { kind, at, low, high, sizes_after }
     };
     (0..fit.turns.len()).map(found).collect()
 }

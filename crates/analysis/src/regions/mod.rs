@@ -15,18 +15,18 @@ mod refill;
 mod tests;
 
 pub use breaks::breaks;
-pub use reading::{Direct, Extent, Region, Regions, regions};
-pub use refill::Refill;
+pub use reading::{CacheRegion, CacheRegions, DirectInterval, RegionExtent, regions};
+pub use refill::CacheRefill;
 
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curve::Kind;
+use crate::curve::TurnKind;
 use rundata::words::{byte_range, bytes, percent, plain, time};
 
-/// The confidence of every interval that goes in ([`Direct`]) and comes out ([`Break`]).
+/// The confidence of every interval that goes in ([`DirectInterval`]) and comes out ([`CostBreak`]).
 pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a break, whatever the errors say.
@@ -38,7 +38,8 @@ pub const EQUIVALENCE: f64 = 0.05;
 /// What the points say of breaks, or of regions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+#[schemars(rename = "Answer")]
+pub enum CurveAnswer {
     /// Of breaks: the course of the cost is known, its pieces, with a break between any two.
     Found,
     /// Of regions: there are some.
@@ -59,7 +60,8 @@ pub enum Answer {
 /// How the cost runs within a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Course {
+#[schemars(rename = "Course")]
+pub enum CostTrend {
     /// No rise or fall is resolved.
     Flat,
     /// It rises.
@@ -68,7 +70,7 @@ pub enum Course {
     Falls,
 }
 
-impl Course {
+impl CostTrend {
     /// Of a change that counts where it is larger than `least`.
     fn of(change: f64, least: f64) -> Self {
         match change {
@@ -81,7 +83,8 @@ impl Course {
 
 /// Sizes that follow one course.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Piece {
+#[schemars(rename = "Piece")]
+pub struct CurvePiece {
     /// Smallest measured size of the piece, in the unit of the axis.
     pub first: u64,
     /// Largest measured size of the piece.
@@ -93,14 +96,15 @@ pub struct Piece {
     /// Fitted cost at `last`, in ns; signed.
     pub cost_at_last_ns: f64,
     /// How it runs in between.
-    pub course: Course,
+    pub course: CostTrend,
 }
 
 /// Where the cost leaves one course for another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Break {
+#[schemars(rename = "Break")]
+pub struct CostBreak {
     /// How the cost changes.
-    pub kind: Kind,
+    pub kind: TurnKind,
     /// The most likely place, in the unit of the axis: between two measured sizes.
     pub at: u64,
     /// Largest measured size surely before the break: with `high` it brackets the break with at
@@ -115,15 +119,16 @@ pub struct Break {
 
 /// The answer of [`breaks`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Breaks {
+#[schemars(rename = "Breaks")]
+pub struct CostBreaks {
     /// What the sizes are.
-    pub axis: Axis,
+    pub axis: SizeAxis,
     /// Whether the points could tell.
-    pub finding: Answer,
+    pub finding: CurveAnswer,
     /// The pieces, ascending; one more than `breaks`. Empty if the points are inconclusive.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<CurvePiece>,
     /// The breaks, ascending; none for one smooth course.
-    pub breaks: Vec<Break>,
+    pub breaks: Vec<CostBreak>,
     /// Criterion of the best description with fewer breaks above that of the chosen one: from 10
     /// on the simpler one has practically no support. `None` without breaks.
     pub support: Option<f64>,
@@ -139,31 +144,31 @@ pub struct Breaks {
     pub ignored: usize,
 }
 
-impl Piece {
+impl CurvePiece {
     /// `flat at 3.1 us`, `rises from 8.0 us to 120 us`.
     pub fn in_words(&self) -> String {
         let (start, end) = (time(self.cost_at_first_ns), time(self.cost_at_last_ns));
         match self.course {
-            Course::Flat if start == end => format!("flat at {start}"),
-            Course::Flat => format!("about flat, {start} to {end}"),
-            Course::Rises => format!("rises from {start} to {end}"),
-            Course::Falls => format!("falls from {start} to {end}"),
+            CostTrend::Flat if start == end => format!("flat at {start}"),
+            CostTrend::Flat => format!("about flat, {start} to {end}"),
+            CostTrend::Rises => format!("rises from {start} to {end}"),
+            CostTrend::Falls => format!("falls from {start} to {end}"),
         }
     }
 }
 
-impl Break {
+impl CostBreak {
     /// The place with its bracket: `192 KiB (128 to 256 KiB)`.
-    pub fn place(&self, axis: &Axis) -> String {
+    pub fn place(&self, axis: &SizeAxis) -> String {
         let single = if self.sizes_after == 1 { ", seen at one size only" } else { "" };
         format!("{} ({}{single})", axis.size(self.at), axis.range(self.low, self.high))
     }
 }
 
-impl Breaks {
+impl CostBreaks {
     /// The course in one sentence, without a full stop.
     pub fn in_words(&self) -> String {
-        if let Answer::CannotTell { why } = &self.finding {
+        if let CurveAnswer::CannotTell { why } = &self.finding {
             return format!("inconclusive: {why}");
         }
         let after = self.breaks.iter().map(|found| format!("from {} on ", found.place(&self.axis)));
@@ -190,7 +195,8 @@ impl Breaks {
 /// The unit of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+#[schemars(rename = "Unit")]
+pub enum AxisUnit {
     /// Bytes, told in KiB, MiB and GiB.
     Bytes,
     /// Things that are counted: pages, members.
@@ -199,48 +205,50 @@ pub enum Unit {
 
 /// What the sizes are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Axis {
+#[schemars(rename = "Axis")]
+pub struct SizeAxis {
     /// What is said after a count, or of bytes: `array`, `pages`, `members`.
     pub name: Cow<'static, str>,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: AxisUnit,
 }
 
-impl Axis {
+impl SizeAxis {
     /// Bytes of each member's array.
-    pub const ARRAY: Self = Self { name: Cow::Borrowed("array"), unit: Unit::Bytes };
+    pub const ARRAY: Self = Self { name: Cow::Borrowed("array"), unit: AxisUnit::Bytes };
     /// Pages that each member touches, one line in each.
-    pub const PAGES: Self = Self { name: Cow::Borrowed("pages"), unit: Unit::Count };
+    pub const PAGES: Self = Self { name: Cow::Borrowed("pages"), unit: AxisUnit::Count };
     /// Members of the ring.
-    pub const MEMBERS: Self = Self { name: Cow::Borrowed("members"), unit: Unit::Count };
+    pub const MEMBERS: Self = Self { name: Cow::Borrowed("members"), unit: AxisUnit::Count };
     /// Bytes from one access to the next.
-    pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: Unit::Bytes };
+    pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: AxisUnit::Bytes };
 
     /// A size in words: `192 KiB`, `64 pages`.
     pub fn size(&self, size: u64) -> String {
         match self.unit {
-            Unit::Bytes => bytes(size),
-            Unit::Count => format!("{size} {}", self.name),
+            AxisUnit::Bytes => bytes(size),
+            AxisUnit::Count => format!("{size} {}", self.name),
         }
     }
 
     /// Whether it counts things, of which there is none between one and the next.
     pub(crate) fn is_count(&self) -> bool {
-        self.unit == Unit::Count
+        self.unit == AxisUnit::Count
     }
 
     /// Two sizes in words: `128 to 256 KiB`, `32 to 64 pages`.
     pub fn range(&self, low: u64, high: u64) -> String {
         match self.unit {
-            Unit::Bytes => byte_range(low, high),
-            Unit::Count => format!("{low} to {high} {}", self.name),
+            AxisUnit::Bytes => byte_range(low, high),
+            AxisUnit::Count => format!("{low} to {high} {}", self.name),
         }
     }
 }
 
 /// Something of the machine that a working set may outgrow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+#[schemars(rename = "Level")]
+pub struct MachineLevel {
     /// Its name: `L2`, `second-level TLB`.
     pub name: String,
     /// How much it holds, in the unit of the axis.
@@ -249,9 +257,10 @@ pub struct Level {
 
 /// A break beside a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Beside {
+#[schemars(rename = "Beside")]
+pub struct NearestLevel {
     /// The smallest level that is not surely outgrown at the break; the largest if all are.
-    pub level: Level,
+    pub level: MachineLevel,
     /// Place of the break / size of the level.
     pub part: f64,
     /// The same for the lower end of the break's bracket.
@@ -262,12 +271,12 @@ pub struct Beside {
 
 /// Sets a break beside the level that it is likely to belong to: the smallest that holds the lower
 /// end of the break's bracket, else the largest. `None` without a level that holds anything.
-pub fn beside(found: &Break, levels: &[Level]) -> Option<Beside> {
+pub fn beside(found: &CostBreak, levels: &[MachineLevel]) -> Option<NearestLevel> {
     let real = || levels.iter().filter(|level| level.size > 0);
     let holding = real().filter(|level| level.size >= found.low).min_by_key(|level| level.size);
     let level = holding.or_else(|| real().max_by_key(|level| level.size))?;
     let part = |size: u64| size as f64 / level.size as f64;
-    Some(Beside {
+    Some(NearestLevel {
         level: level.clone(),
         part: part(found.at),
         part_low: part(found.low),
@@ -275,13 +284,13 @@ pub fn beside(found: &Break, levels: &[Level]) -> Option<Beside> {
     })
 }
 
-impl Beside {
+impl NearestLevel {
     /// `0.38 of L2 = 512 KiB (0.25 to 0.5)`.
-    pub fn in_words(&self, axis: &Axis) -> String {
+    pub fn in_words(&self, axis: &SizeAxis) -> String {
         // Two decimals are enough for a part; small ones keep two digits.
         let [part, low, high] = [self.part, self.part_low, self.part_high]
             .map(|part| plain(if part < 0.1 { part } else { (100.0 * part).round() / 100.0 }));
-        let Level { name, size } = &self.level;
+        let MachineLevel { name, size } = &self.level;
         format!("{part} of {name} = {} ({low} to {high})", axis.size(*size))
     }
 }

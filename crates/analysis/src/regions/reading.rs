@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use stats::changepoint::{CurveAnalysis, usable_error};
 
 use super::breaks::{SETTINGS, read};
-use super::refill::{self, Refill};
-use super::{Answer, Axis, Breaks, Course, Piece};
+use super::refill::{self, CacheRefill};
+use super::{CostBreaks, CostTrend, CurveAnswer, CurvePiece, SizeAxis};
 use crate::curve::CurvePoint;
 use rundata::words::{bytes, two_digits};
 
@@ -26,7 +26,8 @@ const CLEARLY_ABOVE: f64 = 4.0;
 
 /// The direct cost c1, measured without work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Direct {
+#[schemars(rename = "Direct")]
+pub struct DirectInterval {
     /// c1 in ns.
     pub cost_ns: f64,
     /// Lower end of its interval, if there is one.
@@ -38,7 +39,8 @@ pub struct Direct {
 /// Which of the working sets still fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Region {
+#[schemars(rename = "Region")]
+pub enum CacheRegion {
     /// The working sets of both members fit together: flat, close to c1.
     AllFit,
     /// One fits, two together do not: the cost has left the level of the first region.
@@ -49,11 +51,12 @@ pub enum Region {
 
 /// A region and what a switch costs in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Extent {
+#[schemars(rename = "Extent")]
+pub struct RegionExtent {
     /// Which one.
-    pub region: Region,
+    pub region: CacheRegion,
     /// Its piece of the course.
-    pub piece: Piece,
+    pub piece: CurvePiece,
     /// Fitted cost over c1, the smallest in the region. `None` without a positive c1.
     pub over_direct_low: Option<f64>,
     /// The largest.
@@ -62,21 +65,22 @@ pub struct Extent {
 
 /// The answer of [`regions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Regions {
+#[schemars(rename = "Regions")]
+pub struct CacheRegions {
     /// Whether there are regions.
-    pub answer: Answer,
-    /// The regions seen, ascending; empty unless the answer is [`Answer::Seen`].
-    pub extents: Vec<Extent>,
+    pub answer: CurveAnswer,
+    /// The regions seen, ascending; empty unless the answer is [`CurveAnswer::Seen`].
+    pub extents: Vec<RegionExtent>,
     /// What they are read from.
-    pub breaks: Breaks,
+    pub breaks: CostBreaks,
     /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
-    pub refill: Option<Refill>,
+    pub refill: Option<CacheRefill>,
     /// From this array size on costs rise above the last piece, and are left out: another level
     /// overflows. Absent where the pieces are of all sizes.
     #[serde(default)]
     pub further_level_from: Option<u64>,
     /// What the first region was compared with, if c1 was measured.
-    pub direct: Option<Direct>,
+    pub direct: Option<DirectInterval>,
 }
 
 /// Reads c2 at several array sizes, for one stride and kind of access, as up to three regions. The
@@ -84,10 +88,10 @@ pub struct Regions {
 ///
 /// A single cache is looked for first. Where free breaks describe the points about as well, they
 /// are read instead.
-pub fn regions(points: &[CurvePoint], direct: Option<Direct>) -> Regions {
+pub fn regions(points: &[CurvePoint], direct: Option<DirectInterval>) -> CacheRegions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
     let all = CurveAnalysis::new(points, &SETTINGS);
-    let whole = Regions::read(&all, direct);
+    let whole = CacheRegions::read(&all, direct);
     below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
 
@@ -95,26 +99,30 @@ pub fn regions(points: &[CurvePoint], direct: Option<Direct>) -> Regions {
 /// level overflows as well, costs can rise and scatter so much that the rest is lost in the
 /// scatter, or takes one of the breaks. Of the cuts above whose last piece all other costs lie, the
 /// one that says most counts, if it says more than the whole; of equal ones that of the most sizes.
-fn below_a_further_level(points: &[CurvePoint], sizes: &[f64], whole: &Regions) -> Option<Regions> {
+fn below_a_further_level(
+    points: &[CurvePoint],
+    sizes: &[f64],
+    whole: &CacheRegions,
+) -> Option<CacheRegions> {
     let most = if whole.extents.len() == ALL_REGIONS { 0 } else { sizes.len() };
     let up_to = |count: usize| {
         let (last, next) = (sizes[count - 1], sizes[count] as u64);
         let (below, above): (Vec<CurvePoint>, Vec<CurvePoint>) =
             points.iter().partition(|point| point.x <= last);
-        let read = Regions::read(&CurveAnalysis::new(&below, &SETTINGS), whole.direct);
-        let more = read.says() > whole.says() && read.answer == Answer::Seen;
+        let read = CacheRegions::read(&CurveAnalysis::new(&below, &SETTINGS), whole.direct);
+        let more = read.says() > whole.says() && read.answer == CurveAnswer::Seen;
         let piece = *read.breaks.pieces.last().filter(|_| more)?;
         let further_level_from = Some(next);
-        rises_above(&above, &piece).then_some(Regions { further_level_from, ..read })
+        rises_above(&above, &piece).then_some(CacheRegions { further_level_from, ..read })
     };
     // Of equal ones `max_by_key` takes the last: the most sizes.
-    (LEAST_BELOW..most).filter_map(up_to).max_by_key(Regions::says)
+    (LEAST_BELOW..most).filter_map(up_to).max_by_key(CacheRegions::says)
 }
 
 /// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum
 /// of their distances in standard errors over the root of their number: Stouffer et al. 1949, The
 /// American Soldier).
-fn rises_above(points: &[CurvePoint], piece: &Piece) -> bool {
+fn rises_above(points: &[CurvePoint], piece: &CurvePiece) -> bool {
     let distance = |point: &CurvePoint| {
         let beyond = (point.x - piece.last as f64).max(0.0);
         let above_ns = point.y - piece.cost_at_last_ns - piece.ns_per_byte().max(0.0) * beyond;
@@ -127,7 +135,11 @@ fn rises_above(points: &[CurvePoint], piece: &Piece) -> bool {
 }
 
 /// Why the pieces cannot be called by the paper's names.
-fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Option<String> {
+fn unlike_the_paper(
+    breaks: &CostBreaks,
+    cache: bool,
+    direct: Option<DirectInterval>,
+) -> Option<String> {
     let first = breaks.pieces.first()?;
     let direct =
         direct.map_or(0.0, |direct| direct.cost_ns.max(direct.high_ns.unwrap_or(f64::MIN)));
@@ -139,11 +151,11 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
         ));
     }
     let why = match (first.course, breaks.pieces.get(1)) {
-        (Course::Falls, None) => "the cost falls with the array",
+        (CostTrend::Falls, None) => "the cost falls with the array",
         (_, None) => return None,
         // A cache begins to overflow before it is full; without one, a rise from the start is no
         // region.
-        (Course::Rises, Some(_)) if !cache => {
+        (CostTrend::Rises, Some(_)) if !cache => {
             "the cost rises from the smallest array on: arrays that all fit were not seen"
         }
         (_, Some(second)) if second.highest_ns() <= first.cost_at_last_ns => {
@@ -154,11 +166,11 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     Some(why.to_string())
 }
 
-fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
-    let names = [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge];
+fn extents(breaks: &CostBreaks, direct: Option<DirectInterval>) -> Vec<RegionExtent> {
+    let names = [CacheRegion::AllFit, CacheRegion::TogetherTooLarge, CacheRegion::AloneTooLarge];
     let direct = direct.map(|direct| direct.cost_ns).filter(|cost| *cost > 0.0);
     let over = |cost: f64| Some(cost / direct?).filter(|ratio| ratio.is_finite());
-    let extent = |(region, piece): (Region, &Piece)| Extent {
+    let extent = |(region, piece): (CacheRegion, &CurvePiece)| RegionExtent {
         region,
         piece: *piece,
         over_direct_low: over(piece.lowest_ns()),
@@ -177,7 +189,7 @@ fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
     names.into_iter().zip(&breaks.pieces).take(named).map(extent).collect()
 }
 
-impl Piece {
+impl CurvePiece {
     fn ns_per_byte(&self) -> f64 {
         let rise = self.cost_at_last_ns - self.cost_at_first_ns;
         rise / (self.last - self.first).max(1) as f64
@@ -194,21 +206,21 @@ impl Piece {
     }
 }
 
-impl Regions {
+impl CacheRegions {
     /// What one cache, or free breaks, say of all points.
-    fn read(all: &CurveAnalysis, direct: Option<Direct>) -> Self {
+    fn read(all: &CurveAnalysis, direct: Option<DirectInterval>) -> Self {
         let (breaks, refill) = match refill::find(all) {
             Some((breaks, refill)) => (breaks, Some(refill)),
-            None => (read(Axis::ARRAY, all), None),
+            None => (read(SizeAxis::ARRAY, all), None),
         };
         let why = unlike_the_paper(&breaks, refill.is_some(), direct);
         let answer = match (&breaks.finding, why, &breaks.pieces[..]) {
-            (silent @ Answer::CannotTell { .. }, ..) => silent.clone(),
-            (_, Some(why), _) => Answer::CannotTell { why },
-            (_, None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
-            _ => Answer::Seen,
+            (silent @ CurveAnswer::CannotTell { .. }, ..) => silent.clone(),
+            (_, Some(why), _) => CurveAnswer::CannotTell { why },
+            (_, None, [piece]) => CurveAnswer::NoThreshold { up_to_bytes: piece.last },
+            _ => CurveAnswer::Seen,
         };
-        let seen = answer == Answer::Seen;
+        let seen = answer == CurveAnswer::Seen;
         let extents = if seen { extents(&breaks, direct) } else { Vec::new() };
         Self { answer, extents, breaks, refill, further_level_from: None, direct }
     }
@@ -219,7 +231,7 @@ impl Regions {
     }
 
     /// The extent of a region, if it was seen.
-    pub fn of(&self, region: Region) -> Option<&Extent> {
+    pub fn of(&self, region: CacheRegion) -> Option<&RegionExtent> {
         self.extents.iter().find(|extent| extent.region == region)
     }
 
@@ -228,8 +240,8 @@ impl Regions {
     /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen
     /// or a cost is not above zero.
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
-        let first = self.of(Region::AllFit)?.piece;
-        let second = self.of(Region::TogetherTooLarge)?.piece;
+        let first = self.of(CacheRegion::AllFit)?.piece;
+        let second = self.of(CacheRegion::TogetherTooLarge)?.piece;
         let positive = first.lowest_ns() > 0.0 && second.lowest_ns() > 0.0;
         let ratios =
             (second.lowest_ns() / first.highest_ns(), second.highest_ns() / first.lowest_ns());
@@ -239,9 +251,11 @@ impl Regions {
     /// The regions in one sentence, without a full stop.
     pub fn in_words(&self) -> String {
         match &self.answer {
-            Answer::CannotTell { why } => return format!("inconclusive: {why}"),
-            Answer::NoThreshold { up_to_bytes } => return self.without_threshold(*up_to_bytes),
-            Answer::Seen | Answer::Found => {}
+            CurveAnswer::CannotTell { why } => return format!("inconclusive: {why}"),
+            CurveAnswer::NoThreshold { up_to_bytes } => {
+                return self.without_threshold(*up_to_bytes);
+            }
+            CurveAnswer::Seen | CurveAnswer::Found => {}
         }
         let mut told: Vec<String> = self.extents.iter().enumerate().map(|e| self.tell(e)).collect();
         if self.extents.len() == 2 {
@@ -262,7 +276,7 @@ impl Regions {
     fn without_threshold(&self, up_to_bytes: u64) -> String {
         let up_to = bytes(up_to_bytes);
         match &self.breaks.pieces[..] {
-            [piece] if piece.course == Course::Rises => {
+            [piece] if piece.course == CostTrend::Rises => {
                 let by = two_digits(piece.ns_per_byte() * 1024.0);
                 format!("rises by {by} ns a KiB, no threshold up to {up_to}")
             }
@@ -274,7 +288,7 @@ impl Regions {
         }
     }
 
-    fn tell(&self, (which, extent): (usize, &Extent)) -> String {
+    fn tell(&self, (which, extent): (usize, &RegionExtent)) -> String {
         let mut told = extent.region.in_words().to_string();
         if which > 0 {
             told += &format!(" from {}", self.breaks.breaks[which - 1].place(&self.breaks.axis));
@@ -293,13 +307,13 @@ impl Regions {
     }
 }
 
-impl Region {
+impl CacheRegion {
     /// What it says of the working sets.
     pub fn in_words(self) -> &'static str {
         match self {
-            Region::AllFit => "all working sets fit",
-            Region::TogetherTooLarge => "combined working sets exceed the cache",
-            Region::AloneTooLarge => "one working set exceeds the cache",
+            CacheRegion::AllFit => "all working sets fit",
+            CacheRegion::TogetherTooLarge => "combined working sets exceed the cache",
+            CacheRegion::AloneTooLarge => "one working set exceeds the cache",
         }
     }
 }

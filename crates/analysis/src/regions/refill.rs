@@ -21,8 +21,8 @@ use stats::changepoint::{
 use stats::{FitRow, LeastSquaresFit, nonnegative_least_squares};
 
 use super::breaks::{empty, outside, piece};
-use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
-use crate::curve::Kind;
+use super::{CostBreak, CostBreaks, CostTrend, EQUIVALENCE, SizeAxis};
+use crate::curve::TurnKind;
 use rundata::words::{byte_range, bytes, two_digits};
 
 /// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the
@@ -52,7 +52,8 @@ struct Trial {
 
 /// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Refill {
+#[schemars(rename = "Refill")]
+pub struct CacheRefill {
     /// How much it holds, in bytes.
     pub holds_bytes: u64,
     /// The least that the points allow.
@@ -67,7 +68,7 @@ pub struct Refill {
     pub ns_per_kib_high: f64,
 }
 
-impl Refill {
+impl CacheRefill {
     pub(super) fn in_words(&self) -> String {
         let [cost, low, high] =
             [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(two_digits);
@@ -83,7 +84,7 @@ impl Refill {
 /// Looks for the cache in the points: both its places as breaks, with the pieces around them. None
 /// where a course without a threshold describes them as well, or one with free breaks about as
 /// well, or where no size lies between the places.
-pub(super) fn find(all: &CurveAnalysis) -> Option<(Breaks, Refill)> {
+pub(super) fn find(all: &CurveAnalysis) -> Option<(CostBreaks, CacheRefill)> {
     let (smallest, largest) = all.data.range();
     let xs = &all.data.xs;
     if xs.len() < SIZES_BEFORE + TERMS + 1 {
@@ -135,7 +136,11 @@ fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
     ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
 }
 
-fn choose(all: &CurveAnalysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, Refill)> {
+fn choose(
+    all: &CurveAnalysis,
+    without: &[Trial],
+    with: &[Trial],
+) -> Option<(CostBreaks, CacheRefill)> {
     let count = all.data.observations.len();
     let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
     // One dispersion for all, from the best description (Burnham and Anderson 2002, section 2.5):
@@ -166,7 +171,7 @@ fn choose(all: &CurveAnalysis, without: &[Trial], with: &[Trial]) -> Option<(Bre
     let data = &all.data;
     let bytes = |x: f64| (x * data.places[0]).round() as u64;
     let per_kib = |off: f64| (best.fit.coefficients[1] + off) * data.unit / data.places[0] * 1024.0;
-    let refill = Refill {
+    let refill = CacheRefill {
         holds_bytes: bytes(best.holds),
         holds_bytes_low: bytes(least),
         holds_bytes_high: bytes(most),
@@ -180,7 +185,12 @@ fn choose(all: &CurveAnalysis, without: &[Trial], with: &[Trial]) -> Option<(Bre
 
 impl Trial {
     /// Both places as breaks where C lies in the range (over the smallest size).
-    fn breaks(&self, data: &FitData, (least, most): (f64, f64), support: f64) -> Option<Breaks> {
+    fn breaks(
+        &self,
+        data: &FitData,
+        (least, most): (f64, f64),
+        support: f64,
+    ) -> Option<CostBreaks> {
         let count = data.xs.len();
         let starts_at = |place: f64| data.xs.iter().position(|x| *x >= place).unwrap_or(count);
         let mut starts = vec![0, starts_at(self.holds / 2.0)];
@@ -195,7 +205,7 @@ impl Trial {
             let before = data.xs.iter().rposition(|x| *x <= part * least).unwrap_or(0);
             let after = starts_at(part * most).min(count - 1);
             let (low, high) = (data.places[before] as u64, (data.places[after] as u64).max(at));
-            Break { kind: Kind::Hinge, at, low, high, sizes_after: ends[1] - ends[0] }
+            CostBreak { kind: TurnKind::Hinge, at, low, high, sizes_after: ends[1] - ends[0] }
         };
         let cost = |x: f64| {
             let basis = basis(x, self.holds, self.width);
@@ -204,14 +214,14 @@ impl Trial {
         let of = |ends: &[usize]| {
             let (first, last) = (ends[0], ends[1] - 1);
             let (start, end) = (cost(data.xs[first]), cost(data.xs[last]));
-            let course = Course::of(end - start, EQUIVALENCE * start.abs().max(end.abs()));
+            let course = CostTrend::of(end - start, EQUIVALENCE * start.abs().max(end.abs()));
             piece(data, (first, last), cost, course)
         };
-        Some(Breaks {
+        Some(CostBreaks {
             pieces: starts.windows(2).map(of).collect(),
             breaks: starts[1..].windows(2).enumerate().map(found).collect(),
             support: Some(support),
-            ..empty(Axis::ARRAY, data)
+            ..empty(SizeAxis::ARRAY, data)
         })
     }
 }

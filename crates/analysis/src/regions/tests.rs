@@ -113,15 +113,15 @@ fn rate(
     sizes: &[u64],
     scatter: Scatter,
     trials: u64,
-    pass: &dyn Fn(&Breaks) -> bool,
+    pass: &dyn Fn(&CostBreaks) -> bool,
 ) -> f64 {
-    let passes = |&seed: &u64| pass(&breaks(Axis::ARRAY, &trial(truth, sizes, scatter, seed)));
+    let passes = |&seed: &u64| pass(&breaks(SizeAxis::ARRAY, &trial(truth, sizes, scatter, seed)));
     (0..trials).filter(passes).count() as f64 / trials as f64
 }
 
 /// Every true break in a bracket of its own, and no other.
-fn brackets(found: &Breaks, truth: &[f64]) -> bool {
-    let inside = |(a_break, kib): (&Break, &f64)| {
+fn brackets(found: &CostBreaks, truth: &[f64]) -> bool {
+    let inside = |(a_break, kib): (&CostBreak, &f64)| {
         let bytes = kib * KIB as f64;
         a_break.low as f64 <= bytes && bytes <= a_break.high as f64
     };
@@ -142,7 +142,7 @@ fn a_flat_cost_seldom_gets_a_break() {
     // Of 40 draws two are 5 %, and one more is less than a standard error.
     let (trials, most) = repeats((40, 0.075), (100, 0.05));
     for scatter in [QUIET, NOISY, SIX_ROUNDS] {
-        let broken = |found: &Breaks| !found.breaks.is_empty();
+        let broken = |found: &CostBreaks| !found.breaks.is_empty();
         let rate = rate(flat, &doublings(), scatter, trials, &broken);
         assert!(rate <= most, "{} ns per KiB: {rate}", scatter.per_kib);
     }
@@ -152,7 +152,7 @@ fn a_flat_cost_seldom_gets_a_break() {
 fn known_breaks_are_bracketed() {
     for (sizes, trials) in [(doublings(), 20), (finer(), 5)] {
         for (name, truth, at) in TRUTHS {
-            let found = |found: &Breaks| brackets(found, at);
+            let found = |found: &CostBreaks| brackets(found, at);
             let rate = rate(truth, &sizes, QUIET, trials, &found);
             assert!(rate >= 0.9, "{name}, {} sizes: {rate}", sizes.len());
         }
@@ -161,22 +161,25 @@ fn known_breaks_are_bracketed() {
 
 #[test]
 fn a_bracket_is_no_wider_than_the_points_make_it() {
-    let found = breaks(Axis::ARRAY, &exact(&finer(), two_steps, 50.0));
+    let found = breaks(SizeAxis::ARRAY, &exact(&finer(), two_steps, 50.0));
     let places: Vec<_> = found.breaks.iter().map(|b| (b.low / KIB, b.high / KIB)).collect();
     assert_eq!(places, [(128, 192), (512, 768)]);
     assert!(found.support.unwrap() > 10.0, "{found:?}");
     // Where the scatter hides the sizes next to the break, the bracket says so.
-    let rise = |half| breaks(Axis::ARRAY, &exact(&finer(), one_rise, half)).breaks[0];
+    let rise = |half| breaks(SizeAxis::ARRAY, &exact(&finer(), one_rise, half)).breaks[0];
     let width = |half| rise(half).high as f64 / rise(half).low as f64;
     assert!(width(4000.0) > width(50.0), "{:?} {:?}", rise(4000.0), rise(50.0));
 }
 
 #[test]
 fn the_paper_in_words() {
-    let direct = Direct { cost_ns: 3800.0, low_ns: None, high_ns: None };
+    let direct = DirectInterval { cost_ns: 3800.0, low_ns: None, high_ns: None };
     let read = regions(&exact(&finer(), paper, 100.0), Some(direct));
-    let regions: Vec<Region> = read.extents.iter().map(|extent| extent.region).collect();
-    assert_eq!(regions, [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge]);
+    let regions: Vec<CacheRegion> = read.extents.iter().map(|extent| extent.region).collect();
+    assert_eq!(
+        regions,
+        [CacheRegion::AllFit, CacheRegion::TogetherTooLarge, CacheRegion::AloneTooLarge]
+    );
     assert_eq!(
         read.in_words(),
         "all working sets fit: flat at 4.00 us, 1.1 times the cost without a working set (the direct cost); combined working sets exceed the \
@@ -189,12 +192,12 @@ fn the_paper_in_words() {
 
 #[test]
 fn one_course_has_no_break() {
-    let flat = breaks(Axis::ARRAY, &exact(&doublings(), flat, 100.0));
+    let flat = breaks(SizeAxis::ARRAY, &exact(&doublings(), flat, 100.0));
     assert_eq!(flat.in_words(), "flat at 3.00 us, any jump below 8 % (1 KiB to 8 MiB)");
     assert!(flat.breaks.is_empty() && flat.pieces.len() == 1);
     let line = exact(&doublings(), |kib| 3000.0 + 200.0 * kib, 100.0);
     assert_eq!(
-        breaks(Axis::ARRAY, &line).in_words(),
+        breaks(SizeAxis::ARRAY, &line).in_words(),
         "rises from 3.20 us to 1.64 ms (1 KiB to 8 MiB)"
     );
     assert_eq!(regions(&line, None).in_words(), "rises by 200 ns a KiB, no threshold up to 8 MiB");
@@ -203,7 +206,7 @@ fn one_course_has_no_break() {
         "no threshold up to 8 MiB: flat at 3.00 us, any jump below 8 %"
     );
     let falls = exact(&doublings(), |kib| 50_000.0 - 5.0 * kib, 100.0);
-    assert_eq!(breaks(Axis::ARRAY, &falls).pieces[0].course, Course::Falls);
+    assert_eq!(breaks(SizeAxis::ARRAY, &falls).pieces[0].course, CostTrend::Falls);
 }
 
 #[test]
@@ -230,19 +233,19 @@ fn a_flat_cost_under_growing_scatter_is_flat_only_as_far_as_it_was_seen() {
 fn too_few_sizes_or_none_with_an_error_cannot_tell() {
     let points = exact(&doublings(), paper, 100.0);
     assert_eq!(
-        breaks(Axis::ARRAY, &points[..4]).in_words(),
+        breaks(SizeAxis::ARRAY, &points[..4]).in_words(),
         "inconclusive: 4 sizes with a standard error are too few (5 are needed)"
     );
     let bare: Vec<CurvePoint> = points.iter().map(|p| CurvePoint { error: None, ..*p }).collect();
-    let found = breaks(Axis::ARRAY, &bare);
+    let found = breaks(SizeAxis::ARRAY, &bare);
     assert_eq!(found.ignored, points.len());
-    assert!(found.finding != Answer::Found && found.breaks.is_empty());
+    assert!(found.finding != CurveAnswer::Found && found.breaks.is_empty());
 }
 
 #[test]
 fn missing_and_senseless_points_are_left_out() {
     let mut points = exact(&finer(), paper, 100.0);
-    let sound = breaks(Axis::ARRAY, &points);
+    let sound = breaks(SizeAxis::ARRAY, &points);
     let sample = points[0];
     points.extend([
         CurvePoint { x: 0.0, ..sample },
@@ -251,18 +254,18 @@ fn missing_and_senseless_points_are_left_out() {
         CurvePoint { error: None, y: 1e9, ..sample },
     ]);
     points.reverse();
-    let found = breaks(Axis::ARRAY, &points);
+    let found = breaks(SizeAxis::ARRAY, &points);
     assert_eq!(found.ignored, 4);
     assert_eq!(found.in_words(), sound.in_words());
     // With the size next to the break missing, the bracket reaches to the next one.
     points.retain(|point| point.x != (256 * KIB) as f64);
-    let found = breaks(Axis::ARRAY, &points);
+    let found = breaks(SizeAxis::ARRAY, &points);
     assert_eq!(found.breaks[0].high / KIB, 384);
 }
 
 #[test]
 fn what_the_paper_does_not_explain_is_not_called_a_region() {
-    let direct = Direct { cost_ns: 1000.0, low_ns: Some(900.0), high_ns: Some(1100.0) };
+    let direct = DirectInterval { cost_ns: 1000.0, low_ns: Some(900.0), high_ns: Some(1100.0) };
     let words = regions(&exact(&doublings(), paper, 100.0), Some(direct)).in_words();
     assert!(words.starts_with("inconclusive: the smallest array already costs 3.6x"), "{words}");
     let falls = exact(&doublings(), |kib| if kib > 100.0 { 1000.0 } else { 4000.0 }, 50.0);
@@ -276,7 +279,7 @@ fn what_the_paper_does_not_explain_is_not_called_a_region() {
 #[test]
 fn no_course_falls_below_zero_or_leaves_the_points() {
     let below = exact(&doublings(), |kib| if kib > 200.0 { -20_000.0 } else { -4000.0 }, 100.0);
-    let found = breaks(Axis::ARRAY, &below);
+    let found = breaks(SizeAxis::ARRAY, &below);
     let why = "inconclusive: even the best fit falls to zero";
     assert_eq!((found.in_words().as_str(), found.pieces.len()), (why, 0));
     assert_eq!(regions(&below, None).second_over_first(), None);
@@ -285,7 +288,7 @@ fn no_course_falls_below_zero_or_leaves_the_points() {
     let falls = |kib: f64| (4000.0 - 300.0 * kib).max(1.0);
     let mut points = exact(&[1, 2, 4, 8, 12].map(|kib| kib * KIB), falls, 20.0);
     points.push(CurvePoint { x: (64 * KIB) as f64, y: 300.0, error: Some(20_000.0) });
-    let found = breaks(Axis::ARRAY, &points);
+    let found = breaks(SizeAxis::ARRAY, &points);
     assert!(found.pieces.iter().all(|piece| piece.lowest_ns() > 0.0), "{}", found.in_words());
 }
 
@@ -296,7 +299,7 @@ fn rings_with_work_have_their_knee_in_members() {
     let point =
         |members: u64| CurvePoint { x: members as f64, y: cost(members), error: Some(200.0 / Z) };
     let points: Vec<CurvePoint> = [2, 3, 4, 6, 8, 10, 12, 16].map(point).to_vec();
-    let found = breaks(Axis::MEMBERS, &points);
+    let found = breaks(SizeAxis::MEMBERS, &points);
     assert_eq!(
         found.in_words(),
         "flat at 3.00 us; \
@@ -311,23 +314,28 @@ fn a_tlb_has_its_knee_in_pages() {
     let walk =
         |point: &CurvePoint| CurvePoint { y: 2500.0 + 8.0 * (point.x - 64.0).max(0.0), ..*point };
     let points: Vec<CurvePoint> = points.iter().map(walk).collect();
-    let found = breaks(Axis::PAGES, &points);
+    let found = breaks(SizeAxis::PAGES, &points);
     let knee = found.breaks[0];
     assert!(knee.low <= 64 && 64 <= knee.high && knee.high <= 128, "{}", found.in_words());
-    let tlb = Level { name: "first-level TLB".into(), size: 64 };
+    let tlb = MachineLevel { name: "first-level TLB".into(), size: 64 };
     let beside = beside(&found.breaks[0], &[tlb]).unwrap();
     assert_eq!(beside.in_words(&found.axis), "1 of first-level TLB = 64 pages (0.25 to 2)");
 }
 
 #[test]
 fn a_break_is_set_beside_the_level_that_it_may_belong_to() {
-    let found =
-        Break { kind: Kind::Step, at: 192 * KIB, low: 128 * KIB, high: 256 * KIB, sizes_after: 3 };
-    let level = |name: &str, kib: u64| Level { name: name.into(), size: kib * KIB };
+    let found = CostBreak {
+        kind: TurnKind::Step,
+        at: 192 * KIB,
+        low: 128 * KIB,
+        high: 256 * KIB,
+        sizes_after: 3,
+    };
+    let level = |name: &str, kib: u64| MachineLevel { name: name.into(), size: kib * KIB };
     let levels = [level("L3", 32 << 10), level("L1d", 32), level("L2", 512), level("none", 0)];
     let l2 = beside(&found, &levels).unwrap();
-    assert_eq!(l2.in_words(&Axis::ARRAY), "0.38 of L2 = 512 KiB (0.25 to 0.5)");
-    let beyond = Break { at: 96 << 20, low: 64 << 20, high: 128 << 20, ..found };
+    assert_eq!(l2.in_words(&SizeAxis::ARRAY), "0.38 of L2 = 512 KiB (0.25 to 0.5)");
+    let beyond = CostBreak { at: 96 << 20, low: 64 << 20, high: 128 << 20, ..found };
     assert_eq!(beside(&beyond, &levels).unwrap().part, 3.0);
     assert_eq!(beside(&found, &[level("none", 0)]), None);
 }
@@ -336,7 +344,7 @@ fn a_break_is_set_beside_the_level_that_it_may_belong_to() {
 fn an_answer_survives_json() {
     let read = regions(&exact(&finer(), paper, 100.0), None);
     let text = serde_json::to_string(&read).unwrap();
-    assert_eq!(serde_json::from_str::<Regions>(&text).unwrap().in_words(), read.in_words());
+    assert_eq!(serde_json::from_str::<CacheRegions>(&text).unwrap().in_words(), read.in_words());
 }
 
 /// Points of a run on the test machine (2-CPU AMD EPYC guest, 512 KiB of private L2, shared and
@@ -367,7 +375,7 @@ fn the_cache_is_found_below_a_level_whose_costs_would_hide_it() {
     let read = regions(&points, None);
     // One fits, two do not: from somewhere below half of the L2 of 512 KiB on, above the L1 of 32.
     let [first, second] = &read.breaks.breaks[..] else { panic!("{}", read.in_words()) };
-    assert!(read.of(Region::TogetherTooLarge).is_some(), "{}", read.in_words());
+    assert!(read.of(CacheRegion::TogetherTooLarge).is_some(), "{}", read.in_words());
     assert!(first.low >= 32 * KIB && first.high <= 256 * KIB, "{}", read.in_words());
     assert!(second.low <= 512 * KIB && 256 * KIB <= second.high, "{}", read.in_words());
     let from = read.further_level_from.unwrap();
@@ -394,7 +402,7 @@ fn two_levels(kib: f64) -> f64 {
 #[test]
 fn three_regions_are_found_below_a_further_level_though_the_whole_shows_two() {
     let points = exact(&chase_of_27(), two_levels, 300.0);
-    let whole = breaks(Axis::ARRAY, &points);
+    let whole = breaks(SizeAxis::ARRAY, &points);
     // Flat, a step, and the rise beyond: as regions only the first two, and a further break.
     assert!(whole.breaks.len() == 2 && whole.breaks[1].low > 4096 * KIB, "{}", whole.in_words());
     let below: Vec<CurvePoint> =
@@ -420,7 +428,7 @@ fn no_region_is_read_into_a_walk_that_hides_them() {
         include_str!("tests/measured/whole-128-noisy.csv"),
     ] {
         let read = regions(&measured(csv), None);
-        assert!(read.extents.is_empty() && read.answer != Answer::Seen, "{}", read.in_words());
+        assert!(read.extents.is_empty() && read.answer != CurveAnswer::Seen, "{}", read.in_words());
     }
 }
 
@@ -453,11 +461,11 @@ fn a_cache_is_bracketed_under_noise_and_none_is_seen_where_there_is_none() {
     let find = |truth: Curve, seed: u64| regions(&trial(truth, &dense(), scatter, seed), None);
     // Of so few one may be off where one in ten or in thirty is.
     let (trials, least, most) = repeats((4, 3, 1), (100, 90, 3));
-    let holds = |read: &Regions| {
+    let holds = |read: &CacheRegions| {
         read.refill
             .is_some_and(|r| r.holds_bytes_low <= 512 * KIB && 512 * KIB <= r.holds_bytes_high)
     };
-    let found: Vec<Regions> = (0..trials).map(|seed| find(cache, seed)).collect();
+    let found: Vec<CacheRegions> = (0..trials).map(|seed| find(cache, seed)).collect();
     let right = found.iter().filter(|read| holds(read)).count();
     let told = found.iter().filter(|read| read.refill.is_some()).count();
     println!("{right} of {trials}, told {told}");
@@ -483,12 +491,12 @@ fn figures() {
     ] {
         println!("{} sizes, {} ns per KiB", sizes.len(), scatter.per_kib);
         for (name, truth, at) in [("flat", flat as Curve, &[][..])].into_iter().chain(TRUTHS) {
-            let verdict = |seed| breaks(Axis::ARRAY, &trial(truth, &sizes, scatter, seed));
-            let verdicts: Vec<Breaks> = (0..trials).map(verdict).collect();
-            let part = |pass: &dyn Fn(&Breaks) -> bool| {
+            let verdict = |seed| breaks(SizeAxis::ARRAY, &trial(truth, &sizes, scatter, seed));
+            let verdicts: Vec<CostBreaks> = (0..trials).map(verdict).collect();
+            let part = |pass: &dyn Fn(&CostBreaks) -> bool| {
                 100.0 * verdicts.iter().filter(|v| pass(v)).count() as f64 / trials as f64
             };
-            let told = part(&|found| found.finding == Answer::Found);
+            let told = part(&|found| found.finding == CurveAnswer::Found);
             let more = part(&|found| found.breaks.len() > at.len());
             let fewer = part(&|found| found.breaks.len() < at.len());
             let bracketed = part(&|found| brackets(found, at));
@@ -534,7 +542,7 @@ fn sound_points() -> impl Strategy<Value = Vec<CurvePoint>> {
     proptest::collection::vec(point.prop_map(sound), 0..=12)
 }
 
-fn places(found: &Breaks) -> Vec<(u64, u64)> {
+fn places(found: &CostBreaks) -> Vec<(u64, u64)> {
     found.breaks.iter().map(|a_break| (a_break.low, a_break.high)).collect()
 }
 
@@ -543,20 +551,20 @@ proptest! {
 
     #[test]
     fn nothing_panics(points in any_points(), direct in proptest::option::of(any_cost())) {
-        let direct = direct.map(|cost_ns| Direct { cost_ns, low_ns: None, high_ns: Some(cost_ns) });
+        let direct = direct.map(|cost_ns| DirectInterval { cost_ns, low_ns: None, high_ns: Some(cost_ns) });
         let read = regions(&points, direct);
         for words in [read.in_words(), read.breaks.in_words()] {
             prop_assert!(!words.is_empty() && !words.contains("NaN"), "{words}");
         }
         let found = &read.breaks;
         prop_assert!(found.pieces.iter().all(|piece| piece.lowest_ns() > 0.0), "{:?}", found.pieces);
-        prop_assert!(found.finding != Answer::Found || found.pieces.len() == found.breaks.len() + 1);
+        prop_assert!(found.finding != CurveAnswer::Found || found.pieces.len() == found.breaks.len() + 1);
         for a_break in &found.breaks {
             prop_assert!(a_break.low <= a_break.at && a_break.at <= a_break.high, "{:?}", a_break);
             prop_assert!(found.smallest <= a_break.low && a_break.high <= found.largest);
         }
         let text = serde_json::to_string(&read).unwrap();
-        prop_assert!(serde_json::from_str::<Regions>(&text).is_ok(), "{text}");
+        prop_assert!(serde_json::from_str::<CacheRegions>(&text).is_ok(), "{text}");
     }
 
     #[test]
@@ -567,7 +575,7 @@ proptest! {
             y: point.y * cost,
             error: point.error.map(|error| error * cost),
         }).collect();
-        let (a, b) = (breaks(Axis::PAGES, &points), breaks(Axis::PAGES, &scaled));
+        let (a, b) = (breaks(SizeAxis::PAGES, &points), breaks(SizeAxis::PAGES, &scaled));
         let expected: Vec<_> = places(&a).iter().map(|(low, high)| (low * times, high * times)).collect();
         prop_assert_eq!(expected, places(&b));
     }

@@ -16,7 +16,8 @@ use rundata::trial::{Case, Trial};
 
 /// The parts, in nanoseconds. Each is absent where it was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Budget {
+#[schemars(rename = "Budget")]
+pub struct ResponseBudget {
     /// Entry and handler: the time that a timer tick takes from a running program, median of a
     /// round, over rounds.
     pub entry_and_handler_ns: Option<Estimate>,
@@ -30,12 +31,13 @@ pub struct Budget {
     /// where one of them may not be quoted.
     pub sum_ns: Option<Estimate>,
     /// Each condition in which wake-ups were measured.
-    pub against: Vec<Against>,
+    pub against: Vec<BudgetComparison>,
 }
 
 /// Measured wake-ups beside the sum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Against {
+#[schemars(rename = "Against")]
+pub struct BudgetComparison {
     /// Number of the case in the plan.
     pub case: usize,
     /// The sleeper's policy.
@@ -56,7 +58,7 @@ pub struct Against {
 }
 
 /// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
-pub(super) fn find(table: &Table, ticks: ByRound) -> Option<Budget> {
+pub(super) fn find(table: &Table, ticks: ByRound) -> Option<ResponseBudget> {
     let switch = ring_switch_ns(table, REFERENCE);
     let call = loop_ns(table, loop_of(table, GETUID), net_of_loop);
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
@@ -68,7 +70,7 @@ pub(super) fn find(table: &Table, ticks: ByRound) -> Option<Budget> {
         let Trial::Wakeup(wakeup) = &of.trial else { return None };
         let measured_ns = estimate(&medians(table, case));
         let above = |(late, sum): (Estimate, Estimate)| late.above(&sum).ok();
-        Some(Against {
+        Some(BudgetComparison {
             case,
             policy: of.policy,
             load: wakeup.load,
@@ -78,8 +80,8 @@ pub(super) fn find(table: &Table, ticks: ByRound) -> Option<Budget> {
             unexplained_ns: measured_ns.zip(sum_ns).and_then(above),
         })
     };
-    let against: Vec<Against> = table.plan.trials().filter_map(against).collect();
-    (!against.is_empty()).then(|| Budget {
+    let against: Vec<BudgetComparison> = table.plan.trials().filter_map(against).collect();
+    (!against.is_empty()).then(|| ResponseBudget {
         entry_and_handler_ns,
         switch_ns,
         return_ns: estimate(&back),

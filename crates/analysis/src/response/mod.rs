@@ -22,14 +22,14 @@ use rundata::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, net_of_l
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::{Sample, Trial};
 
-pub use budget::{Against, Budget};
-pub use signals::{Account, Signals};
+pub use budget::{BudgetComparison, ResponseBudget};
+pub use signals::{SignalAccount, SignalCosts};
 
 /// The link that the others are set beside, and whose switch stands in the budget.
 const REFERENCE: &str = "pipe";
 
 /// One case and what came of it.
-pub type Summary = Either<CaseSummary, findings::Summary>;
+pub type ResponseSummary = Either<CaseSummary, findings::TrialSummary>;
 
 /// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,25 +65,25 @@ pub struct LinkCost {
 /// What `response` is about.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseFindings")]
-pub struct Found {
+pub struct ResponseFindings {
     /// What calls in loops cost: system calls, installing a handler, a signal to oneself.
     pub loops: Vec<LoopCost>,
     /// The memorandum's readings; absent where no signal was measured.
-    pub signals: Option<Signals>,
+    pub signals: Option<SignalCosts>,
     /// Rings of two by every link.
     pub links: Vec<LinkCost>,
     /// What interrupts a busy loop.
-    pub gaps: Vec<gaps::Found>,
+    pub gaps: Vec<gaps::GapFindings>,
     /// How late a sleeper is woken.
-    pub wakeups: Vec<wakeup::Found>,
+    pub wakeups: Vec<wakeup::WakeupFindings>,
     /// What a response should take by its parts, and what it took; absent without wake-ups.
-    pub budget: Option<Budget>,
+    pub budget: Option<ResponseBudget>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter, and without a trial.
     pub ns_per_tick: Option<f64>,
 }
 
-impl Found {
+impl ResponseFindings {
     /// `rings` are the summaries of its rings.
     pub(crate) fn of(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
         let (gaps, ticks): (Vec<_>, Vec<ByRound>) = gaps::find(table).into_iter().unzip();

@@ -23,7 +23,8 @@ const HANDLER_SIGNAL: &str = "handler-signal";
 /// All in nanoseconds. What needs several cases is computed within rounds; absent where one of them
 /// was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Signals {
+#[schemars(rename = "Signals")]
+pub struct SignalCosts {
     /// Its system call: getuid.
     pub system_call_ns: Option<Estimate>,
     /// Its interrupt latency: a fourth of that. An estimate of 1984, not a measurement.
@@ -44,7 +45,7 @@ pub struct Signals {
     /// The formula's switch less that of the ring by handler-signal, within rounds.
     pub above_handler_signal_ns: Option<Estimate>,
     /// What its display() printed below each loop.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<SignalAccount>,
     /// Where switches by signals and by pipe disagree, and why; empty of a run that did not end.
     pub in_words: Vec<String>,
 }
@@ -52,7 +53,8 @@ pub struct Signals {
 /// Where the CPU time of a loop went, in percent of both processes' together: precise CPU times,
 /// each split by the ticks that sampled that process over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Account {
+#[schemars(rename = "Account")]
+pub struct SignalAccount {
     /// Number of the case in the plan.
     pub case: usize,
     /// CPU time of all rounds, in nanoseconds.
@@ -90,7 +92,7 @@ fn context_switch(two_process_loop: f64, signal: f64) -> f64 {
 
 /// The readings; absent where nothing was measured that they need.
 /// With `is_whole`, of a run that ended, also where they and the rings disagree.
-pub(super) fn find(table: &Table, is_whole: bool) -> Option<Signals> {
+pub(super) fn find(table: &Table, is_whole: bool) -> Option<SignalCosts> {
     let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(table, name));
     let two = table.find(|trial| *trial == Trial::TwoProcesses);
     own.or(two)?;
@@ -109,7 +111,7 @@ pub(super) fn find(table: &Table, is_whole: bool) -> Option<Signals> {
         Some(table.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
     });
     let programs = [one, own, two].into_iter().flatten();
-    let mut found = Signals {
+    let mut found = SignalCosts {
         system_call_ns: estimate(&call),
         interrupt_latency_ns: estimate(&latency),
         signal_ns: estimate(&signal),
@@ -142,7 +144,7 @@ pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
 
 /// Where the CPU time of one of the memorandum's programs went. Absent where there is time that no
 /// tick sampled.
-fn account(table: &Table, case: usize) -> Option<Account> {
+fn account(table: &Table, case: usize) -> Option<SignalAccount> {
     // CPU time in user and in system mode.
     let parts = |names: [&str; 3]| {
         let [cpu, sampled, user] = names.map(|name| table.sum(case, name).unwrap_or(0) as f64);
@@ -154,7 +156,7 @@ fn account(table: &Table, case: usize) -> Option<Account> {
     let child = parts([CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS])?;
     let total = own.0 + own.1 + child.0 + child.1;
     let percent = |part: f64| 100.0 * part / total;
-    (total > 0.0).then(|| Account {
+    (total > 0.0).then(|| SignalAccount {
         case,
         total_ns: total as u64,
         sampled_ns: (own.2 + child.2) as u64,
@@ -165,7 +167,7 @@ fn account(table: &Table, case: usize) -> Option<Account> {
     })
 }
 
-impl Signals {
+impl SignalCosts {
     /// Where the formula's switch and the rings' disagree, and what else each pays for.
     fn words(&self) -> Vec<String> {
         let (mut all, mut more, mut less) = (Vec::new(), false, false);

@@ -192,7 +192,7 @@ fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
         })
         .collect();
     let alone = crate::record::RingRecord::of(&alone);
-    let of_mixed: Vec<_> = mixed.cases.iter().filter_map(Summary::ring).cloned().collect();
+    let of_mixed: Vec<_> = mixed.cases.iter().filter_map(ResponseSummary::ring).cloned().collect();
     assert_eq!(of_mixed, alone.cases);
 }
 

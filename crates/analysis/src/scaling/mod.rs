@@ -1,6 +1,6 @@
 //! Which law does the cost of a switch follow as the ring grows?
 //!
-//! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`Shape`]s they
+//! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`LawShape`]s they
 //! follow, where the knees are, and how sure that is; or that the points are inconclusive. The
 //! method and its sources are in `docs/method.md`, its measured error rates in
 //! `docs/validation.md`.
@@ -13,11 +13,13 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use verdict::{Candidate, Curve, Growth, Knee, Law, Noise, Shape, Verdict};
+pub use verdict::{
+    CandidateLaw, CostGrowth, ErrorSource, Knee, LawCurve, LawShape, ScalingLaw, ScalingVerdict,
+};
 
 use stats::changepoint::{CurveAnalysis, ErrorModel, FitSettings, FormFit, Nesting};
 
-use crate::curve::{self, CurvePoint, Kind, Place};
+use crate::curve::{self, CurvePoint, TurnBracket, TurnKind};
 use rundata::words::{percent, two_digits};
 use verdict::FORMS;
 
@@ -69,26 +71,26 @@ static SETTINGS: FitSettings = FitSettings {
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs by a positive number changes nothing but the unit of the answer.
-pub fn law(points: &[CurvePoint]) -> Verdict {
+pub fn law(points: &[CurvePoint]) -> ScalingVerdict {
     let all = CurveAnalysis::new(points, &SETTINGS);
     let (smallest, largest) = all.data.range();
     let found = choose(&all);
-    let silent = Verdict {
-        law: Law::CannotTell { why: String::new() },
+    let silent = ScalingVerdict {
+        law: ScalingLaw::CannotTell { why: String::new() },
         curve: None,
         knees: Vec::new(),
         trend_below: None,
         fit_p: None,
         candidates: candidates(&all),
-        noise: if all.data.errors_known { Noise::Known } else { Noise::Estimated },
+        noise: if all.data.errors_known { ErrorSource::Known } else { ErrorSource::Estimated },
         smallest_members: smallest as u32,
         largest_members: largest as u32,
         ignored: all.data.ignored,
     };
     match found {
-        Err(why) => Verdict { law: Law::CannotTell { why }, ..silent },
-        Ok((chosen, trend_below)) => Verdict {
-            law: Law::Follows { shape: Shape::of(chosen.number) },
+        Err(why) => ScalingVerdict { law: ScalingLaw::CannotTell { why }, ..silent },
+        Ok((chosen, trend_below)) => ScalingVerdict {
+            law: ScalingLaw::Follows { shape: LawShape::of(chosen.number) },
             curve: Some(fitted(&all, chosen)),
             knees: (0..chosen.form.knees()).map(|which| knee(&all, chosen, which)).collect(),
             trend_below,
@@ -105,15 +107,15 @@ fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
         .or_else(|| gradual_rival(all, chosen))
         .or_else(|| contested(all, chosen))
         .map_or(Ok(()), Err)?;
-    let is_flat = Shape::of(chosen.number) == Shape::Constant;
+    let is_flat = LawShape::of(chosen.number) == LawShape::Constant;
     let trend_below = if is_flat { Some(flatness(all, chosen)?) } else { None };
     Ok((chosen, trend_below))
 }
 
-fn fitted(all: &CurveAnalysis, fit: &FormFit) -> Curve {
+fn fitted(all: &CurveAnalysis, fit: &FormFit) -> LawCurve {
     let coefficients = &fit.solution.coefficients[..fit.form.terms.len()];
-    Curve {
-        shape: Shape::of(fit.number),
+    LawCurve {
+        shape: LawShape::of(fit.number),
         coefficients: coefficients.iter().map(|c| c * all.data.unit).collect(),
         turns: fit.turns.clone(),
     }
@@ -125,7 +127,7 @@ fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
         let left = all.data.observations.len() - fit.form.freedoms();
         let freedom = if left == 1 { "degree" } else { "degrees" };
         let chi2 = two_digits(fit.solution.chi2);
-        let law = Shape::of(fit.number).name();
+        let law = LawShape::of(fit.number).name();
         format!(
             "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
         )
@@ -140,10 +142,10 @@ fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
     }
     let limit = chosen.criterion + margin(all.data.observations.len());
     // Also one that the points do not suffice to name.
-    let fits = Shape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
+    let fits = LawShape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
     let rivals = fits.filter(|fit| fit.criterion <= limit);
     let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
-    let [knee, gradual] = [chosen, &rival].map(|fit| Shape::of(fit.number).name());
+    let [knee, gradual] = [chosen, &rival].map(|fit| LawShape::of(fit.number).name());
     Some(format!("{knee} and {gradual} fit about equally well"))
 }
 
@@ -163,7 +165,7 @@ fn contested(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
             && !same_knees(chosen, rival);
         let (difference, at) = furthest_apart(&all.data.xs, chosen, rival);
         (is_rival && difference > SAME_CURVE).then(|| {
-            let [a, b] = [a, b].map(|number| Shape::of(number).name());
+            let [a, b] = [a, b].map(|number| LawShape::of(number).name());
             let by = percent(difference);
             format!("{a} and {b} fit about equally well but differ by {by} at {at:.0} members")
         })
@@ -205,13 +207,13 @@ fn too_few_or(all: &CurveAnalysis, why: String) -> String {
 fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     let (low, high) = all.data.range();
     let level = curve::level(all, constant, high).map_err(|why| too_few_or(all, why))?;
-    let trend = |shape: Shape| {
+    let trend = |shape: LawShape| {
         let fit = all.fit(shape as usize)?;
         let (low, high) = (fit.basis(low), fit.basis(high));
         let across = std::array::from_fn(|i| high[i] - low[i]);
         Some((fit.combine(across).abs() + all.half_width(&fit, across)?) / level)
     };
-    let slopes = [Shape::Logarithmic, Shape::Linear];
+    let slopes = [LawShape::Logarithmic, LawShape::Linear];
     let bound =
         slopes.map(|shape| trend(shape).unwrap_or(f64::INFINITY)).into_iter().fold(0.0, f64::max);
     (bound <= FLAT_LIMIT).then_some(bound).ok_or_else(|| {
@@ -223,12 +225,12 @@ fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     })
 }
 
-fn candidates(all: &CurveAnalysis) -> Vec<Candidate> {
+fn candidates(all: &CurveAnalysis) -> Vec<CandidateLaw> {
     let mut leaders = all.leaders();
     leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     let best = leaders.first().map_or(0.0, |fit| fit.criterion);
-    let candidate = |fit: &&FormFit| Candidate {
-        shape: Shape::of(fit.number),
+    let candidate = |fit: &&FormFit| CandidateLaw {
+        shape: LawShape::of(fit.number),
         freedoms: fit.form.freedoms(),
         criterion: fit.criterion,
         above_best: fit.criterion - best,
@@ -238,10 +240,10 @@ fn candidates(all: &CurveAnalysis) -> Vec<Candidate> {
 }
 
 fn knee(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Knee {
-    let place = Place::of(all, fit, which);
+    let place = TurnBracket::of(all, fit, which);
     let at_members = match place.kind {
-        Kind::Step => all.data.places[place.after],
-        Kind::Hinge => fit.turns.get(which + 1).copied().unwrap_or(all.data.range().1),
+        TurnKind::Step => all.data.places[place.after],
+        TurnKind::Hinge => fit.turns.get(which + 1).copied().unwrap_or(all.data.range().1),
     };
     let (factor, (factor_low, factor_high)) = factor(all, fit, which, at_members);
     Knee {

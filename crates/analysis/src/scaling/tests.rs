@@ -53,7 +53,7 @@ fn rate(
     noise: f64,
     errors: Errors,
     trials: u64,
-    pass: &dyn Fn(&Verdict) -> bool,
+    pass: &dyn Fn(&ScalingVerdict) -> bool,
 ) -> f64 {
     let passed =
         (0..trials).filter(|&seed| pass(&law(&trial(truth, sizes, noise, errors, seed)))).count();
@@ -64,7 +64,7 @@ fn step(n: f64, knee: f64) -> f64 {
     if n > knee { 1.0 } else { 0.0 }
 }
 
-fn brackets(verdict: &Verdict, truth: &[f64]) -> bool {
+fn brackets(verdict: &ScalingVerdict, truth: &[f64]) -> bool {
     let inside = |(knee, &at): (&Knee, &f64)| {
         f64::from(knee.low_members) <= at && at <= f64::from(knee.high_members)
     };
@@ -72,50 +72,50 @@ fn brackets(verdict: &Verdict, truth: &[f64]) -> bool {
 }
 
 /// Name, shape, cost, positions of the knees.
-type Truth = (&'static str, Shape, fn(f64) -> f64, &'static [f64]);
+type Truth = (&'static str, LawShape, fn(f64) -> f64, &'static [f64]);
 
 const TRUTHS: [Truth; 14] = [
-    ("constant", Shape::Constant, |_| 4000.0, &[]),
-    ("logarithmic", Shape::Logarithmic, |n| 3000.0 + 700.0 * n.ln(), &[]),
-    ("falling", Shape::Logarithmic, |n| 6000.0 - 700.0 * n.ln(), &[]),
-    ("linear", Shape::Linear, |n| 3000.0 + 50.0 * n, &[]),
-    ("quadratic", Shape::Quadratic, |n| 3000.0 + 2.0 * n * n, &[]),
-    ("step", Shape::Step, |n| 4000.0 + 4000.0 * step(n, 14.0), &[14.0]),
-    ("saturating", Shape::Saturating, |n| 8000.0 - 6000.0 * (-(n - 1.0) / 8.0).exp(), &[]),
+    ("constant", LawShape::Constant, |_| 4000.0, &[]),
+    ("logarithmic", LawShape::Logarithmic, |n| 3000.0 + 700.0 * n.ln(), &[]),
+    ("falling", LawShape::Logarithmic, |n| 6000.0 - 700.0 * n.ln(), &[]),
+    ("linear", LawShape::Linear, |n| 3000.0 + 50.0 * n, &[]),
+    ("quadratic", LawShape::Quadratic, |n| 3000.0 + 2.0 * n * n, &[]),
+    ("step", LawShape::Step, |n| 4000.0 + 4000.0 * step(n, 14.0), &[14.0]),
+    ("saturating", LawShape::Saturating, |n| 8000.0 - 6000.0 * (-(n - 1.0) / 8.0).exp(), &[]),
     (
         "flat then log",
-        Shape::FlatLogarithmic,
+        LawShape::FlatLogarithmic,
         |n| 2000.0 + 2000.0 * (n / 14.0).ln().max(0.0),
         &[14.0],
     ),
     (
         "linear hinge",
-        Shape::LinearHinge,
+        LawShape::LinearHinge,
         |n| 2000.0 + 40.0 * n + 400.0 * (n - 40.0).max(0.0),
         &[40.0],
     ),
     (
         "log step",
-        Shape::LogarithmicStep,
+        LawShape::LogarithmicStep,
         |n| 3000.0 + 700.0 * n.ln() + 5000.0 * step(n, 40.0),
         &[40.0],
     ),
-    ("linear step", Shape::LinearStep, |n| 3000.0 + 50.0 * n + 6000.0 * step(n, 20.0), &[20.0]),
+    ("linear step", LawShape::LinearStep, |n| 3000.0 + 50.0 * n + 6000.0 * step(n, 20.0), &[20.0]),
     (
         "log hinge",
-        Shape::LogarithmicHinge,
+        LawShape::LogarithmicHinge,
         |n| 3000.0 + 700.0 * n.ln() + 300.0 * (n - 40.0).max(0.0),
         &[40.0],
     ),
     (
         "two steps",
-        Shape::TwoSteps,
+        LawShape::TwoSteps,
         |n| 2000.0 + 2000.0 * step(n, 5.0) + 4000.0 * step(n, 40.0),
         &[5.0, 40.0],
     ),
     (
         "ramp",
-        Shape::Ramp,
+        LawShape::Ramp,
         |n| 2000.0 + 200.0 * ((n - 8.0).max(0.0) - (n - 48.0).max(0.0)),
         &[8.0, 48.0],
     ),
@@ -125,7 +125,7 @@ const TRUTHS: [Truth; 14] = [
 fn each_law_is_recovered() {
     for errors in [Errors::Given, Errors::Absent] {
         for (name, shape, truth, _) in TRUTHS {
-            let right = |verdict: &Verdict| verdict.shape() == Some(shape);
+            let right = |verdict: &ScalingVerdict| verdict.shape() == Some(shape);
             let rate = rate(&truth, &THIRTEEN, 0.03, errors, 20, &right);
             assert!(rate >= 0.9, "{name}: {rate}");
         }
@@ -136,7 +136,7 @@ fn each_law_is_recovered() {
 fn a_flat_cost_seldom_gets_a_knee() {
     for noise in [0.01, 0.03, 0.1] {
         for errors in [Errors::Given, Errors::Absent] {
-            let kneed = |verdict: &Verdict| !verdict.knees.is_empty();
+            let kneed = |verdict: &ScalingVerdict| !verdict.knees.is_empty();
             let rate = rate(&|_| 4000.0, &NINE, noise, errors, 100, &kneed);
             assert!(rate <= 0.05, "noise {noise}: {rate}");
         }
@@ -147,7 +147,7 @@ fn a_flat_cost_seldom_gets_a_knee() {
 fn the_bracket_covers_the_knee() {
     for errors in [Errors::Given, Errors::Absent] {
         for (name, _, truth, knees) in TRUTHS.into_iter().filter(|truth| !truth.3.is_empty()) {
-            let found = |v: &Verdict| v.knees.len() == knees.len() && brackets(v, knees);
+            let found = |v: &ScalingVerdict| v.knees.len() == knees.len() && brackets(v, knees);
             let rate = rate(&truth, &THIRTEEN, 0.05, errors, 20, &found);
             assert!(rate >= 0.9, "{name}: {rate}");
         }
@@ -157,7 +157,7 @@ fn the_bracket_covers_the_knee() {
 #[test]
 fn a_bracket_is_no_wider_than_the_points_make_it() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 4000.0 * step(n, 14.0);
-    let tight = |v: &Verdict| {
+    let tight = |v: &ScalingVerdict| {
         v.knees.len() == 1 && (v.knees[0].low_members, v.knees[0].high_members) == (12, 16)
     };
     assert!(rate(&truth, &THIRTEEN, 0.03, Errors::Absent, 30, &tight) >= 0.9);
@@ -167,7 +167,7 @@ fn a_bracket_is_no_wider_than_the_points_make_it() {
 fn the_factor_of_a_step_is_covered_by_its_interval() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 3600.0 * step(n, 14.0);
     for errors in [Errors::Given, Errors::Absent] {
-        let covered = |v: &Verdict| {
+        let covered = |v: &ScalingVerdict| {
             let ends = v.knees.first().and_then(|k| k.factor_low.zip(k.factor_high));
             ends.is_some_and(|(low, high)| low <= 1.9 && 1.9 <= high)
         };
@@ -187,10 +187,10 @@ fn points(costs: &[(u32, f64)], half: f64) -> Vec<CurvePoint> {
 fn a_small_difference_is_no_law_however_exact() {
     let wiggle = [(2, 1000.0), (4, 1000.0), (8, 1000.0), (16, 1020.0), (32, 1020.0), (64, 1020.0)];
     let verdict = law(&points(&wiggle, 0.1));
-    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict:?}");
+    assert_eq!(verdict.shape(), Some(LawShape::Constant), "{verdict:?}");
     let step = wiggle.map(|(n, cost)| (n, if cost > 1000.0 { 1200.0 } else { cost }));
     let verdict = law(&points(&step, 0.1));
-    assert_eq!(verdict.shape(), Some(Shape::Step), "{verdict:?}");
+    assert_eq!(verdict.shape(), Some(LawShape::Step), "{verdict:?}");
     assert!((verdict.knees[0].factor.unwrap() - 1.2).abs() < 1e-9);
 }
 
@@ -264,7 +264,7 @@ fn what_follows_no_law_gets_none() {
 fn points_that_follow_a_law_seldom_fail_the_test_of_fit() {
     // No more often than it says.
     let truth: fn(f64) -> f64 = |n| 3000.0 + 50.0 * n;
-    let silent = |v: &Verdict| v.in_words().contains("no law fits");
+    let silent = |v: &ScalingVerdict| v.in_words().contains("no law fits");
     assert!(rate(&truth, &THIRTEEN, 0.05, Errors::Given, 300, &silent) <= 0.01);
 }
 
@@ -275,7 +275,7 @@ fn all_candidates_are_judged_by_one_dispersion() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 4000.0 * step(n, 14.0);
     for errors in [Errors::Given, Errors::Absent] {
         let verdict = law(&trial(&truth, &THIRTEEN, 0.05, errors, 3));
-        let dispersion = |of: &Candidate| {
+        let dispersion = |of: &CandidateLaw| {
             let n = THIRTEEN.len() as f64;
             of.scatter * of.scatter * n / (of.criterion - of.shape.form().charge() * n.ln())
         };
@@ -311,7 +311,7 @@ fn senseless_points_are_left_out() {
 fn a_falling_cost_keeps_its_sign() {
     let falls = [2, 4, 8, 16, 32, 64].map(|n| (n, 900.0 - 20.0 * f64::from(n)));
     let verdict = law(&points(&falls, 3.0));
-    assert_eq!(verdict.shape(), Some(Shape::Linear), "{verdict:?}");
+    assert_eq!(verdict.shape(), Some(LawShape::Linear), "{verdict:?}");
     assert!((verdict.cost_at(64.0).unwrap() + 380.0).abs() < 1.0);
     assert!(verdict.in_words().contains("falls linearly with the ring: -20.0 ns"), "{verdict:?}");
 }
@@ -331,7 +331,7 @@ fn words_of_growth_are_stable_from_run_to_run() {
     let smooth = "it grows smoothly with their number";
     for (truth, own) in truths {
         for sizes in [&sizes[..], &THIRTEEN] {
-            let wrong = |verdict: &Verdict| {
+            let wrong = |verdict: &ScalingVerdict| {
                 verdict.growth_in_words().is_some_and(|words| words != own && words != smooth)
             };
             let wrong = rate(truth, sizes, 0.03, Errors::Given, 200, &wrong);
@@ -360,7 +360,10 @@ fn projected_is_half_the_ring_times_two_processes() {
 fn a_verdict_survives_json() {
     let verdict = law(&trial(&|n| 4000.0 + 4000.0 * step(n, 14.0), &NINE, 0.03, Errors::Given, 7));
     let text = serde_json::to_string(&verdict).unwrap();
-    assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap().in_words(), verdict.in_words());
+    assert_eq!(
+        serde_json::from_str::<ScalingVerdict>(&text).unwrap().in_words(),
+        verdict.in_words()
+    );
 }
 
 // Properties that hold for any input, also for one that nobody should send.
@@ -426,7 +429,7 @@ proptest! {
         }).collect();
         let (a, b) = (law(&points), law(&scaled));
         prop_assert_eq!(&a.law, &b.law);
-        let ends = |v: &Verdict| v.knees.iter().map(|k| (k.low_members, k.high_members)).collect::<Vec<_>>();
+        let ends = |v: &ScalingVerdict| v.knees.iter().map(|k| (k.low_members, k.high_members)).collect::<Vec<_>>();
         prop_assert_eq!(ends(&a), ends(&b));
     }
 }
@@ -441,8 +444,8 @@ fn figures() {
             println!("{} sizes, noise {noise}, {given} errors", sizes.len());
             for (name, shape, truth, knees) in TRUTHS {
                 let of = |seed| law(&trial(&truth, sizes, noise, errors, seed));
-                let verdicts: Vec<Verdict> = (0..1000).map(of).collect();
-                let part = |pass: &dyn Fn(&Verdict) -> bool| {
+                let verdicts: Vec<ScalingVerdict> = (0..1000).map(of).collect();
+                let part = |pass: &dyn Fn(&ScalingVerdict) -> bool| {
                     verdicts.iter().filter(|verdict| pass(verdict)).count() as f64 / 1000.0
                 };
                 let right = part(&|v| v.shape() == Some(shape));

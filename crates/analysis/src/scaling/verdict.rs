@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use stats::changepoint::{CurveForm, FormConstraint, Term, Turn};
 
 use super::EQUIVALENCE;
-use crate::curve::Kind;
+use crate::curve::TurnKind;
 use rundata::words::{percent, signed, time, times};
 
 /// How cost per switch may depend on the members N of the ring. A step is a jump at a knee, a
 /// hinge a change of slope there; `(x)+` is x where it is positive, else 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+#[schemars(rename = "Shape")]
+pub enum LawShape {
     /// a
     Constant,
     /// a + b ln N
@@ -67,8 +68,8 @@ const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
 /// sizes before its knee to have one.
 pub(super) static FORMS: [CurveForm; 16] = {
     use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Sigmoid, Square, Step, X};
-    const LINEAR: usize = Shape::Linear as usize;
-    const LOG: usize = Shape::Logarithmic as usize;
+    const LINEAR: usize = LawShape::Linear as usize;
+    const LOG: usize = LawShape::Logarithmic as usize;
     const KNEE: CurveForm = CurveForm { before: 2, ..CurveForm::new(&[], &[Turn::Step]) };
     const BEND: CurveForm = CurveForm { must: FormConstraint::Steepen, turns: HINGE, ..KNEE };
     [
@@ -92,31 +93,31 @@ pub(super) static FORMS: [CurveForm; 16] = {
         CurveForm::new(&[One, Step(0), Step(1)], &[Turn::Step, Turn::Step]),
         // A ramp within one bracket is a step there; one that never ends is none of the candidates.
         CurveForm {
-            contains: &[Shape::Step as usize, LINEAR],
+            contains: &[LawShape::Step as usize, LINEAR],
             ..CurveForm::new(&[One, Ramp], RAMP)
         },
     ]
 };
 
-impl Shape {
+impl LawShape {
     /// All, in their order, by name.
-    const ALL: [(Shape, &str); 16] = [
-        (Shape::Constant, "a flat cost"),
-        (Shape::Logarithmic, "logarithmic growth"),
-        (Shape::Linear, "linear growth"),
-        (Shape::Saturating, "a plateau"),
-        (Shape::Sigmoid, "a gradual approach to a plateau"),
-        (Shape::Unfinished, "a smooth curve"),
-        (Shape::Slowing, "slowing growth"),
-        (Shape::Quadratic, "quadratic growth"),
-        (Shape::Step, "a flat cost with a step"),
-        (Shape::FlatLogarithmic, "a flat cost, then logarithmic growth"),
-        (Shape::LogarithmicStep, "logarithmic growth with a step"),
-        (Shape::LinearStep, "linear growth with a step"),
-        (Shape::LogarithmicHinge, "logarithmic growth with a hinge"),
-        (Shape::LinearHinge, "linear growth with a hinge"),
-        (Shape::TwoSteps, "a flat cost with two steps"),
-        (Shape::Ramp, "a flat cost with a ramp"),
+    const ALL: [(LawShape, &str); 16] = [
+        (LawShape::Constant, "a flat cost"),
+        (LawShape::Logarithmic, "logarithmic growth"),
+        (LawShape::Linear, "linear growth"),
+        (LawShape::Saturating, "a plateau"),
+        (LawShape::Sigmoid, "a gradual approach to a plateau"),
+        (LawShape::Unfinished, "a smooth curve"),
+        (LawShape::Slowing, "slowing growth"),
+        (LawShape::Quadratic, "quadratic growth"),
+        (LawShape::Step, "a flat cost with a step"),
+        (LawShape::FlatLogarithmic, "a flat cost, then logarithmic growth"),
+        (LawShape::LogarithmicStep, "logarithmic growth with a step"),
+        (LawShape::LinearStep, "linear growth with a step"),
+        (LawShape::LogarithmicHinge, "logarithmic growth with a hinge"),
+        (LawShape::LinearHinge, "linear growth with a hinge"),
+        (LawShape::TwoSteps, "a flat cost with two steps"),
+        (LawShape::Ramp, "a flat cost with a ramp"),
     ];
 
     /// The shape of the form of this number.
@@ -133,24 +134,24 @@ impl Shape {
     }
 
     /// Whether another shape is a special case of this one.
-    fn contains(self, simpler: Shape) -> bool {
+    fn contains(self, simpler: LawShape) -> bool {
         let (form, inner) = (self.form(), simpler.form());
         let is_inside = inner.terms.iter().all(|term| form.terms.contains(term));
         self != simpler && (is_inside || form.contains.contains(&(simpler as usize)))
     }
 
     /// Those that slow down without a knee, or do so in the end.
-    pub(super) const GRADUAL: [Shape; 4] =
-        [Shape::Saturating, Shape::Sigmoid, Shape::Unfinished, Shape::Slowing];
+    pub(super) const GRADUAL: [LawShape; 4] =
+        [LawShape::Saturating, LawShape::Sigmoid, LawShape::Unfinished, LawShape::Slowing];
 
     /// The law before the first knee.
-    fn base(self) -> Shape {
+    fn base(self) -> LawShape {
         match self {
-            Shape::Quadratic => self,
+            LawShape::Quadratic => self,
             _ if Self::GRADUAL.contains(&self) => self,
-            _ if self.form().terms.contains(&Term::Log) => Shape::Logarithmic,
-            _ if self.form().terms.contains(&Term::X) => Shape::Linear,
-            _ => Shape::Constant,
+            _ if self.form().terms.contains(&Term::Log) => LawShape::Logarithmic,
+            _ if self.form().terms.contains(&Term::X) => LawShape::Linear,
+            _ => LawShape::Constant,
         }
     }
 }
@@ -158,7 +159,7 @@ impl Shape {
 /// How a cost depends on the size of the ring, as far as the points tell one kind from the others.
 /// Words are made of it: laws that the next run may exchange for each other are one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Growth {
+pub enum CostGrowth {
     /// No trend over the measured sizes is larger than this part of the cost.
     Flat {
         /// The bound, where there is one.
@@ -187,15 +188,15 @@ const CLEARLY_WORSE: f64 = 7.0;
 /// Trends up to this part of the cost are called none.
 const FLAT: f64 = 0.10;
 
-impl Growth {
-    fn from_shape(shape: Shape, trend_below: Option<f64>) -> Self {
+impl CostGrowth {
+    fn from_shape(shape: LawShape, trend_below: Option<f64>) -> Self {
         match shape {
-            Shape::Constant => Self::Flat { trend_below },
-            Shape::Logarithmic => Self::Logarithmic,
-            Shape::Linear => Self::Linear,
-            Shape::Quadratic => Self::Quadratic,
-            Shape::Saturating | Shape::Sigmoid => Self::Plateau,
-            Shape::Unfinished | Shape::Slowing => Self::Smooth,
+            LawShape::Constant => Self::Flat { trend_below },
+            LawShape::Logarithmic => Self::Logarithmic,
+            LawShape::Linear => Self::Linear,
+            LawShape::Quadratic => Self::Quadratic,
+            LawShape::Saturating | LawShape::Sigmoid => Self::Plateau,
+            LawShape::Unfinished | LawShape::Slowing => Self::Smooth,
             _ => Self::Knees,
         }
     }
@@ -208,7 +209,8 @@ impl Growth {
 /// Where the size of the errors is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Noise {
+#[schemars(rename = "Noise")]
+pub enum ErrorSource {
     /// Every point came with its standard error.
     Known,
     /// Errors in proportion to the cost, their size estimated from the scatter about the law.
@@ -218,11 +220,12 @@ pub enum Noise {
 /// The law, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Law {
+#[schemars(rename = "Law")]
+pub enum ScalingLaw {
     /// The points follow this shape.
     Follows {
         /// The shape.
-        shape: Shape,
+        shape: LawShape,
     },
     /// The points are inconclusive.
     CannotTell {
@@ -233,18 +236,19 @@ pub enum Law {
 
 /// A fitted shape that can be evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Curve {
+#[schemars(rename = "Curve")]
+pub struct LawCurve {
     /// Which basis functions the coefficients belong to.
-    pub shape: Shape,
-    /// a, b, c of [`Shape`], in the unit of the costs.
+    pub shape: LawShape,
+    /// a, b, c of [`LawShape`], in the unit of the costs.
     pub coefficients: Vec<f64>,
     /// Positions of the knees, in members. A step's is only known to be inside its bracket; here
-    /// it is the geometric middle. Of [`Shape::Saturating`]: t, by which 63 % of the way is done;
-    /// of [`Shape::Sigmoid`] and [`Shape::Unfinished`]: t, by which half of it is done, and k.
+    /// it is the geometric middle. Of [`LawShape::Saturating`]: t, by which 63 % of the way is done;
+    /// of [`LawShape::Sigmoid`] and [`LawShape::Unfinished`]: t, by which half of it is done, and k.
     pub turns: Vec<f64>,
 }
 
-impl Curve {
+impl LawCurve {
     /// Cost of a switch in a ring of `members`.
     pub(super) fn at(&self, members: f64) -> f64 {
         let basis = self.shape.form().basis(&self.turns, members);
@@ -257,7 +261,7 @@ impl Curve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// How the curve changes.
-    pub kind: Kind,
+    pub kind: TurnKind,
     /// Largest measured size surely before the knee: with `high_members` it brackets the knee
     /// with at least 95 % of the criterion's weight.
     pub low_members: u32,
@@ -280,39 +284,41 @@ pub struct Knee {
 
 /// One candidate law, at its best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Candidate {
+#[schemars(rename = "Candidate")]
+pub struct CandidateLaw {
     /// The shape.
-    pub shape: Shape,
+    pub shape: LawShape,
     /// Coefficients and knee positions.
     pub freedoms: usize,
     /// The penalised criterion; lower is better, only differences mean anything.
     pub criterion: f64,
     /// Criterion above the best candidate's.
     pub above_best: f64,
-    /// Root of the weighted mean squared residual, in standard errors. With [`Noise::Estimated`]
+    /// Root of the weighted mean squared residual, in standard errors. With [`ErrorSource::Estimated`]
     /// the standard error is [`super::EQUIVALENCE`] of the cost.
     pub scatter: f64,
 }
 
 /// The answer of [`super::law`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
+#[schemars(rename = "Verdict")]
+pub struct ScalingVerdict {
     /// The law, or why there is none.
-    pub law: Law,
+    pub law: ScalingLaw,
     /// The fitted curve; `None` if the points are inconclusive.
-    pub curve: Option<Curve>,
+    pub curve: Option<LawCurve>,
     /// Knees of the law, ascending.
     pub knees: Vec<Knee>,
     /// For a flat law: the largest trend over the measured sizes that the points do not exclude,
     /// as a part of the cost.
     pub trend_below: Option<f64>,
-    /// p of the chi-squared test for lack of fit of the law. `None` with [`Noise::Estimated`],
+    /// p of the chi-squared test for lack of fit of the law. `None` with [`ErrorSource::Estimated`],
     /// where nothing is left to test with, and without degrees of freedom.
     pub fit_p: Option<f64>,
     /// All candidates that could be fitted, best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidateLaw>,
     /// Where the errors are known from.
-    pub noise: Noise,
+    pub noise: ErrorSource,
     /// Smallest measured size; 0 without points.
     pub smallest_members: u32,
     /// Largest measured size; 0 without points.
@@ -321,7 +327,7 @@ pub struct Verdict {
     pub ignored: usize,
 }
 
-impl Verdict {
+impl ScalingVerdict {
     /// Cost of a switch in a ring of `members` by the fitted law, in the unit of the points.
     /// Outside the measured sizes it is an extrapolation. `None` if the points are inconclusive, or
     /// for less than one member.
@@ -332,38 +338,38 @@ impl Verdict {
     }
 
     /// The shape, if the points could tell.
-    pub fn shape(&self) -> Option<Shape> {
+    pub fn shape(&self) -> Option<LawShape> {
         match self.law {
-            Law::Follows { shape } => Some(shape),
-            Law::CannotTell { .. } => None,
+            ScalingLaw::Follows { shape } => Some(shape),
+            ScalingLaw::CannotTell { .. } => None,
         }
     }
 
     /// The kind of the law, or a wider one where laws of other kinds fit nearly as well; none if the
     /// points are inconclusive.
-    pub fn growth(&self) -> Option<Growth> {
+    pub fn growth(&self) -> Option<CostGrowth> {
         let shape = self.shape()?;
-        let kind = Growth::from_shape(shape, self.trend_below);
-        let rivals: Vec<Growth> = self.rivals(shape).collect();
+        let kind = CostGrowth::from_shape(shape, self.trend_below);
+        let rivals: Vec<CostGrowth> = self.rivals(shape).collect();
         if rivals.is_empty() {
             return Some(kind);
         }
         let are_smooth = kind.is_smooth() && rivals.iter().all(|rival| rival.is_smooth());
-        Some(if are_smooth { Growth::Smooth } else { Growth::Open })
+        Some(if are_smooth { CostGrowth::Smooth } else { CostGrowth::Open })
     }
 
     /// The kinds of laws that fit nearly as well as this one. One that holds it as a special case
     /// counts only if it fits better: it never fits much worse.
-    fn rivals(&self, shape: Shape) -> impl Iterator<Item = Growth> {
-        let kind = Growth::from_shape(shape, None);
+    fn rivals(&self, shape: LawShape) -> impl Iterator<Item = CostGrowth> {
+        let kind = CostGrowth::from_shape(shape, None);
         let own = self.candidates.iter().find(|candidate| candidate.shape == shape);
         let own = own.map_or(0.0, |candidate| candidate.above_best);
-        let is_near = move |candidate: &&Candidate| {
+        let is_near = move |candidate: &&CandidateLaw| {
             let limit = if candidate.shape.contains(shape) { own } else { own + CLEARLY_WORSE };
             candidate.above_best < limit
         };
         let near = self.candidates.iter().filter(is_near);
-        near.map(|candidate| Growth::from_shape(candidate.shape, None))
+        near.map(|candidate| CostGrowth::from_shape(candidate.shape, None))
             .filter(move |rival| *rival != kind)
     }
 
@@ -371,21 +377,21 @@ impl Verdict {
     /// their number`. None where that is not known.
     pub fn growth_in_words(&self) -> Option<String> {
         let words = match self.growth()? {
-            Growth::Open => return None,
-            Growth::Flat { trend_below: Some(bound) } if bound > FLAT => {
+            CostGrowth::Open => return None,
+            CostGrowth::Flat { trend_below: Some(bound) } if bound > FLAT => {
                 format!("it changes by less than {} with their number", percent(bound))
             }
-            Growth::Flat { .. } => "it does not depend on their number".to_string(),
-            Growth::Logarithmic => {
+            CostGrowth::Flat { .. } => "it does not depend on their number".to_string(),
+            CostGrowth::Logarithmic => {
                 format!("it {} with the logarithm of their number", self.direction()?)
             }
-            Growth::Linear => format!("it {} linearly with their number", self.direction()?),
-            Growth::Quadratic => {
+            CostGrowth::Linear => format!("it {} linearly with their number", self.direction()?),
+            CostGrowth::Quadratic => {
                 format!("it {} with the square of their number", self.direction()?)
             }
-            Growth::Plateau => "it levels off".to_string(),
-            Growth::Smooth => format!("it {} smoothly with their number", self.direction()?),
-            Growth::Knees => self.knees_in_words(),
+            CostGrowth::Plateau => "it levels off".to_string(),
+            CostGrowth::Smooth => format!("it {} smoothly with their number", self.direction()?),
+            CostGrowth::Knees => self.knees_in_words(),
         };
         Some(words)
     }
@@ -401,7 +407,7 @@ impl Verdict {
                 format!("between {low} and {high}")
             });
         }
-        let are_steps = self.knees.iter().all(|knee| knee.kind == Kind::Step);
+        let are_steps = self.knees.iter().all(|knee| knee.kind == TurnKind::Step);
         let what = if are_steps { "steps" } else { "grows faster" };
         format!("it {what} {}", places.join(" and "))
     }
@@ -417,23 +423,24 @@ impl Verdict {
     /// The verdict in one sentence, without a full stop. Costs are taken to be nanoseconds.
     pub fn in_words(&self) -> String {
         match (&self.law, &self.curve) {
-            (Law::CannotTell { why }, _) => format!("inconclusive: {why}"),
-            (Law::Follows { .. }, None) => "inconclusive: no curve".into(),
-            (Law::Follows { .. }, Some(curve)) => self.describe(curve),
+            (ScalingLaw::CannotTell { why }, _) => format!("inconclusive: {why}"),
+            (ScalingLaw::Follows { .. }, None) => "inconclusive: no curve".into(),
+            (ScalingLaw::Follows { .. }, Some(curve)) => self.describe(curve),
         }
     }
 
-    fn describe(&self, curve: &Curve) -> String {
+    fn describe(&self, curve: &LawCurve) -> String {
         let low = f64::from(self.smallest_members);
         let high = f64::from(self.largest_members);
         // A knee is told all the same, with its interval.
         let growth = self.growth().filter(|_| self.knees.is_empty());
-        if let (Some(growth @ (Growth::Smooth | Growth::Open)), Some(direction)) =
+        if let (Some(growth @ (CostGrowth::Smooth | CostGrowth::Open)), Some(direction)) =
             (growth, self.direction())
         {
             let [first, last] = [low, high].map(|members| time(curve.at(members)));
-            let how = if growth == Growth::Smooth { " smoothly" } else { "" };
-            let open = if growth == Growth::Open { "; several laws fit about as well" } else { "" };
+            let how = if growth == CostGrowth::Smooth { " smoothly" } else { "" };
+            let open =
+                if growth == CostGrowth::Open { "; several laws fit about as well" } else { "" };
             return format!(
                 "{direction}{how} (from {first} at {low:.0} to {last} at {high:.0} members){open}"
             );
@@ -441,7 +448,7 @@ impl Verdict {
         if self.knees.is_empty() {
             let [first, last] = [low, high].map(|members| time(curve.at(members)));
             let slope = slope(curve, low, high);
-            if curve.shape != Shape::Constant {
+            if curve.shape != LawShape::Constant {
                 return format!(
                     "{slope} (from {first} at {low:.0} to {last} at {high:.0} members)"
                 );
@@ -462,53 +469,57 @@ impl Verdict {
 }
 
 /// The law before the first knee.
-fn slope(curve: &Curve, low: f64, high: f64) -> String {
+fn slope(curve: &LawCurve, low: f64, high: f64) -> String {
     let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
     // A slope that nobody would call one: a hinge needs some slope before it.
     let level = curve.at(low).abs().max(curve.at(high).abs());
-    if curve.shape == Shape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
+    if curve.shape == LawShape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
         return "flat".into();
     }
     let (change, how) = match curve.shape.base() {
-        Shape::Logarithmic => {
+        LawShape::Logarithmic => {
             let doubling = signed(rate * LN_2);
             (rate, format!("with the logarithm of the ring: {doubling} for each doubling"))
         }
-        Shape::Linear => {
+        LawShape::Linear => {
             (rate, format!("linearly with the ring: {} for each further member", signed(rate)))
         }
-        Shape::Saturating => {
+        LawShape::Saturating => {
             let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
             (rate, format!("and levels off (half of the change by {half:.0} members)"))
         }
-        Shape::Sigmoid => {
+        LawShape::Sigmoid => {
             let half = curve.turns.first().unwrap_or(&0.0);
             (rate, format!("and levels off (half of the change by {half:.0} members)"))
         }
         // Of these alone the sentence says no more.
-        Shape::Unfinished | Shape::Slowing => (curve.at(high) - curve.at(low), "smoothly".into()),
-        Shape::Quadratic => (curve.at(high) - curve.at(low), "with the square of the ring".into()),
+        LawShape::Unfinished | LawShape::Slowing => {
+            (curve.at(high) - curve.at(low), "smoothly".into())
+        }
+        LawShape::Quadratic => {
+            (curve.at(high) - curve.at(low), "with the square of the ring".into())
+        }
         _ => return "flat".into(),
     };
     format!("{} {how}", if change < 0.0 { "falls" } else { "grows" })
 }
 
-fn tell(curve: &Curve, knee: &Knee) -> String {
+fn tell(curve: &LawCurve, knee: &Knee) -> String {
     let place = format!("a knee between {} and {}", knee.low_members, knee.high_members);
     let single = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
-    if curve.shape == Shape::Ramp && knee.at_members > curve.turns[1] {
+    if curve.shape == LawShape::Ramp && knee.at_members > curve.turns[1] {
         return format!("flat again after {place}{single}");
     }
     let Some(factor) = knee.factor else {
         let change = curve.at(knee.at_members) - curve.at(f64::from(knee.low_members));
         return format!("{place}: {}{single}", signed(change));
     };
-    if curve.shape == Shape::FlatLogarithmic {
+    if curve.shape == LawShape::FlatLogarithmic {
         let doubling = signed(curve.coefficients[1] * LN_2);
         return format!("{place}: {doubling} for each doubling from there{single}");
     }
     let mut change = times(factor) + if factor < 1.0 { " faster" } else { " slower" };
-    if knee.kind == Kind::Hinge {
+    if knee.kind == TurnKind::Hinge {
         change += &format!(" by {:.0} members", knee.at_members);
     }
     if let Some((low, high)) = knee.factor_low.zip(knee.factor_high) {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::level::{Clocks, Level};
-use super::{Levels, clean_parts, leader_cpus, sound_triples, timed_hops};
+use super::level::{ClockFilter, SpeedLevel};
+use super::{SpeedLevels, clean_parts, leader_cpus, sound_triples, timed_hops};
 use rundata::experiment::Takes;
 use rundata::plan::Plan;
 use rundata::ring;
@@ -23,20 +23,20 @@ const EXACT: f64 = 1e-9;
 const MOST: f64 = 5.0;
 
 /// A time and the latency quantum of its clock, in nanoseconds: `(quantum, time)`.
-pub(crate) type Timed = (f64, f64);
+pub(crate) type TimedAtClock = (f64, f64);
 
 /// Times of a hop in the clean parts of a worker's triples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parts {
     /// Those of rings.
-    pub(super) rings: Vec<Timed>,
+    pub(super) rings: Vec<TimedAtClock>,
     /// Those of solos, by member.
-    pub(super) solos: Vec<Vec<Timed>>,
+    pub(super) solos: Vec<Vec<TimedAtClock>>,
 }
 
 /// How times of one kind go with the clock, by their own slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Clock {
+pub(crate) struct ClockModel {
     /// By which power they go with the latency quantum: 1 where the core bounds them, 0 where
     /// memory does.
     pub(crate) elasticity: Elasticity,
@@ -48,10 +48,10 @@ pub(crate) struct Clock {
     pub(crate) middle_ns: f64,
 }
 
-impl Clock {
+impl ClockModel {
     /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the
     /// clock hardly changed, or too little to say how they go with it.
-    pub(crate) fn of(by_round: &BTreeMap<u32, Vec<Timed>>, to_ns: f64) -> Option<Self> {
+    pub(crate) fn of(by_round: &BTreeMap<u32, Vec<TimedAtClock>>, to_ns: f64) -> Option<Self> {
         let elasticity = estimate_elasticity(by_round).filter(is_known)?;
         let all = || by_round.values().flatten();
         let shift = all().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln()).sum::<f64>();
@@ -62,7 +62,7 @@ impl Clock {
     }
 
     /// A time at that clock.
-    pub(crate) fn bring(&self, (quantum_ns, time_ns): Timed) -> f64 {
+    pub(crate) fn bring(&self, (quantum_ns, time_ns): TimedAtClock) -> f64 {
         time_ns * (self.to_ns / quantum_ns).powf(self.elasticity.value)
     }
 
@@ -76,11 +76,11 @@ impl Clock {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CaseClocks {
     /// Those of a hop.
-    pub(crate) hop: Option<Clock>,
+    pub(crate) hop: Option<ClockModel>,
     /// Those of a hop of the rings of triples.
-    pub(crate) ring: Option<Clock>,
+    pub(crate) ring: Option<ClockModel>,
     /// Those of a hop of their solos.
-    pub(crate) solo: Option<Clock>,
+    pub(crate) solo: Option<ClockModel>,
 }
 
 impl CaseClocks {
@@ -88,21 +88,24 @@ impl CaseClocks {
     pub(crate) fn of(
         case: &ring::Case,
         rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
-        level: &Level,
+        level: &SpeedLevel,
     ) -> Self {
-        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<Timed>| {
+        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<TimedAtClock>| {
             let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
-            Clock::of(&by_round.filter(|(_, timed)| !timed.is_empty()).collect(), level.clock_ns)
+            ClockModel::of(
+                &by_round.filter(|(_, timed)| !timed.is_empty()).collect(),
+                level.clock_ns,
+            )
         };
-        let of_triples = |of: fn(Parts) -> Vec<Timed>| {
+        let of_triples = |of: fn(Parts) -> Vec<TimedAtClock>| {
             clock(&|samples: &[&ring::Sample]| {
                 let whole = sound_triples(case, samples).filter(|(_, t)| t.pieces.is_none());
-                whole.flat_map(|(_, t)| of(clean_parts(t, level, Clocks::Any))).collect()
+                whole.flat_map(|(_, t)| of(clean_parts(t, level, ClockFilter::Any))).collect()
             })
         };
         Self {
             hop: clock(&|samples| {
-                let all = timed_hops(case, samples, level, Clocks::Any).into_iter();
+                let all = timed_hops(case, samples, level, ClockFilter::Any).into_iter();
                 all.flat_map(|(_, hops)| hops).collect()
             }),
             ring: of_triples(|parts| parts.rings),
@@ -111,7 +114,7 @@ impl CaseClocks {
     }
 
     /// What brings the rings of triples and their solos to one clock.
-    pub(crate) fn above(&self) -> Option<(Clock, Clock)> {
+    pub(crate) fn above(&self) -> Option<(ClockModel, ClockModel)> {
         self.ring.zip(self.solo)
     }
 }
@@ -122,7 +125,7 @@ impl CaseClocks {
 pub(crate) fn case_clocks(
     plan: &Plan,
     cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
-    levels: &mut Levels,
+    levels: &mut SpeedLevels,
 ) -> Vec<CaseClocks> {
     let found = all_clocks(plan, cases, levels);
     let in_triples = |case: &ring::Case| plan.batching.ring.triples.is_some() && case.members > 1;
@@ -146,7 +149,7 @@ pub(crate) fn case_clocks(
 fn all_clocks(
     plan: &Plan,
     cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
-    levels: &Levels,
+    levels: &SpeedLevels,
 ) -> Vec<CaseClocks> {
     let mut clocks = vec![CaseClocks::default(); cases.len()];
     for (number, case) in plan.rings() {
@@ -174,11 +177,12 @@ pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<FigureAtLevel>>) -> Option<
 
 /// The power of a sum of figures, each with its factor; absent without figures, and of a sum that
 /// is nothing.
-pub(crate) fn elasticity_of_sum(parts: &[(Clock, f64)]) -> Option<Elasticity> {
-    let sum = |of: fn(&Clock) -> f64| parts.iter().map(|(clock, times)| times * of(clock)).sum();
+pub(crate) fn elasticity_of_sum(parts: &[(ClockModel, f64)]) -> Option<Elasticity> {
+    let sum =
+        |of: fn(&ClockModel) -> f64| parts.iter().map(|(clock, times)| times * of(clock)).sum();
     let all: f64 = sum(|clock| clock.middle_ns);
     let moving: f64 = sum(|clock| clock.middle_ns * clock.elasticity.value);
-    let error = |(clock, times): &(Clock, f64)| {
+    let error = |(clock, times): &(ClockModel, f64)| {
         times * clock.middle_ns * clock.elasticity.standard_error / all
     };
     let variance: f64 = parts.iter().map(|part| error(part).powi(2)).sum();

@@ -36,7 +36,7 @@ const X86_MULTIPLY_CYCLES: f64 = 3.0;
 pub fn reference_after(plan: &Plan, samples: &[Sample]) -> Reference {
     let mut known = plan.reference.clone();
     if let Some(level) = levels(plan, samples).values().next().filter(|of| of.is_a_finding()) {
-        let Level { unshared_ratio, established, .. } = *level;
+        let SpeedLevel { unshared_ratio, established, .. } = *level;
         known.learn(&Reference {
             unshared_ratio: Some(unshared_ratio),
             established,
@@ -51,7 +51,7 @@ pub fn reference_after(plan: &Plan, samples: &[Sample]) -> Reference {
 pub(crate) fn reference_of_whole(plan: &Plan, samples: &[Sample]) -> Reference {
     let mut known = plan.reference.clone();
     if let Some(level) = levels(plan, samples).values().next() {
-        let Level { unshared_ratio, established, .. } = *level;
+        let SpeedLevel { unshared_ratio, established, .. } = *level;
         let unshared_ratio = Some(unshared_ratio);
         known.learn(&Reference { unshared_ratio, established, ..Reference::default() });
     }
@@ -61,7 +61,7 @@ pub(crate) fn reference_of_whole(plan: &Plan, samples: &[Sample]) -> Reference {
 /// All quanta of a run on one CPU: latency-bound and throughput-bound loop in nanoseconds, and how
 /// often both took so long. A run has millions of quanta and thousands of different ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quanta {
+pub struct QuantaCounts {
     /// Those around what was timed as the machine was found: they tell how it was.
     as_found: HashMap<(u32, u32), usize>,
     /// Those around what waited for a core that nobody shares: they tell no shares.
@@ -80,7 +80,7 @@ fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
     sorted.get(1).copied().filter(|_| most - least <= TOLERANCE * least)
 }
 
-impl Quanta {
+impl QuantaCounts {
     pub(super) fn add(&mut self, are_as_found: bool, quanta: impl Iterator<Item = (u32, u32)>) {
         let of = if are_as_found { &mut self.as_found } else { &mut self.waited };
         let all: Vec<(u32, u32)> = quanta.collect();
@@ -124,7 +124,7 @@ fn of_rank(sorted: &[Counted], rank: usize) -> Option<f64> {
 
 /// Which clocks of the core count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clocks {
+pub(crate) enum ClockFilter {
     /// That which most of the run had: nothing says how times go with the clock.
     TheRuns,
     /// Any that stayed what it was.
@@ -133,7 +133,8 @@ pub(crate) enum Clocks {
 
 /// The level of an unshared core in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+#[schemars(rename = "Level")]
+pub struct SpeedLevel {
     /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
     pub latency_ns: f64,
     /// The same without what disturbed single ones, which lengthens them: the middle of the second
@@ -160,9 +161,9 @@ pub struct Level {
     pub shared_slowdown: Option<f64>,
 }
 
-impl Level {
+impl SpeedLevel {
     /// The level that these quanta speak of. Absent where too few agree on anything.
-    pub fn of(quanta: &Quanta, reference: &Reference) -> Option<Self> {
+    pub fn of(quanta: &QuantaCounts, reference: &Reference) -> Option<Self> {
         let (as_found, steady) = (sound(&quanta.as_found), &quanta.steady);
         let all = [&as_found[..], &sound(&quanta.waited)].concat();
         let latency_ns =
@@ -217,8 +218,8 @@ impl Level {
     /// The latency quantum of what lies between two quanta, in nanoseconds, where the core was
     /// unshared in all of those `around` it, and at one of these clocks. It is the second shortest
     /// of them: what disturbs a quantum lengthens it.
-    pub(super) fn quantum_ns(&self, clocks: Clocks, around: &[(u32, u32)]) -> Option<f64> {
-        if clocks == Clocks::TheRuns {
+    pub(super) fn quantum_ns(&self, clocks: ClockFilter, around: &[(u32, u32)]) -> Option<f64> {
+        if clocks == ClockFilter::TheRuns {
             let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
             return around.iter().all(is_clean).then_some(self.clock_ns);
         }
@@ -233,7 +234,7 @@ impl Level {
     /// at.
     pub(crate) fn quantum_of_slice(
         &self,
-        clocks: Clocks,
+        clocks: ClockFilter,
         slices: &Slices,
         index: usize,
     ) -> Option<f64> {
@@ -390,7 +391,7 @@ const MOST_CLOCKS: usize = 16;
 
 /// A level that launches have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenRatio {
     /// Ratio of throughput-bound to latency-bound loop.
     pub ratio: f64,
     /// Launches that saw it.
@@ -402,7 +403,7 @@ pub struct Seen {
 #[serde(default)]
 pub struct SpeedFile {
     /// By [`cpu_key`].
-    pub cpus: BTreeMap<String, Vec<Seen>>,
+    pub cpus: BTreeMap<String, Vec<SeenRatio>>,
     /// The clocks that launches mostly had, by [`cpu_key`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub clocks: BTreeMap<String, Vec<SeenClock>>,
@@ -423,7 +424,7 @@ impl SpeedFile {
         };
         let table = table.filter(|ratio| possible.contains(ratio));
         let seen = self.cpus.get(cpu).map_or(&[][..], Vec::as_slice);
-        let is_sound = |level: &&Seen| possible.contains(&level.ratio);
+        let is_sound = |level: &&SeenRatio| possible.contains(&level.ratio);
         let lowest = |fewest: u32| {
             let enough = seen.iter().filter(|level| level.launches >= fewest).filter(is_sound);
             enough.map(|level| level.ratio).reduce(f64::min)
@@ -459,14 +460,15 @@ impl SpeedFile {
     /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core
     /// may have had is forgotten when enough launches agree on a lower one. Says whether anything
     /// is new.
-    pub fn learn(&mut self, cpu: &str, level: &Level) -> bool {
+    pub fn learn(&mut self, cpu: &str, level: &SpeedLevel) -> bool {
         if !level.is_a_finding() || !level.unshared_ratio.is_finite() {
             return false;
         }
         self.learn_clock(cpu, level.clock_ns);
         let levels = self.cpus.entry(cpu.to_string()).or_default();
-        let is_same =
-            |seen: &&mut Seen| (seen.ratio / level.unshared_ratio - 1.0).abs() <= TOLERANCE / 2.0;
+        let is_same = |seen: &&mut SeenRatio| {
+            (seen.ratio / level.unshared_ratio - 1.0).abs() <= TOLERANCE / 2.0
+        };
         match levels.iter_mut().find(is_same) {
             Some(seen) => {
                 // The mean of the launches, so that no single one decides.
@@ -474,7 +476,7 @@ impl SpeedFile {
                 seen.ratio = (seen.ratio * launches + level.unshared_ratio) / (launches + 1.0);
                 seen.launches = seen.launches.saturating_add(1);
             }
-            None => levels.push(Seen { ratio: level.unshared_ratio, launches: 1 }),
+            None => levels.push(SeenRatio { ratio: level.unshared_ratio, launches: 1 }),
         }
         levels.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
         let established = levels.iter().position(|seen| seen.launches >= FEWEST_LAUNCHES);
@@ -508,13 +510,13 @@ pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
 /// A level and its quanta, for tests.
 #[cfg(test)]
 pub(super) mod made_up {
-    use super::Level;
+    use super::SpeedLevel;
 
     pub(crate) const ALONE: (u32, u32) = (6000, 6060);
     pub(crate) const SHARED: (u32, u32) = (6000, 8400);
 
-    pub(crate) fn level() -> Level {
-        Level {
+    pub(crate) fn level() -> SpeedLevel {
+        SpeedLevel {
             latency_ns: 6000.0,
             clock_ns: 6000.0,
             unshared_ratio: 1.01,

@@ -20,11 +20,11 @@ use rundata::{ring, trial};
 use stats::median;
 
 pub(crate) use clock::{
-    CaseClocks, Clock, Timed, case_clocks, elasticity_of_sum, is_known, known_power,
+    CaseClocks, ClockModel, TimedAtClock, case_clocks, elasticity_of_sum, is_known, known_power,
 };
-pub(crate) use level::Clocks;
+pub(crate) use level::ClockFilter;
 pub(crate) use level::reference_of_whole;
-pub use level::{Level, Quanta, SpeedFile, clock_ghz, cpu_key, reference_after};
+pub use level::{QuantaCounts, SpeedFile, SpeedLevel, clock_ghz, cpu_key, reference_after};
 pub(crate) use rows::in_rows;
 use rundata::plan::FEWEST_ROUNDS;
 pub use rundata::reference::TOLERANCE;
@@ -34,7 +34,7 @@ pub(crate) use tests::{around, cut};
 use triples::{clean_above_solos_ns, clean_parts};
 
 /// Returns what the pieces of hops say that are clean at `level`.
-fn clean_in_pieces(triples: &Triples, level: &Level) -> InPieces {
+fn clean_in_pieces(triples: &Triples, level: &SpeedLevel) -> InPieces {
     triples.clean_in_pieces(|(latency, throughput)| level.is_clean(latency, throughput))
 }
 
@@ -58,16 +58,16 @@ const MOST_NOT_JUDGED: f64 = 0.1;
 const MOSTLY: f64 = 0.5;
 
 /// How many there are, by round.
-type Counts = BTreeMap<u32, u32>;
+type CountsByRound = BTreeMap<u32, u32>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
-pub type Levels = BTreeMap<Vec<u32>, Level>;
+pub type SpeedLevels = BTreeMap<Vec<u32>, SpeedLevel>;
 
 /// The slices of one case, counted. Their figures are taken from the samples whenever they are
 /// needed: of a large run they would be as large as it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseSlices {
     /// Clean slices.
-    pub clean: Counts,
+    pub clean: CountsByRound,
     /// Slices that were judged.
     pub judged: u32,
     /// Those in which others ran on the CPU, or had a turn near.
@@ -84,11 +84,11 @@ pub struct CaseSlices {
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
     /// Clean slices in rows, where the round has such a row.
-    pub clean_rows: Counts,
+    pub clean_rows: CountsByRound,
     /// Clean slices of the rings of triples.
-    pub clean_above: Counts,
+    pub clean_above: CountsByRound,
     /// Those of workers of which most were clean.
-    pub clean_above_rows: Counts,
+    pub clean_above_rows: CountsByRound,
     /// Slices of the rings of triples that were judged; 0 where solos are rings of their own.
     pub ring_slices: u32,
     /// Those of triples beside which others ran.
@@ -217,7 +217,7 @@ impl CaseSlices {
         &mut self,
         case: &ring::Case,
         samples: &[&ring::Sample],
-        level: Option<&Level>,
+        level: Option<&SpeedLevel>,
         clocks: &CaseClocks,
     ) {
         for sample in samples {
@@ -283,7 +283,8 @@ impl CaseSlices {
                 let hops = timed_hops(case, &as_found.collect::<Vec<_>>(), level, clocks);
                 hops.iter().map(|(_, hops)| hops.len() as u32).sum::<u32>()
             };
-            self.other_clock_as_found += count(Clocks::Any).saturating_sub(count(Clocks::TheRuns));
+            self.other_clock_as_found +=
+                count(ClockFilter::Any).saturating_sub(count(ClockFilter::TheRuns));
         }
     }
 }
@@ -297,10 +298,10 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
 }
 
 /// Times of a hop in the slices of a sample.
-type Hops<'a> = (&'a ring::Sample, Vec<Timed>);
+type SampleHops<'a> = (&'a ring::Sample, Vec<TimedAtClock>);
 
 /// Times of a hop in the slices of a sample, each with the number of its slice.
-type NumberedHops<'a> = (&'a ring::Sample, Vec<(usize, Timed)>);
+type NumberedHops<'a> = (&'a ring::Sample, Vec<(usize, TimedAtClock)>);
 
 /// The samples of a round that have clean slices, with the time of a hop in each of these, in
 /// nanoseconds, at the run's clock. Slices at other clocks are among them, and brought to it, where
@@ -308,10 +309,10 @@ type NumberedHops<'a> = (&'a ring::Sample, Vec<(usize, Timed)>);
 pub(crate) fn clean_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
-    level: &Level,
-    clock: Option<&Clock>,
+    level: &SpeedLevel,
+    clock: Option<&ClockModel>,
 ) -> Vec<(&'a ring::Sample, Vec<f64>)> {
-    let brought = |timed: Timed| clock.map_or(timed.1, |clock| clock.bring(timed));
+    let brought = |timed: TimedAtClock| clock.map_or(timed.1, |clock| clock.bring(timed));
     let all = timed_hops(case, samples, level, used_clocks(clock)).into_iter();
     all.map(|(sample, hops)| (sample, hops.into_iter().map(brought).collect())).collect()
 }
@@ -321,8 +322,8 @@ pub(crate) fn clean_hops<'a>(
 pub(crate) fn clean_hops_in_rows(
     case: &ring::Case,
     samples: &[&ring::Sample],
-    level: &Level,
-    clock: Option<&Clock>,
+    level: &SpeedLevel,
+    clock: Option<&ClockModel>,
 ) -> Vec<f64> {
     let mut all = Vec::new();
     for (sample, hops) in timed_slices(case, samples, level, used_clocks(clock)) {
@@ -341,8 +342,8 @@ pub(crate) fn clean_hops_in_rows(
 }
 
 /// Slices at any clock count where it is known how their times go with it.
-fn used_clocks(clock: Option<&Clock>) -> Clocks {
-    if clock.is_some() { Clocks::Any } else { Clocks::TheRuns }
+fn used_clocks(clock: Option<&ClockModel>) -> ClockFilter {
+    if clock.is_some() { ClockFilter::Any } else { ClockFilter::TheRuns }
 }
 
 /// The same as they were timed, of slices at these clocks. What was interrupted is left out. Of
@@ -350,9 +351,9 @@ fn used_clocks(clock: Option<&Clock>) -> Clocks {
 fn timed_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
-    level: &Level,
-    clocks: Clocks,
-) -> Vec<Hops<'a>> {
+    level: &SpeedLevel,
+    clocks: ClockFilter,
+) -> Vec<SampleHops<'a>> {
     let all = timed_slices(case, samples, level, clocks).into_iter();
     all.map(|(sample, hops)| (sample, hops.into_iter().map(|(_, hop)| hop).collect())).collect()
 }
@@ -361,8 +362,8 @@ fn timed_hops<'a>(
 fn timed_slices<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
-    level: &Level,
-    clocks: Clocks,
+    level: &SpeedLevel,
+    clocks: ClockFilter,
 ) -> Vec<NumberedHops<'a>> {
     let hops = |sample: &&'a ring::Sample| {
         if let Some(triples) = sample.in_pieces().filter(|_| !is_disturbed(case, sample)) {
@@ -378,7 +379,7 @@ fn timed_slices<'a>(
         let alone = |at: &usize| beside_others.get(*at) != Some(&true);
         let all = (0..slices.elapsed_ns.len()).filter(alone);
         let quantum_ns = |at| level.quantum_of_slice(clocks, slices, at);
-        let hops: Vec<(usize, Timed)> =
+        let hops: Vec<(usize, TimedAtClock)> =
             all.filter_map(|at| Some((at, (quantum_ns(at)?, hop(at)?)))).collect();
         (!hops.is_empty()).then_some((*sample, hops))
     };
@@ -434,7 +435,7 @@ pub(crate) fn hops_as_they_were(case: &ring::Case, samples: &[&ring::Sample]) ->
 pub(crate) fn clean_events(
     case: &ring::Case,
     samples: &[&ring::Sample],
-    level: &Level,
+    level: &SpeedLevel,
     event: usize,
 ) -> Option<f64> {
     let (mut counted, mut hops) = (0.0, 0.0);
@@ -443,7 +444,7 @@ pub(crate) fn clean_events(
         let Some(counts) = slices.counts_of(event) else { continue };
         let beside_others = slices.beside_others();
         let alone = |at: &usize| beside_others.get(*at) != Some(&true);
-        let clean = |at: &usize| level.quantum_of_slice(Clocks::Any, slices, *at).is_some();
+        let clean = |at: &usize| level.quantum_of_slice(ClockFilter::Any, slices, *at).is_some();
         for at in (0..counts.len()).filter(alone).filter(clean) {
             counted += counts[at] as f64;
             hops += slices.laps_of(at, sample.laps) as f64 * f64::from(case.members);
@@ -457,8 +458,8 @@ pub(crate) fn clean_events(
 pub(crate) fn clean_above(
     case: &ring::Case,
     samples: &[&ring::Sample],
-    level: &Level,
-    clocks: Option<(Clock, Clock)>,
+    level: &SpeedLevel,
+    clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
     clean_above_of(case, samples, level, clocks).flat_map(|worker| worker.figures_ns).collect()
 }
@@ -467,8 +468,8 @@ pub(crate) fn clean_above(
 pub(crate) fn mostly_clean_above(
     case: &ring::Case,
     samples: &[&ring::Sample],
-    level: &Level,
-    clocks: Option<(Clock, Clock)>,
+    level: &SpeedLevel,
+    clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
     let all = clean_above_of(case, samples, level, clocks);
     all.filter(CleanAbove::is_mostly_clean).flat_map(|worker| worker.figures_ns).collect()
@@ -495,8 +496,8 @@ impl CleanAbove {
 fn clean_above_of<'a>(
     case: &'a ring::Case,
     samples: &'a [&ring::Sample],
-    level: &'a Level,
-    clocks: Option<(Clock, Clock)>,
+    level: &'a SpeedLevel,
+    clocks: Option<(ClockModel, ClockModel)>,
 ) -> impl Iterator<Item = CleanAbove> + 'a {
     sound_triples(case, samples).filter_map(move |(sample, triples)| {
         if triples.pieces.is_some() {
@@ -537,7 +538,7 @@ fn is_disturbed(case: &ring::Case, sample: &ring::Sample) -> bool {
     stolen || sample.has_moved(case) || sample.is_shared_throughout(case)
 }
 
-fn are_enough(clean: &Counts, judged: u32) -> bool {
+fn are_enough(clean: &CountsByRound, judged: u32) -> bool {
     let count: u32 = clean.values().sum();
     let enough = count >= FEWEST_CLEAN && clean.len() >= FEWEST_ROUNDS as usize;
     enough && f64::from(count) >= LEAST_SHARE * f64::from(judged)
@@ -561,8 +562,8 @@ pub(crate) fn levels_of<'a>(
     plan: &Plan,
     rings: impl Iterator<Item = &'a ring::Sample>,
     trials: impl Iterator<Item = &'a trial::Sample>,
-) -> Levels {
-    let mut quanta: BTreeMap<Vec<u32>, Quanta> = BTreeMap::new();
+) -> SpeedLevels {
+    let mut quanta: BTreeMap<Vec<u32>, QuantaCounts> = BTreeMap::new();
     for sample in rings {
         let Some(case) = plan.ring(sample.case) else { continue };
         let slices = sample.judged_slices();
@@ -584,11 +585,11 @@ pub(crate) fn levels_of<'a>(
             of.add(sliced.slices.are_as_found(), sliced.slices.quanta());
         }
     }
-    let level = |(place, quanta)| Some((place, Level::of(&quanta, &plan.reference)?));
+    let level = |(place, quanta)| Some((place, SpeedLevel::of(&quanta, &plan.reference)?));
     quanta.into_iter().filter_map(level).collect()
 }
 
 /// The level of an unshared core by the quanta of rings and trials together.
-pub fn levels(plan: &Plan, samples: &[Sample]) -> Levels {
+pub fn levels(plan: &Plan, samples: &[Sample]) -> SpeedLevels {
     levels_of(plan, rings(samples), trials(samples))
 }

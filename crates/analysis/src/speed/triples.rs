@@ -1,7 +1,7 @@
 //! What a hop takes above the members' own solos, all on the same memory.
 
-use super::clock::{Clock, Parts, Timed};
-use super::level::{Clocks, Level};
+use super::clock::{ClockModel, Parts, TimedAtClock};
+use super::level::{ClockFilter, SpeedLevel};
 use rundata::ring::{Triple, Triples, alone};
 use stats::{mean, median};
 
@@ -14,10 +14,10 @@ use stats::{mean, median};
 /// and of solos) those at other clocks are converted to it.
 pub(crate) fn clean_above_solos_ns(
     triples: &Triples,
-    level: &Level,
-    clocks: Option<(Clock, Clock)>,
+    level: &SpeedLevel,
+    clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
-    let any_clock = if clocks.is_some() { Clocks::Any } else { Clocks::TheRuns };
+    let any_clock = if clocks.is_some() { ClockFilter::Any } else { ClockFilter::TheRuns };
     let Parts { rings, solos } = clean_parts(triples, level, any_clock);
     let (ring_clock, solo_clock) = clocks.unzip();
     let mut medians = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn clean_above_solos_ns(
 }
 
 /// Converts times to the run's clock; without one they are at it.
-fn at_the_runs_clock(times: Vec<Timed>, clock: Option<Clock>) -> Vec<f64> {
+fn at_the_runs_clock(times: Vec<TimedAtClock>, clock: Option<ClockModel>) -> Vec<f64> {
     match clock {
         Some(clock) => times.into_iter().map(|time| clock.bring(time)).collect(),
         None => times.into_iter().map(|(_, ns)| ns).collect(),
@@ -44,7 +44,7 @@ fn at_the_runs_clock(times: Vec<Timed>, clock: Option<Clock>) -> Vec<f64> {
 
 /// Returns the clean parts of rings and solos at these clocks, of triples whose hops were not cut
 /// into pieces.
-pub(super) fn clean_parts(triples: &Triples, level: &Level, clocks: Clocks) -> Parts {
+pub(super) fn clean_parts(triples: &Triples, level: &SpeedLevel, clocks: ClockFilter) -> Parts {
     if triples.places.is_some_and(|places| places.unshared == Some(0)) {
         return Parts::default();
     }
@@ -75,7 +75,12 @@ pub(super) fn clean_parts(triples: &Triples, level: &Level, clocks: Clocks) -> P
 
 /// Returns the latency quantum, in nanoseconds, of what lies between quantum `first` and the next,
 /// if these two and the one on each side of them are clean at these clocks.
-fn quantum_between(triple: &Triple, level: &Level, clocks: Clocks, first: usize) -> Option<f64> {
+fn quantum_between(
+    triple: &Triple,
+    level: &SpeedLevel,
+    clocks: ClockFilter,
+    first: usize,
+) -> Option<f64> {
     let from = first.saturating_sub(1);
     let around: Vec<(u32, u32)> = triple.quanta().skip(from).take(first + 3 - from).collect();
     level.quantum_ns(clocks, &around)

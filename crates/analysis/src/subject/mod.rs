@@ -16,10 +16,10 @@ pub use launches::known_of_case;
 pub(crate) use parts::WHOLE;
 pub use runs::cases_of;
 
-use crate::at_clock::{AtClock, Brought, power_of};
+use crate::at_clock::{AtClock, ClockConversion, power_of};
 use crate::estimate::{Estimate, Speed};
 use crate::noise::{self, NoiseVerdict};
-use crate::speed::Level;
+use crate::speed::SpeedLevel;
 use crate::table::Table;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
@@ -88,7 +88,7 @@ impl Measured {
 
     /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is
     /// where its clock is not known.
-    fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<Brought>) {
+    fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<ClockConversion>) {
         let Some(clock) = self.clock else { return (self.clone(), None) };
         let by = clock.to(to_ns, power);
         let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor()));
@@ -165,7 +165,7 @@ impl Values {
     /// the quanta. What that leaves open is the same in all of them, and not in their intervals.
     pub fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, f64) {
         let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
-        let (launches, by): (Vec<Measured>, Vec<Option<Brought>>) =
+        let (launches, by): (Vec<Measured>, Vec<Option<ClockConversion>>) =
             launches.iter().map(|launch| launch.at(to_ns, power)).unzip();
         let apart: Vec<f64> = by.into_iter().flatten().map(|by| by.apart).collect();
         (Self::Measured(launches), mean(&apart).unwrap_or(0.0))
@@ -176,7 +176,7 @@ impl Values {
         let Some(to_ns) = self.quantum_ns() else { return self.together(launch_scatter) };
         let power = power_of(&self.clocks());
         let (there, apart) = self.at(to_ns, power);
-        Some(there.together(launch_scatter)?.with_open(Brought { apart, power }.open()))
+        Some(there.together(launch_scatter)?.with_open(ClockConversion { apart, power }.open()))
     }
 
     /// The launches; none of a published figure.
@@ -334,7 +334,7 @@ impl Subject {
     fn of_experiment(run: &Run) -> Self {
         let header = &run.header;
         let table = &Table::new(&header.plan, &run.samples);
-        let clock = |level: &Level| level.clock_ghz(&header.build.target);
+        let clock = |level: &SpeedLevel| level.clock_ghz(&header.build.target);
         let mut cases = runs::rings(run, table);
         cases.extend(runs::trials(run, table));
         cases.sort_by_key(|case| case.number);

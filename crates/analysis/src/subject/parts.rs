@@ -48,7 +48,7 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
         }
     };
     let [of_whole, of_rest] = found.by_round.clone();
-    let part = |of: &explain::Part| (of.part.in_words(), of.ns, of.by_round.clone());
+    let part = |of: &explain::SwitchPart| (of.part.in_words(), of.ns, of.by_round.clone());
     let whole = [(WHOLE, found.whole_ns, of_whole)].into_iter();
     let all = whole
         .chain(found.parts.iter().map(part))

@@ -10,7 +10,7 @@ mod trials;
 
 use std::collections::BTreeMap;
 
-use crate::speed::{Levels, case_clocks, leader_cpus, levels_of};
+use crate::speed::{SpeedLevels, case_clocks, leader_cpus, levels_of};
 use rundata::case::{self, Sample};
 use rundata::plan::Plan;
 use rundata::{ring, trial};
@@ -29,7 +29,7 @@ pub type Figures = BTreeMap<u32, f64>;
 pub struct Table<'a> {
     pub(crate) plan: &'a Plan,
     /// By the CPUs that quanta ran on.
-    levels: Levels,
+    levels: SpeedLevels,
     /// By the number of the case, as are trials.
     rings: Vec<OfRing<'a>>,
     trials: Vec<OfTrial<'a>>,
@@ -58,12 +58,16 @@ impl<'a> Table<'a> {
     }
 
     /// The level of an unshared core, by the CPUs that quanta ran on.
-    pub fn levels(&self) -> &Levels {
+    pub fn levels(&self) -> &SpeedLevels {
         &self.levels
     }
 }
 
-fn rings_of<'a>(plan: &Plan, samples: &[&'a ring::Sample], levels: &mut Levels) -> Vec<OfRing<'a>> {
+fn rings_of<'a>(
+    plan: &Plan,
+    samples: &[&'a ring::Sample],
+    levels: &mut SpeedLevels,
+) -> Vec<OfRing<'a>> {
     let mut cases = vec![BTreeMap::<u32, rings::Batch>::new(); plan.cases.len()];
     for sample in samples {
         let Some(rounds) = cases.get_mut(sample.case) else { continue };
@@ -82,7 +86,11 @@ fn rings_of<'a>(plan: &Plan, samples: &[&'a ring::Sample], levels: &mut Levels) 
     cases.into_iter().zip(clocks).enumerate().map(of).collect()
 }
 
-fn trials_of<'a>(plan: &Plan, samples: &[&'a trial::Sample], levels: &Levels) -> Vec<OfTrial<'a>> {
+fn trials_of<'a>(
+    plan: &Plan,
+    samples: &[&'a trial::Sample],
+    levels: &SpeedLevels,
+) -> Vec<OfTrial<'a>> {
     let mut cases = vec![Vec::new(); plan.cases.len()];
     for sample in samples.iter().filter(|sample| plan.trial(sample.case).is_some()) {
         cases[sample.case].push(*sample);

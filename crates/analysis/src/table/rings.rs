@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::{Figures, Table};
 use crate::estimate::{Estimate, Speed};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, Level, clean_above, clean_hops, clean_hops_in_rows,
+    CaseClocks, CaseSlices, ClockModel, SpeedLevel, clean_above, clean_hops, clean_hops_in_rows,
     elasticity_of_sum, leader_cpus, mostly_clean_above,
 };
 use as_it_was::SliceTime;
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
 
     /// How the times that a figure is made of go with the core's clock; absent where the run does
     /// not tell.
-    fn clocks(&self, figure: Figure) -> Option<Vec<(Clock, f64)>> {
+    fn clocks(&self, figure: Figure) -> Option<Vec<(ClockModel, f64)>> {
         let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
         let of = self.rings.get(case)?.clocks;
         match figure {
@@ -173,7 +173,7 @@ impl<'a> Table<'a> {
     fn of_clean(
         &self,
         case: usize,
-        of: impl Fn(&ring::Case, &Batch, &Level) -> Vec<f64>,
+        of: impl Fn(&ring::Case, &Batch, &SpeedLevel) -> Vec<f64>,
     ) -> Option<OfSlices> {
         let ring = self.plan.ring(case)?;
         let level = self.levels.get(&leader_cpus(ring))?;

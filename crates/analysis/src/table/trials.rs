@@ -7,7 +7,8 @@ use super::by_round::{brought, finite};
 use super::{ByRound, Figures, Table};
 use crate::estimate::Estimate;
 use crate::speed::{
-    CaseSlices, CleanCounts, Clocks, Level, Timed, in_rows, known_power, longest_uninterrupted,
+    CaseSlices, CleanCounts, ClockFilter, SpeedLevel, TimedAtClock, in_rows, known_power,
+    longest_uninterrupted,
 };
 use rundata::plan::{Known, MINIMUM_ROUNDS};
 use rundata::trial::{Sample, Sliced, Tally, Trial};
@@ -28,10 +29,10 @@ pub(super) struct OfTrial<'a> {
 }
 
 /// The latency quanta of all clean slices of a case, whatever the clock.
-fn quanta_ns(samples: &[&Sample], level: &Level) -> Vec<f64> {
+fn quanta_ns(samples: &[&Sample], level: &SpeedLevel) -> Vec<f64> {
     let of_sample = |sample: &&Sample| {
         let judged = sample.sliced.iter().filter(|sliced| sliced.can_be_judged());
-        let laps = judged.map(|sliced| clean_laps(sample, sliced, level, Clocks::Any));
+        let laps = judged.map(|sliced| clean_laps(sample, sliced, level, ClockFilter::Any));
         laps.flat_map(BTreeMap::into_values).map(|(quantum_ns, _)| quantum_ns).collect::<Vec<_>>()
     };
     samples.iter().flat_map(of_sample).collect()
@@ -40,15 +41,15 @@ fn quanta_ns(samples: &[&Sample], level: &Level) -> Vec<f64> {
 impl<'a> OfTrial<'a> {
     /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell
     /// how figures go with it.
-    pub(super) fn of(samples: &[&'a Sample], level: Option<&Level>) -> Self {
+    pub(super) fn of(samples: &[&'a Sample], level: Option<&SpeedLevel>) -> Self {
         let moved = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
-        let clocks = if moved { Clocks::Any } else { Clocks::TheRuns };
+        let clocks = if moved { ClockFilter::Any } else { ClockFilter::TheRuns };
         let mut all = Self::default();
         samples.iter().for_each(|sample| all.add(sample, level, clocks));
         all
     }
 
-    fn add(&mut self, sample: &'a Sample, level: Option<&Level>, clocks: Clocks) {
+    fn add(&mut self, sample: &'a Sample, level: Option<&SpeedLevel>, clocks: ClockFilter) {
         self.samples.push(sample);
         // What was not taken in slices says nothing of the speed of a tally that was in other
         // rounds.
@@ -93,7 +94,7 @@ impl<'a> OfTrial<'a> {
             }
         }
         self.clean.push(of_clean);
-        if let Some(level) = level.filter(|_| clocks == Clocks::Any) {
+        if let Some(level) = level.filter(|_| clocks == ClockFilter::Any) {
             self.at_clocks.extend(at_clocks(sample, level));
         }
     }
@@ -101,11 +102,11 @@ impl<'a> OfTrial<'a> {
 
 /// The clean slices of a sample by their clock: the middle quantum, and a sample that has their
 /// outcomes only.
-fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
+fn at_clocks(sample: &Sample, level: &SpeedLevel) -> Vec<(f64, Sample)> {
     let bare = Sample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
     let mut all = Vec::new();
     for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
-        let laps: Vec<(usize, f64)> = clean_laps(sample, sliced, level, Clocks::Any)
+        let laps: Vec<(usize, f64)> = clean_laps(sample, sliced, level, ClockFilter::Any)
             .into_iter()
             .map(|(at, (quantum_ns, _))| (at, quantum_ns))
             .collect();
@@ -128,9 +129,9 @@ fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
 fn clean_laps(
     sample: &Sample,
     sliced: &Sliced,
-    level: &Level,
-    clocks: Clocks,
-) -> BTreeMap<usize, Timed> {
+    level: &SpeedLevel,
+    clocks: ClockFilter,
+) -> BTreeMap<usize, TimedAtClock> {
     if sample.steal_ns.is_some_and(|ns| ns > 0) {
         return BTreeMap::new();
     }
@@ -138,7 +139,7 @@ fn clean_laps(
     let timed =
         |index| Some((level.quantum_of_slice(clocks, slices, index)?, sliced.ns_per_lap(index)?));
     let all = 0..slices.elapsed_ns.len();
-    let mut laps: BTreeMap<usize, Timed> =
+    let mut laps: BTreeMap<usize, TimedAtClock> =
         all.filter_map(|index| Some((index, timed(index)?))).collect();
     let times: Vec<f64> = laps.values().map(|(_, time)| *time).collect();
     let longest = longest_uninterrupted(&times);

@@ -7,7 +7,7 @@ use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
 use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
-use crate::at_clock::{AtClock, Brought, power_of};
+use crate::at_clock::{AtClock, ClockConversion, power_of};
 use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
 use crate::speed::clock_ghz;
@@ -126,7 +126,7 @@ impl<'a> Series<'a> {
     /// power, or where nobody knows that, any from 0 to 1.
     pub(super) fn half_width(&self, by_chance: f64, apart: f64) -> f64 {
         let z = normal_quantile(0.95).unwrap_or(2.0);
-        let open = Brought { apart, power: self.power }.open();
+        let open = ClockConversion { apart, power: self.power }.open();
         by_chance.hypot(z * open.error) + open.slack
     }
 
@@ -201,7 +201,7 @@ fn sound(value: f64) -> f64 {
 impl<'a> Found<'a> {
     fn figure(&self, point: usize, to_ns: Option<f64>, power: Option<Elasticity>) -> Figure<'a> {
         let clock = self.clock.zip(to_ns);
-        let unmoved = Brought { apart: 0.0, power };
+        let unmoved = ClockConversion { apart: 0.0, power };
         let by = clock.map_or(unmoved, |(clock, to_ns)| clock.to(to_ns, power));
         Figure {
             subject: self.subject,

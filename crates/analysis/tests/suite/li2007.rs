@@ -3,7 +3,7 @@
 // Clippy takes only functions marked as tests for tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use analysis::findings::interference::{Verdict, judge};
+use analysis::findings::interference::{InterferenceVerdict, judge};
 use analysis::published::li2007::{DIRECT_US, Figures};
 use rundata::trial::interference::Setting;
 
@@ -14,7 +14,7 @@ fn figures() -> Figures {
     Figures::published().unwrap()
 }
 
-fn verdict() -> Verdict {
+fn verdict() -> InterferenceVerdict {
     judge(&figures().runs)
 }
 

@@ -3,8 +3,8 @@
 // Clippy takes only functions marked as tests for tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use analysis::curve::{CurvePoint, Kind};
-use analysis::scaling::{Shape, Verdict, law, projected};
+use analysis::curve::{CurvePoint, TurnKind};
+use analysis::scaling::{LawShape, ScalingVerdict, law, projected};
 
 struct Row {
     machine: String,
@@ -35,7 +35,7 @@ fn cpu_s(machine: &str, members: u32) -> f64 {
 }
 
 /// A million laps of N switches: seconds / N are microseconds a switch.
-fn verdict(machine: &str) -> Verdict {
+fn verdict(machine: &str) -> ScalingVerdict {
     let of_machine = |row: Row| {
         (row.machine == machine).then(|| CurvePoint {
             x: f64::from(row.members),
@@ -49,7 +49,7 @@ fn verdict(machine: &str) -> Verdict {
 }
 
 /// Cost at the largest measured size over that at the smallest.
-fn growth(verdict: &Verdict) -> f64 {
+fn growth(verdict: &ScalingVerdict) -> f64 {
     let end = |members: u32| verdict.cost_at(f64::from(members)).unwrap();
     end(verdict.largest_members) / end(verdict.smallest_members)
 }
@@ -70,7 +70,7 @@ fn sun_4_280_jumps_between_10_and_16() {
         panic!("{verdict:?}");
     };
     assert_eq!((knee.low_members, knee.high_members), (10, 16), "{verdict:?}");
-    assert_eq!(knee.kind, Kind::Step);
+    assert_eq!(knee.kind, TurnKind::Step);
     let factor = knee.factor.unwrap();
     assert!((2.9..3.5).contains(&factor), "{verdict:?}");
     assert!(knee.factor_low.unwrap() > 2.5 && knee.factor_high.unwrap() < 4.0);
@@ -90,19 +90,19 @@ fn sun_4_470_has_its_knee_after_32() {
 #[test]
 fn aix_3_2_is_flat_where_aix_3_1_is_not() {
     let new = verdict("RS6000/530 AIX 3.2");
-    assert_eq!(new.shape(), Some(Shape::Constant), "{new:?}");
+    assert_eq!(new.shape(), Some(LawShape::Constant), "{new:?}");
     assert!(new.trend_below.unwrap() < 0.10, "{new:?}");
     let old = verdict("RS6000/530 AIX 3.1");
     // It rises and levels off; by nine points without errors a logarithm and a plateau are about as
     // near.
-    assert!(matches!(old.shape(), Some(Shape::Logarithmic | Shape::Saturating)), "{old:?}");
+    assert!(matches!(old.shape(), Some(LawShape::Logarithmic | LawShape::Saturating)), "{old:?}");
     assert!(growth(&old) > 1.3, "{old:?}");
 }
 
 #[test]
 fn sun_4_630_is_flat() {
     let verdict = verdict("Sun-4/630 SunOS 4.1.2");
-    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict:?}");
+    assert_eq!(verdict.shape(), Some(LawShape::Constant), "{verdict:?}");
     assert!(verdict.trend_below.unwrap() < 0.15, "{verdict:?}");
 }
 
@@ -110,7 +110,7 @@ fn sun_4_630_is_flat() {
 #[test]
 fn the_other_machines_get_modest_verdicts() {
     let aviion = verdict("AViiON AV400 DG/UX 5.4");
-    assert_eq!(aviion.shape(), Some(Shape::Logarithmic), "{aviion:?}");
+    assert_eq!(aviion.shape(), Some(LawShape::Logarithmic), "{aviion:?}");
     for (machine, most) in [("HP 9000/720 HP-UX A.B8.05", 1.25), ("370/4381 VM AIX/370 1.2", 1.15)]
     {
         let verdict = verdict(machine);

@@ -1,12 +1,12 @@
 //! The sentence that a summary begins with, on figures that are known.
 
-use analysis::cost::{Cost, CostPoint, Curve, Outcome};
-use analysis::curve::Kind;
+use analysis::cost::{CostCurve, CostFindings, CostPoint, CurveReading};
+use analysis::curve::TurnKind;
 use analysis::estimate::{Estimate, Speed};
-use analysis::jump::{Factor, Jump};
+use analysis::jump::{CostJump, CostRatio};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::record::RingRecord;
-use analysis::regions::{Axis, breaks};
+use analysis::regions::{SizeAxis, breaks};
 use analysis::scaling::Knee;
 use analysis::summary_line::in_words;
 use rundata::ring::{Op, Policy, Walk, Work};
@@ -71,7 +71,7 @@ fn knees_are_told_where_they_lie_and_where_there_is_none() {
     let cannot = in_words(Some(&record), None, &[]);
     assert!(!cannot.contains("knee"), "two sizes tell nothing of knees: {cannot}");
     let knee = |low_members, high_members| Knee {
-        kind: Kind::Step,
+        kind: TurnKind::Step,
         low_members,
         high_members,
         factor: None,
@@ -99,17 +99,17 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
             switches_per_hop: None,
         };
         let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
-        let outcome = Outcome::Breaks(breaks(Axis::ARRAY, &[]));
+        let outcome = CurveReading::Breaks(breaks(SizeAxis::ARRAY, &[]));
         let points = costs.iter().map(point).collect();
         let (beside, in_words, candidates) = (Vec::new(), String::new(), Vec::new());
         let (jump, peak) = (None, None);
-        Curve { members: 2, work, points, outcome, beside, in_words, jump, peak, candidates }
+        CostCurve { members: 2, work, points, outcome, beside, in_words, jump, peak, candidates }
     };
     let known = |ns: f64| estimate(ns, Some((0.9 * ns, 1.1 * ns)));
     let mut record = rings(known(1900.0));
     let chase = curve(Walk::Chase, &[(64 << 10, 5000.0), (300 << 10, 12_000.0), (1 << 20, 9e5)]);
     let whole = curve(Walk::Whole, &[(256 << 10, 4000.0)]);
-    record.found.cost = Some(Cost {
+    record.found.cost = Some(CostFindings {
         direct: Vec::new(),
         curves: vec![whole, chase],
         by_members: Vec::new(),
@@ -117,10 +117,10 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     });
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains(" with 1 MiB of working set"), "the largest, without a jump: {says}");
-    let factor = Factor { value: 2.4, low: 2.3, high: 2.5 };
+    let factor = CostRatio { value: 2.4, low: 2.3, high: 2.5 };
     let (from, to, from_ns, to_ns) = (64 << 10, 300 << 10, 5000.0, 12_000.0);
     let cost = record.found.cost.as_mut().unwrap();
-    cost.curves[1].jump = Some(Jump { from, to, from_ns, to_ns, factor });
+    cost.curves[1].jump = Some(CostJump { from, to, from_ns, to_ns, factor });
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains("; 12.0 us (10.8 to 13.2) with 300 KiB of working set"), "{says}");
     assert!(says.starts_with("A switch costs 1.90 us ("), "its own ring of two: {says}");

@@ -1,7 +1,7 @@
 //! A run of trials that was written before there were slices says what it said then.
 
 use analysis::estimate::Speed;
-use analysis::findings::Findings;
+use analysis::findings::ExperimentFindings;
 use analysis::noise::NoiseLevel;
 use analysis::record::TrialRecord;
 use rundata::case::trials;
@@ -16,7 +16,7 @@ fn a_run_of_schema_1_has_its_figures() {
     let run = Run::parse(V1).expect("a run");
     assert!(trials(&run.samples).all(|sample| sample.sliced.is_empty()));
     let record = TrialRecord::of(&run);
-    let Some(Findings::Overhead(found)) = &record.found.findings else {
+    let Some(ExperimentFindings::Overhead(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
     // As the program printed that wrote it: value, low and high, in a row and alone.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use analysis::estimate::Estimate;
-use analysis::findings::malloc::{CallCost, Found, Overall, Point, Slow};
+use analysis::findings::malloc::{
+    AllocationCost, AllocatorTotals, MallocFindings, MallocPoint, SlowCalls,
+};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::published::hines2000;
@@ -97,13 +99,13 @@ const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: medi
      brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page \
      faults of a round\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> Text {
     let several = found.overall.len() > 1;
     let mut columns = vec!["bytes"];
     columns.extend(several.then_some("by"));
     columns.extend(["malloc ns", "mean ns", "p99 ns", "free ns", "mean ns", "p99 ns"]);
     columns.extend((!several).then_some("faults"));
-    let row = |point: &Point| {
+    let row = |point: &MallocPoint| {
         let mut cells = vec![point.bytes.to_string()];
         cells.extend(several.then(|| library(point.preload.as_ref()).to_string()));
         for cost in [&point.malloc, &point.free] {
@@ -138,7 +140,10 @@ pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
 }
 
 /// What was slow, and why, of each allocator.
-fn slow_calls(found: &Found, Overall { preload, .. }: &Overall) -> [String; 2] {
+fn slow_calls(
+    found: &MallocFindings,
+    AllocatorTotals { preload, .. }: &AllocatorTotals,
+) -> [String; 2] {
     let own = || found.points.iter().filter(|point| point.preload == *preload);
     let malloc = slow_words(own().filter_map(|point| point.malloc.as_ref()));
     let free = slow_words(own().filter_map(|point| point.free.as_ref()));
@@ -147,7 +152,7 @@ fn slow_calls(found: &Found, Overall { preload, .. }: &Overall) -> [String; 2] {
 }
 
 /// All columns, and each allocator over all sizes.
-fn details(record: &TrialRecord, found: &Found) -> String {
+fn details(record: &TrialRecord, found: &MallocFindings) -> String {
     let columns = [
         "bytes",
         "by",
@@ -182,7 +187,7 @@ fn library(preload: Option<&String>) -> &str {
     preload.map_or("libc", |path| path.rsplit('/').next().unwrap_or(path))
 }
 
-fn row(record: &TrialRecord, point: &Point) -> Vec<String> {
+fn row(record: &TrialRecord, point: &MallocPoint) -> Vec<String> {
     let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
@@ -199,7 +204,7 @@ fn row(record: &TrialRecord, point: &Point) -> Vec<String> {
     cells
 }
 
-fn overall_words(record: &TrialRecord, overall: &Overall) -> String {
+fn overall_words(record: &TrialRecord, overall: &AllocatorTotals) -> String {
     format!(
         "{} over all sizes, in ns: malloc {}, fast {}, mean {}; free {}, mean {}\n",
         library(overall.preload.as_ref()),
@@ -211,10 +216,10 @@ fn overall_words(record: &TrialRecord, overall: &Overall) -> String {
     )
 }
 
-fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
-    let costs: Vec<&CallCost> = costs.collect();
+fn slow_words<'a>(costs: impl Iterator<Item = &'a AllocationCost>) -> String {
+    let costs: Vec<&AllocationCost> = costs.collect();
     let all: u64 = costs.iter().map(|cost| cost.net_ticks.count).sum();
-    let slow: Vec<&Slow> = costs.iter().map(|cost| &cost.slow).collect();
+    let slow: Vec<&SlowCalls> = costs.iter().map(|cost| &cost.slow).collect();
     let calls = slow.iter().map(|slow| slow.calls).fold(0, i64::saturating_add);
     if calls == 0 {
         return format!("none of {all}");
@@ -232,9 +237,9 @@ fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
 }
 
 /// What a block costs over all sizes, by each allocator.
-fn answer(record: &TrialRecord, found: &Found) -> MarkedText {
+fn answer(record: &TrialRecord, found: &MallocFindings) -> MarkedText {
     let sizes = || found.points.iter().map(|point| point.bytes);
-    let of = |overall: &Overall| {
+    let of = |overall: &AllocatorTotals| {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));
         let malloc = match ns(record, overall.malloc_median_ticks)?.quote_cost() {
             Ok(malloc) => marked![format!("malloc{by} takes "), malloc.marked_time()],
@@ -254,7 +259,7 @@ fn answer(record: &TrialRecord, found: &Found) -> MarkedText {
     marked![MarkedText::join(costs, "; "), sizes]
 }
 
-pub(crate) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &TrialRecord, found: &MallocFindings, index: usize) -> Option<Figure> {
     let mut by_name: BTreeMap<String, Vec<(f64, Option<Estimate>)>> = BTreeMap::new();
     for point in &found.points {
         let library = point.preload.as_ref().map_or(String::new(), |name| format!(" by {name}"));
@@ -264,7 +269,7 @@ pub(crate) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Optio
         }
     }
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
-    let of_library = |of: &Overall| {
+    let of_library = |of: &AllocatorTotals| {
         let library = of.preload.as_deref().unwrap_or("the C library");
         let malloc = cost(&ns(record, of.malloc_median_ticks)?);
         Some(format!(" A malloc by {library}, the median over sizes of blocks: {malloc}."))

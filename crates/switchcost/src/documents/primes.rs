@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use analysis::estimate::Estimate;
-use analysis::findings::primes::{Against, Found, Point, Timed};
+use analysis::findings::primes::{PrecisionComparison, PrimesFindings, PrimesPoint, TimingSpread};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::published::hines2000;
@@ -68,7 +68,7 @@ const PRIMES_LEGEND: &str = "mean, SD: CPU time of a trial by threadclock; self,
      threadclock's at full speed\n\
      gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &PrimesFindings, view: View) -> Text {
     let mut columns = vec!["primes", "mean us", "SD us"];
     columns.extend(["self us", "SD us", "gain %", "thread us", "SD us", "gain %"]);
     columns.extend(view.wide.then_some(["mean cycles", GHZ]).into_iter().flatten());
@@ -92,8 +92,8 @@ pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
     }
 }
 
-fn row(record: &TrialRecord, point: &Point, view: View) -> Vec<String> {
-    let us = |way: &str, of: fn(&Timed) -> Estimate| {
+fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<String> {
+    let us = |way: &str, of: fn(&TimingSpread) -> Estimate| {
         told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
     let mut cells = vec![point.primes.to_string()];
@@ -108,7 +108,7 @@ fn row(record: &TrialRecord, point: &Point, view: View) -> Vec<String> {
     cells
 }
 
-fn verdict(against: &Against) -> String {
+fn verdict(against: &PrecisionComparison) -> String {
     let gain = match against.gain_percent {
         None => "no scatter in its results or in threadclock's".to_string(),
         gain => format!("gain in precision by threadclock, %: {}", told_words(difference(gain))),
@@ -128,7 +128,7 @@ fn verdict(against: &Against) -> String {
 
 /// Whether getrusage scatters more than threadclock over the same work, and whether their means
 /// agree.
-fn answer(record: &TrialRecord, found: &Found) -> MarkedText {
+fn answer(record: &TrialRecord, found: &PrimesFindings) -> MarkedText {
     let Some(against) = found.overall.get(GETRUSAGE_NS) else {
         return "Nothing was measured.".into();
     };
@@ -170,9 +170,9 @@ fn clock(tally: &str) -> &str {
     }
 }
 
-pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
+pub(crate) fn figure(found: &PrimesFindings, index: usize) -> Option<Figure> {
     let series = |name: &str| {
-        let at = |of: &Point| (f64::from(of.primes), of.timed.get(name).map(|t| t.sd_ns));
+        let at = |of: &PrimesPoint| (f64::from(of.primes), of.timed.get(name).map(|t| t.sd_ns));
         line(clock(name).to_string(), index, found.points.iter().map(at).collect())
     };
     let gain = |name: &str| {

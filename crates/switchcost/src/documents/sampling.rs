@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use analysis::findings::sampling::{Point, Process};
+use analysis::findings::sampling::{ProcessAccounts, SamplingPoint};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::NotQuotable;
@@ -65,7 +65,7 @@ const SAMPLING_LEGEND: &str = "errors: of the whole against the scheduler's sum 
      sampled by ticks: how that sum is split into user and system (getrusage, times, \
      /proc/PID/stat, time(1), top)\n";
 
-pub(crate) fn text(record: &TrialRecord, points: &[Point]) -> Text {
+pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> Text {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
     let tick = stats::median(&ticks).map_or(String::new(), |tick| {
@@ -88,7 +88,7 @@ pub(crate) fn text(record: &TrialRecord, points: &[Point]) -> Text {
 
 /// A row for each account of each process in each phase; `error` writes how far it is off, in
 /// percent.
-fn accounts(points: &[Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
+fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
@@ -110,7 +110,7 @@ fn accounts(points: &[Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]
 }
 
 /// How much of its CPU time the ticks see of a process that sleeps whenever they come.
-fn answer(points: &[Point]) -> MarkedText {
+fn answer(points: &[SamplingPoint]) -> MarkedText {
     let told = |account: &str| {
         let point = points.iter().find(|point| point.phase == Phase::AcrossTicks)?;
         let sleeper = point.processes.iter().find(|of| of.process == PROCESSES[0])?;
@@ -149,8 +149,8 @@ fn answer(points: &[Point]) -> MarkedText {
 }
 
 /// What each account told of each process, as a share of the time.
-pub(crate) fn figure(found: &[Point], index: usize) -> Option<Figure> {
-    let series = |point: &Point, process: &Process| {
+pub(crate) fn figure(found: &[SamplingPoint], index: usize) -> Option<Figure> {
+    let series = |point: &SamplingPoint, process: &ProcessAccounts| {
         let shares = ACCOUNTS.iter().enumerate().map(|(place, account)| {
             let reading = process.accounts.get(account.name);
             (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))

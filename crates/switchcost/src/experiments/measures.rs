@@ -2,10 +2,10 @@
 //! else out needs no more.
 
 use analysis::estimate::Estimate;
-use analysis::findings::Summary;
+use analysis::findings::TrialSummary;
 use analysis::marked;
 use analysis::marked::MarkedText;
-use analysis::quote::{Quoted, cost};
+use analysis::quote::{QuotedFigure, cost};
 use analysis::record::TrialRecord;
 use charts::Figure;
 use rundata::run::unfinished;
@@ -42,7 +42,7 @@ pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
 
 /// The measure that stands for each case, by the case in words; of those that are times.
 pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
-    let is_time = |of: &&Summary| of.case.trial.headline().unit != Unit::Share;
+    let is_time = |of: &&TrialSummary| of.case.trial.headline().unit != Unit::Share;
     let of = record.cases.iter().filter(is_time);
     let cost = of.map(|of| (&of.case.trial, of.measures.get(of.case.trial.headline().name)));
     cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()
@@ -64,7 +64,7 @@ pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
 pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
     let all = costs(record);
     let quoted = |(name, ns): &(String, Estimate)| Some((name.clone(), ns.quote_cost().ok()?));
-    let mut known: Vec<(String, Quoted)> = all.iter().filter_map(quoted).collect();
+    let mut known: Vec<(String, QuotedFigure)> = all.iter().filter_map(quoted).collect();
     if unfinished(record.end.as_ref()).is_some() {
         known.truncate(1);
     }
@@ -94,7 +94,7 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
 }
 
 /// The other cases that this one is not resolved from, behind a comma.
-fn alike(known: &[(String, Quoted)], name: &str, ns: &Quoted) -> String {
+fn alike(known: &[(String, QuotedFigure)], name: &str, ns: &QuotedFigure) -> String {
     let others = known.iter().filter(|(other, of)| other != name && !of.differs_from(ns));
     let names: Vec<&str> = others.map(|(other, _)| &**other).collect();
     if names.is_empty() {
@@ -117,7 +117,7 @@ pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> Table {
             columns.extend(view.wide.then_some(["cycles", GHZ]).into_iter().flatten());
         }
     }
-    let row = |of: &Summary| {
+    let row = |of: &TrialSummary| {
         let own = of.case.trial.measures();
         let mut cells = vec![of.case.trial.to_string()];
         for (at, header) in all.iter().enumerate() {

@@ -7,7 +7,7 @@ use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::noise::{NoiseLevel, NoiseVerdict};
-use analysis::quote::{Answer, NotQuotable, ROUGH};
+use analysis::quote::{BestEstimate, NotQuotable, ROUGH};
 use analysis::record::CpuSpeed;
 use charts::{Figure, Look};
 use clap::Args;
@@ -62,7 +62,7 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
 }
 
 /// The best that is known of an estimate, or why nothing is; none without one.
-pub(crate) type Told = Option<Result<Answer, NotQuotable>>;
+pub(crate) type Told = Option<Result<BestEstimate, NotQuotable>>;
 
 /// Stands before a figure by CPU time.
 const BY_CPU_TIME: &str = "c~";
@@ -72,7 +72,7 @@ const FEW_ROUNDS: &str = "'";
 
 /// A figure in a table with the mark of its kind: none at full speed, `~` on a shared core, `c~` by
 /// CPU time, `'` in few rounds.
-pub(crate) fn marked(answer: &Answer, figure: &str) -> String {
+pub(crate) fn marked(answer: &BestEstimate, figure: &str) -> String {
     if answer.is_by_cpu_time() {
         return format!("{BY_CPU_TIME}{figure}");
     }

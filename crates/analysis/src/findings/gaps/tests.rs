@@ -115,19 +115,19 @@ fn plan() -> Plan {
     }
 }
 
-fn found_in(samples: &[Sample]) -> Found {
+fn found_in(samples: &[Sample]) -> GapFindings {
     find(&Table::of(&plan(), [], samples)).pop().expect("a case of gaps").0
 }
 
-fn found(takers: &[Taker], others: usize) -> Found {
+fn found(takers: &[Taker], others: usize) -> GapFindings {
     found_in(&samples(takers, others))
 }
 
-fn class(found: &Found, class: Class) -> &ClassFound {
+fn class(found: &GapFindings, class: Class) -> &GapClassFindings {
     found.classes.iter().find(|of| of.class == class).expect("every class is listed")
 }
 
-fn ticks(found: &Found) -> Vec<&Comb> {
+fn ticks(found: &GapFindings) -> Vec<&GapComb> {
     found.classes.iter().flat_map(|class| &class.combs).filter(|comb| comb.is_tick).collect()
 }
 

@@ -25,7 +25,7 @@ fn rounds(times: impl IntoIterator<Item = f64>) -> BTreeMap<u32, f64> {
 
 /// Six runs in each condition; the disturbance multiplies the scatter and moves the mean by as many
 /// per cent.
-fn trial(augmented: f64, plain: f64, moved_percent: f64, seed: u64) -> Verdict {
+fn trial(augmented: f64, plain: f64, moved_percent: f64, seed: u64) -> InterferenceVerdict {
     use {Environment::*, Setting::*};
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut runs = Vec::new();
@@ -37,7 +37,7 @@ fn trial(augmented: f64, plain: f64, moved_percent: f64, seed: u64) -> Verdict {
                 let level = 240.0 * (which + 1) as f64;
                 let scatter = (1.0 + which as f64) * factor;
                 let time = |_| level * (1.0 + moved) + scatter * normal(&mut random);
-                runs.push(Runs::of(setting, environment, size, rounds((0..6).map(time))));
+                runs.push(ConditionTimes::of(setting, environment, size, rounds((0..6).map(time))));
             }
         }
     }
@@ -67,7 +67,7 @@ fn of_one_setting(
     seed: u64,
     growth: f64,
     mut shape: impl FnMut(&mut ChaCha8Rng, f64) -> f64,
-) -> Verdict {
+) -> InterferenceVerdict {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut runs = Vec::new();
     for size in SIZES {
@@ -77,7 +77,12 @@ fn of_one_setting(
                 let figure = normal(&mut random);
                 100.0 + scatter * shape(&mut random, figure)
             };
-            runs.push(Runs::of(Setting::Plain, environment, size, rounds((0..6).map(&mut time))));
+            runs.push(ConditionTimes::of(
+                Setting::Plain,
+                environment,
+                size,
+                rounds((0..6).map(&mut time)),
+            ));
         }
     }
     judge(&runs)
@@ -94,7 +99,7 @@ fn outliers_do_not_make_a_growth() {
     // Three standard errors of a share of 60 % on either side, and two of the others.
     let (trials, off, more) = repeats((200, 10.0, 4.5), (1000, 5.0, 0.0));
     let (mut covered, mut by_interval, mut told, mut found) = (0, 0, 0, 0);
-    let directed = |verdict: &Verdict| {
+    let directed = |verdict: &InterferenceVerdict| {
         let words = verdict.in_words();
         u64::from(words.contains("its interval grew ") || words.contains("its interval shrank"))
     };
@@ -133,9 +138,9 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
         let mut runs = Vec::new();
         for size in SIZES {
             let quiet = rounds((0..6).map(|_| normal(&mut random)));
-            runs.push(Runs::of(Setting::Plain, Environment::Quiet, size, quiet));
+            runs.push(ConditionTimes::of(Setting::Plain, Environment::Quiet, size, quiet));
             let disturbed = rounds(common.iter().copied());
-            runs.push(Runs::of(Setting::Plain, Environment::Disturbed, size, disturbed));
+            runs.push(ConditionTimes::of(Setting::Plain, Environment::Disturbed, size, disturbed));
         }
         let growth = judge(&runs).plain.unwrap();
         covered += u64::from(growth.low <= 3.0 && 3.0 <= growth.high);
@@ -163,7 +168,7 @@ fn the_papers_own_runs_answer_its_question() {
 fn a_narrower_setting_is_told_in_quiet_and_disturbed() {
     let runs = |setting, environment, mean: f64, scatter: f64| {
         let times = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0].map(|at| mean * (1.0 + scatter * at));
-        Runs::of(setting, environment, 1024, rounds(times))
+        ConditionTimes::of(setting, environment, 1024, rounds(times))
     };
     use {Environment::*, Setting::*};
     let verdict = judge(&[
@@ -172,7 +177,7 @@ fn a_narrower_setting_is_told_in_quiet_and_disturbed() {
         runs(Augmented, Disturbed, 100.0, 0.001),
         runs(Plain, Disturbed, 250.0, 0.030),
     ]);
-    let ratio = |of: &Widths| of.plain_over_augmented.unwrap().ratio;
+    let ratio = |of: &IntervalWidths| of.plain_over_augmented.unwrap().ratio;
     let ratios: Vec<f64> = verdict.widths.iter().map(ratio).collect();
     assert!((ratios[0] - 20.0).abs() < 1e-9 && (ratios[1] - 30.0).abs() < 1e-9, "{ratios:?}");
     let headline = verdict.headline(Noise::Cpu);
@@ -223,14 +228,15 @@ fn known_answer_of_welch() {
 
 #[test]
 fn missing_runs_are_inconclusive() {
-    let one = Runs::of(Setting::Plain, Environment::Quiet, 1024, rounds([3.0, 4.0, 5.0]));
+    let one = ConditionTimes::of(Setting::Plain, Environment::Quiet, 1024, rounds([3.0, 4.0, 5.0]));
     let verdict = judge(&[one]);
     assert_eq!(verdict.comparisons.len(), 1);
     assert!(verdict.comparisons[0].quiet.is_some() && verdict.comparisons[0].growth.is_none());
     assert_eq!((verdict.plain, verdict.augmented), (None, None));
     assert!(verdict.in_words().contains("plain setting: inconclusive"));
     // No scatter at all is a clock that is too coarse, not an infinite growth.
-    let still = |environment| Runs::of(Setting::Plain, environment, 1024, rounds([3.0, 3.0]));
+    let still =
+        |environment| ConditionTimes::of(Setting::Plain, environment, 1024, rounds([3.0, 3.0]));
     assert_eq!(judge(&[still(Environment::Quiet), still(Environment::Disturbed)]).plain, None);
 }
 
@@ -244,7 +250,7 @@ proptest! {
             0..16,
         )
     ) {
-        let runs: Vec<Runs> = runs.iter().map(|(plain, quiet, size, times)| Runs::of(
+        let runs: Vec<ConditionTimes> = runs.iter().map(|(plain, quiet, size, times)| ConditionTimes::of(
             if *plain { Setting::Plain } else { Setting::Augmented },
             if *quiet { Environment::Quiet } else { Environment::Disturbed },
             *size,

@@ -124,7 +124,7 @@ fn samples_of(samples: Vec<Sample>) -> Vec<rundata::case::Sample> {
     samples.into_iter().map(rundata::case::Sample::Trial).collect()
 }
 
-fn found(plan: &Plan, samples: &[Sample]) -> Found {
+fn found(plan: &Plan, samples: &[Sample]) -> SensitivityFindings {
     find(&Table::of(plan, [], samples), None).expect("a run alone")
 }
 
@@ -212,7 +212,8 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
             .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
             .map(|(round, case)| with_looks(case, sample(&plan, case, round, 1.0, by_stay)))
             .collect();
-        let us = |of: &Point| of.ns_per_preemption.expect("a cost").value.round() / 1000.0;
+        let us =
+            |of: &SensitivityPoint| of.ns_per_preemption.expect("a cost").value.round() / 1000.0;
         let found = found(&plan, &samples);
         let told: Vec<_> = found.points.iter().map(|of| (of.stays_ns, of.bytes, us(of))).collect();
         assert_eq!(told, [(0, 0, 2.0), (4_000_000, 0, 42.0), (4_000_000, 1 << 20, 54.0)]);
@@ -323,7 +324,7 @@ fn what_changes_slowly_is_taken_out_by_the_samples_around() {
     let speed = found.core_speed.expect("looks");
     assert!(speed.part_of_time > 0.8, "{speed:?}");
     assert!(speed.scatter[1] < speed.scatter[0] / 2.0, "{speed:?}");
-    let interval = |of: &Point| of.ns_per_preemption?.interval();
+    let interval = |of: &SensitivityPoint| of.ns_per_preemption?.interval();
     let [none, some] = [0, 1].map(|at| interval(&found.points[at]).expect("an interval"));
     assert!(none.half_width() < 2000.0 && some.half_width() < 2000.0, "{none:?} {some:?}");
     assert!((some.low..=some.high).contains(&14_000.0), "{some:?}");

@@ -35,7 +35,7 @@ impl Scatter {
         Self { noise, rho: 0.0, known }
     }
 
-    fn points(self, truth: &Curve, sizes: &[u32], random: &mut ChaCha8Rng) -> Vec<CurvePoint> {
+    fn points(self, truth: &LawCurve, sizes: &[u32], random: &mut ChaCha8Rng) -> Vec<CurvePoint> {
         let mut deviate = normal(random);
         let point = |&members: &u32| {
             let level = truth(f64::from(members));
@@ -58,9 +58,9 @@ impl Scatter {
 }
 
 /// Cost by members.
-type Curve = Box<dyn Fn(f64) -> f64>;
+type LawCurve = Box<dyn Fn(f64) -> f64>;
 /// A curve, and the places of its knees.
-type Draw = fn(&mut ChaCha8Rng) -> (Curve, Vec<f64>);
+type Draw = fn(&mut ChaCha8Rng) -> (LawCurve, Vec<f64>);
 
 /// Uniform in the logarithm.
 fn between(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
@@ -69,7 +69,11 @@ fn between(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
 
 /// A rise (or fall, as often) by a tenth to five times, with a scale of 2 to 200 members. Of an
 /// exponential and of a hyperbola another origin than 1 is another scale or another amplitude.
-fn rise(random: &mut ChaCha8Rng, part: fn(f64, f64, f64) -> f64, exponents: (f64, f64)) -> Curve {
+fn rise(
+    random: &mut ChaCha8Rng,
+    part: fn(f64, f64, f64) -> f64,
+    exponents: (f64, f64),
+) -> LawCurve {
     let up = between(random, 0.1, 4.0);
     let change = if random.random::<bool>() { up } else { -up / (1.0 + up) };
     let scale = between(random, 2.0, 200.0);
@@ -119,7 +123,7 @@ const PLAIN: [(&str, Draw); 4] = [
 ];
 
 /// A curve with one knee between 5 and 30 members.
-fn kneed(random: &mut ChaCha8Rng, cost: fn(f64, f64) -> f64) -> (Curve, Vec<f64>) {
+fn kneed(random: &mut ChaCha8Rng, cost: fn(f64, f64) -> f64) -> (LawCurve, Vec<f64>) {
     let knee = between(random, 5.0, 30.0);
     (Box::new(move |n| cost(n, knee)), vec![knee])
 }
@@ -152,7 +156,7 @@ fn verdicts(
     sizes: &[u32],
     scatter: Scatter,
     seeds: Range<u64>,
-) -> Vec<(Verdict, bool)> {
+) -> Vec<(ScalingVerdict, bool)> {
     let one = |seed| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (truth, knees) = draw(&mut random);
@@ -164,7 +168,7 @@ fn verdicts(
 }
 
 /// The part of the verdicts that name a knee.
-fn with_knee(verdicts: &[(Verdict, bool)]) -> f64 {
+fn with_knee(verdicts: &[(ScalingVerdict, bool)]) -> f64 {
     let count = verdicts.iter().filter(|(verdict, _)| !verdict.knees.is_empty()).count();
     count as f64 / verdicts.len() as f64
 }
@@ -215,7 +219,7 @@ fn a_knee_is_found_beside_smooth_laws() {
 }
 
 /// The costs of a curve, with errors of 1 %.
-fn exact(cost: fn(f64) -> f64) -> Verdict {
+fn exact(cost: fn(f64) -> f64) -> ScalingVerdict {
     let costs = TO_64.map(|n| (n, cost(f64::from(n))));
     let points: Vec<CurvePoint> =
         costs.map(|(n, y)| CurvePoint { x: n.into(), y, error: Some(0.01 * y) }).into();
@@ -225,7 +229,7 @@ fn exact(cost: fn(f64) -> f64) -> Verdict {
 #[test]
 fn sentences_of_gradual_laws() {
     let hyperbola = exact(|n| 100.0 + 9900.0 * n / (n + 8.0));
-    assert_eq!(hyperbola.shape(), Some(Shape::Sigmoid));
+    assert_eq!(hyperbola.shape(), Some(LawShape::Sigmoid));
     let turns = &hyperbola.curve.as_ref().unwrap().turns;
     assert!((turns[0] - 8.0).abs() < 1e-9 && turns[1] == 1.0, "{turns:?}");
     assert_eq!(
@@ -250,7 +254,7 @@ fn a_gradual_rise_that_fits_as_well_leaves_a_knee_inconclusive() {
         "inconclusive: a flat cost, then logarithmic growth and slowing growth fit about equally \
          well"
     );
-    assert_eq!(law(&points(&costs, 10.0)).shape(), Some(Shape::FlatLogarithmic));
+    assert_eq!(law(&points(&costs, 10.0)).shape(), Some(LawShape::FlatLogarithmic));
 }
 
 /// Per cent of trials, over four sets of sizes, with a knee / inconclusive / with the true knees

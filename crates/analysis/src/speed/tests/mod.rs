@@ -10,7 +10,7 @@ mod clocks;
 mod pieces;
 mod simulation;
 
-use super::level::{KNOWN, Seen, lowest_level};
+use super::level::{KNOWN, SeenRatio, lowest_level};
 use super::*;
 use crate::table::Table;
 use rundata::experiment::Experiment;
@@ -70,7 +70,7 @@ fn sample(round: u32) -> Sample {
     }
 }
 
-fn noisy_quanta(count: usize, shared_share: f64, seed: u64) -> Quanta {
+fn noisy_quanta(count: usize, shared_share: f64, seed: u64) -> QuantaCounts {
     quanta(noisy_times(count, shared_share, seed).into_iter())
 }
 
@@ -91,8 +91,8 @@ fn noisy_times(count: usize, shared_share: f64, seed: u64) -> Vec<(u32, u32)> {
     (0..count).map(one).collect()
 }
 
-fn quanta(all: impl Iterator<Item = (u32, u32)>) -> Quanta {
-    let mut quanta = Quanta::default();
+fn quanta(all: impl Iterator<Item = (u32, u32)>) -> QuantaCounts {
+    let mut quanta = QuantaCounts::default();
     quanta.add(true, all);
     quanta
 }
@@ -100,7 +100,8 @@ fn quanta(all: impl Iterator<Item = (u32, u32)>) -> Quanta {
 #[test]
 fn the_unshared_level_is_found_however_long_the_core_was_shared() {
     for (share, seed) in [(0.0, 1), (0.3, 2), (0.7, 3), (0.9, 4)] {
-        let level = Level::of(&noisy_quanta(3000, share, seed), &Reference::default()).unwrap();
+        let level =
+            SpeedLevel::of(&noisy_quanta(3000, share, seed), &Reference::default()).unwrap();
         assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005, "{share}: {level:?}");
         assert!((level.unshared_share - (1.0 - share)).abs() < 0.03, "{share}: {level:?}");
         assert!(!level.established);
@@ -119,7 +120,7 @@ fn an_interruption_is_no_level() {
     let smallest = times.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min);
     let smallest = smallest.unwrap();
     assert!(smallest < 0.4 * K0);
-    let level = Level::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
+    let level = SpeedLevel::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005);
     let (latency, throughput) = ALONE;
     assert!(level.is_clean(latency, throughput));
@@ -131,18 +132,18 @@ fn an_interruption_is_no_level() {
 /// A run that never saw its core unshared must not be called clean by what an earlier one knows.
 #[test]
 fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
-    let quanta: Quanta = noisy_quanta(3000, 1.0, 6);
+    let quanta: QuantaCounts = noisy_quanta(3000, 1.0, 6);
     let known = Reference { unshared_ratio: Some(K0), established: true, ..Reference::default() };
-    let level = Level::of(&quanta, &known).unwrap();
+    let level = SpeedLevel::of(&quanta, &known).unwrap();
     assert_eq!((level.unshared_ratio, level.established), (K0, true));
     assert!(level.unshared_share < 0.01, "{level:?}");
     // Nobody knew: the best level of the run is taken, and called provisional.
-    let alone = Level::of(&quanta, &Reference::default()).unwrap();
+    let alone = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
     assert!(!alone.established && alone.unshared_ratio > 1.2 * K0, "{alone:?}");
     // What was known was a shared core's: enough quanta say so.
     let wrong =
         Reference { unshared_ratio: Some(1.4 * K0), established: true, ..Reference::default() };
-    let better = Level::of(&noisy_quanta(3000, 0.5, 7), &wrong).unwrap();
+    let better = SpeedLevel::of(&noisy_quanta(3000, 0.5, 7), &wrong).unwrap();
     assert!((better.unshared_ratio / K0 - 1.0).abs() < 0.005 && !better.established, "{better:?}");
 }
 
@@ -151,7 +152,7 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
     let mut times = noisy_times(2000, 0.0, 8);
     // A quarter of the time at 80 % of the clock: both loops take 1.25 times as long.
     times.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
-    let level = Level::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
+    let level = SpeedLevel::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.other_clock_share - 0.25).abs() < 0.03, "{level:?}");
     assert!(level.unshared_share > 0.97, "{level:?}");
     assert!((level.latency_ns / f64::from(ALONE.0) - 1.0).abs() < 0.01);
@@ -166,15 +167,15 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
 fn the_shares_are_those_of_the_machine_as_it_was_found() {
     let times = noisy_times(2000, 0.7, 11);
     let mut quanta = quanta(times.iter().copied());
-    let found = Level::of(&quanta, &Reference::default()).unwrap();
+    let found = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
     let waited = noisy_times(2000, 0.0, 12);
     quanta.add(false, waited.iter().copied());
-    let level = Level::of(&quanta, &Reference::default()).unwrap();
+    let level = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
     assert!((level.unshared_share - 0.3).abs() < 0.03, "{level:?}");
     assert!((level.unshared_share - found.unshared_share).abs() < 0.01, "{level:?} {found:?}");
     let mut few = self::quanta(times.into_iter().take(10));
     few.add(false, waited.into_iter());
-    assert!(Level::of(&few, &Reference::default()).is_some(), "all quanta tell the level");
+    assert!(SpeedLevel::of(&few, &Reference::default()).is_some(), "all quanta tell the level");
 }
 
 #[test]
@@ -224,10 +225,10 @@ fn that_waited(times: f64) -> Slices {
 
 #[test]
 fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
-    let level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    let level = SpeedLevel::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     let clean = |slices: &Slices| -> Vec<usize> {
         (0..6)
-            .filter(|index| level.quantum_of_slice(Clocks::TheRuns, slices, *index).is_some())
+            .filter(|index| level.quantum_of_slice(ClockFilter::TheRuns, slices, *index).is_some())
             .collect()
     };
     assert_eq!(clean(&that_waited(1.0)), [3, 4, 5]);
@@ -292,9 +293,9 @@ fn what_waited_is_no_measure_of_the_machine() {
 
 #[test]
 fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
-    assert_eq!(Level::of(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
+    assert_eq!(SpeedLevel::of(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
     let nothing = quanta([(0, 0); 100].into_iter());
-    assert_eq!(Level::of(&nothing, &Reference::default()), None);
+    assert_eq!(SpeedLevel::of(&nothing, &Reference::default()), None);
     assert_eq!(lowest_level(&[(0.01, 100)]), None);
     assert_eq!(lowest_level(&[(100.0, 100)]), None);
     assert_eq!(lowest_level(&[(1.0, 100)]), Some(1.0));
@@ -303,14 +304,16 @@ fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
 /// Slice i lies between quanta i, i + 1 and i + 2, i + 3: each of the four counts.
 #[test]
 fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
-    let level = Level::of(&noisy_quanta(2000, 0.3, 10), &Reference::default()).unwrap();
+    let level = SpeedLevel::of(&noisy_quanta(2000, 0.3, 10), &Reference::default()).unwrap();
     let whole = cut(sample(0), 10, |_| true).slices.unwrap();
-    assert!((0..10).all(|index| level.quantum_of_slice(Clocks::TheRuns, &whole, index).is_some()));
+    assert!(
+        (0..10).all(|index| level.quantum_of_slice(ClockFilter::TheRuns, &whole, index).is_some())
+    );
     for quantum in 0..13 {
         let mut slices = whole.clone();
         slices.throughput_ns[quantum] = ALONE.1 * 14 / 10;
         let clean: Vec<usize> = (0..10)
-            .filter(|index| level.quantum_of_slice(Clocks::TheRuns, &slices, *index).is_some())
+            .filter(|index| level.quantum_of_slice(ClockFilter::TheRuns, &slices, *index).is_some())
             .collect();
         let expected: Vec<usize> =
             (0..10).filter(|index| !(*index..index + 4).contains(&quantum)).collect();
@@ -433,7 +436,7 @@ fn a_table_that_is_given_is_the_only_one() {
     assert_eq!(known(&given("a CPU", 0.9), own), (None, false));
     for impossible in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.16, 6.1] {
         assert_eq!(known(&given("another", impossible), "another"), (None, false));
-        let seen = vec![Seen { ratio: impossible, launches: 9 }];
+        let seen = vec![SeenRatio { ratio: impossible, launches: 9 }];
         let file = SpeedFile { cpus: [("a CPU".to_string(), seen)].into(), ..SpeedFile::default() };
         assert_eq!(known(&file, "a CPU"), (None, false), "{impossible}");
     }
@@ -469,7 +472,7 @@ fn runs_side_by_side_know_the_lowest_level_and_an_established_one_first() {
 #[test]
 fn the_usual_clock_is_the_one_that_most_launches_had() {
     let mut file = learnt(&[1.01]);
-    let mut level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    let mut level = SpeedLevel::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     for (clock_ns, usual_ns) in
         [(6000.0, 6000.0), (6010.0, 6000.0), (5861.0, 6000.0), (5862.0, 5860.0)]
     {
@@ -483,7 +486,7 @@ fn the_usual_clock_is_the_one_that_most_launches_had() {
 fn learnt(ratios: &[f64]) -> SpeedFile {
     let mut file = SpeedFile::default();
     for ratio in ratios {
-        let level = Level {
+        let level = SpeedLevel {
             latency_ns: 5860.0,
             clock_ns: 5860.0,
             unshared_ratio: *ratio,
@@ -512,7 +515,7 @@ fn what_launches_saw_is_established_by_three_and_only_ever_falls() {
     assert_eq!(reference(&[1.4, 1.4, 1.4, 1.0, 1.001, 0.999]), (Some(1.0), true));
     assert_eq!(reference(&[1.0, 1.0, 1.0, 1.4, 1.4, 1.4, 1.4]), (Some(1.0), true), "never rises");
     assert_eq!(learnt(&[1.0]).reference("another"), Reference::default());
-    let level = Level {
+    let level = SpeedLevel {
         latency_ns: 1.0,
         clock_ns: 1.0,
         unshared_ratio: 0.9,

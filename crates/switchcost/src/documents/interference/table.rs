@@ -1,6 +1,8 @@
 //! `classic experiment interference` on the terminal, and as a chart.
 
-use analysis::findings::interference::{CONFIDENCE, Comparison, Found, Runs, Verdict, judge};
+use analysis::findings::interference::{
+    CONFIDENCE, ConditionTimes, InterferenceFindings, InterferenceVerdict, SettingComparison, judge,
+};
 use analysis::published::li2007::Figures;
 use analysis::record::TrialRecord;
 use charts::{Axis, Figure, Point, Role, Series};
@@ -15,7 +17,7 @@ use crate::report::figures::{lines, nanoseconds};
 use crate::report::table::Table;
 use crate::report::terminal::{Text, View, figure as digits, table};
 
-pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: View) -> Text {
     let noise = record.cases.iter().find_map(|of| match &of.case.trial {
         Trial::Execution(of) => Some(of.noise),
         _ => None,
@@ -49,7 +51,7 @@ fn is_time(of: &Interval) -> bool {
 
 /// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of
 /// moves 0.
-fn ranges(verdict: &Verdict) -> Table {
+fn ranges(verdict: &InterferenceVerdict) -> Table {
     let columns = ["KiB", "setting", "quiet ms", "disturbed ms", "scatter x", "mean moved %"];
     let range =
         |low: f64, high: f64, decimals: usize| format!("{low:.decimals$} to {high:.decimals$}");
@@ -62,7 +64,7 @@ fn ranges(verdict: &Verdict) -> Table {
             range(of.low / 1e6, of.high / 1e6, decimals)
         }
     };
-    let row = |of: &Comparison| {
+    let row = |of: &SettingComparison| {
         let growth = of.growth.map(|of| format!("{} to {}", digits(of.low), digits(of.high)));
         let moved = of.moved.map(|of| range(100.0 * of.low, 100.0 * of.high, 1));
         [
@@ -78,12 +80,12 @@ fn ranges(verdict: &Verdict) -> Table {
 }
 
 /// Intervals of the mean execution time, in `unit_ns`, and how they grew and moved.
-fn comparisons(verdict: &Verdict, unit_ns: f64) -> Table {
+fn comparisons(verdict: &InterferenceVerdict, unit_ns: f64) -> Table {
     let columns = ["array", "setting", "quiet", "disturbed", "grew", "moved %"];
     table(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
 }
 
-fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
+fn row(comparison: &SettingComparison, unit_ns: f64) -> [String; 6] {
     let dash = || "-".to_string();
     let interval = |interval: Option<Interval>| match interval {
         None => dash(),
@@ -109,7 +111,7 @@ fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
     ]
 }
 
-fn legend(record: &TrialRecord, found: &Found) -> String {
+fn legend(record: &TrialRecord, found: &InterferenceFindings) -> String {
     let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: \
          scatter disturbed / quiet, moved: of the mean";
     let mut lines = vec![columns.to_string()];
@@ -123,7 +125,7 @@ fn legend(record: &TrialRecord, found: &Found) -> String {
     each_once(lines).join("\n")
 }
 
-fn setting(case: &Case, of: &Execution, found: &Found) -> String {
+fn setting(case: &Case, of: &Execution, found: &InterferenceFindings) -> String {
     let Execution { setting, noise, noise_cpu, .. } = of;
     let events = found.events_per_run.get(&setting.to_string());
     let events = events.map(|many| format!(", {} {} a run", digits(*many), noise.events()));
@@ -153,10 +155,14 @@ fn published() -> String {
 }
 
 /// Execution times by condition, with the paper's intervals; without those that are not resolved.
-pub(crate) fn figure(record: &TrialRecord, found: &Found, index: usize) -> Option<Figure> {
-    let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
+pub(crate) fn figure(
+    record: &TrialRecord,
+    found: &InterferenceFindings,
+    index: usize,
+) -> Option<Figure> {
+    let name = |of: &ConditionTimes| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
     let names = each_once(found.runs.iter().map(name));
-    let point = |of: &Runs| {
+    let point = |of: &ConditionTimes| {
         let (times, place) = (of.times?, names.iter().position(|known| *known == name(of))?);
         let Interval { low, high, .. } = times.interval(CONFIDENCE).filter(is_time)?;
         Some(Point::with_ends(place as f64, times.mean, [low, high]))
@@ -183,10 +189,10 @@ mod tests {
     use rundata::trial::interference::Setting;
 
     /// Plain runs of 512 KiB in quiet and disturbed, of these execution times.
-    fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> Verdict {
+    fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> InterferenceVerdict {
         let runs = |of: Environment, times: &[f64]| {
             let by_round: BTreeMap<u32, f64> = (0..).zip(times.iter().copied()).collect();
-            Runs::of(Setting::Plain, of, 512 << 10, by_round)
+            ConditionTimes::of(Setting::Plain, of, 512 << 10, by_round)
         };
         judge(&[runs(Environment::Quiet, quiet_ns), runs(Environment::Disturbed, disturbed_ns)])
     }

@@ -1,6 +1,6 @@
 //! `clock overhead`: what it costs to ask for the time.
 
-use analysis::findings::overhead::{CallCost, Found};
+use analysis::findings::overhead::{CallCost, OverheadFindings};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::published::hines2000;
@@ -61,7 +61,7 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
      stamps around it, median of rounds\nmean to p99: ns of all single calls, less the time \
      stamps, with interruptions; -: less than the time stamps\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -> Text {
     let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
@@ -80,7 +80,7 @@ pub(crate) fn text(record: &TrialRecord, found: &Found, view: View) -> Text {
 }
 
 /// What single calls took.
-fn single_calls(record: &TrialRecord, found: &Found) -> Table {
+fn single_calls(record: &TrialRecord, found: &OverheadFindings) -> Table {
     let row = |call: &CallCost| {
         let net = &call.net_ticks;
         let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));

@@ -1,6 +1,6 @@
 //! Answers and charts of clocks.
 
-use analysis::findings::Findings;
+use analysis::findings::ExperimentFindings;
 use charts::{Figure, Role, Scale};
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
@@ -163,7 +163,9 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
     let run = of_calls(&[("times", 608), ("monotonic", 50)]);
     let mut record = analysis::record::TrialRecord::of(&run);
-    let Some(Findings::Overhead(found)) = record.found.findings.clone() else { panic!("calls") };
+    let Some(ExperimentFindings::Overhead(found)) = record.found.findings.clone() else {
+        panic!("calls")
+    };
     for (of, call) in record.cases.iter_mut().zip(&found.calls) {
         let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
         of.clock_ghz = Some(2.0);
@@ -212,7 +214,9 @@ fn a_wide_table_of_primes_has_cycles() {
         tallies,
         |_| Vec::new(),
     ));
-    let Some(Findings::Primes(found)) = record.found.findings.clone() else { panic!("primes") };
+    let Some(ExperimentFindings::Primes(found)) = record.found.findings.clone() else {
+        panic!("primes")
+    };
     record.cases[0].clock_ghz = Some(2.0);
     record.cases[0].cycles = Some(found.points[0].timed[trial::primes::THREADCLOCK_NS].mean_ns);
     let text = |view| crate::documents::primes::text(&record, &found, view).table;

@@ -1,13 +1,13 @@
 //! What a run of costs by working set answers, in a sentence or two: what a switch costs at the
 //! smallest and at the largest of what was swept, and the largest jump between.
 
-use analysis::cost::{Candidate, Cost, Curve, Sweep};
+use analysis::cost::{CostCurve, CostFindings, CostSweep, JumpCandidate};
 use analysis::estimate::Estimate;
-use analysis::jump::{Jump, Peak};
+use analysis::jump::{CostJump, CostPeak};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
-use analysis::regions::{Axis, Region};
+use analysis::regions::{CacheRegion, SizeAxis};
 use rundata::ring::{Case, Kind, Walk, Work};
 use rundata::run::unfinished;
 use rundata::words;
@@ -17,7 +17,7 @@ use crate::base::values::each_once;
 /// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it
 /// jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Possible causes:
 /// L2 2 MiB.`
-pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> MarkedText {
+pub(crate) fn headline(record: &RingRecord, cost: &CostFindings) -> MarkedText {
     let series = main_series(record, cost);
     let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
         return "What a switch costs was not measured.".into();
@@ -45,29 +45,29 @@ pub(crate) fn headline(record: &RingRecord, cost: &Cost) -> MarkedText {
 
 /// Costs along what was swept, and what was found of them.
 struct Series {
-    axis: Axis,
+    axis: SizeAxis,
     /// What is said of the ring after `A switch`.
     ring: String,
     /// The cost at each size, with what follows it.
     costs: Vec<(Estimate, String)>,
-    jump: Option<Jump>,
+    jump: Option<CostJump>,
     /// Of the indirect cost, where the jump is told of that.
-    indirect: Option<Jump>,
-    peak: Option<Peak>,
-    candidates: Vec<Candidate>,
+    indirect: Option<CostJump>,
+    peak: Option<CostPeak>,
+    candidates: Vec<JumpCandidate>,
     /// Where working sets do not fit together any more.
     beyond: Option<String>,
 }
 
 /// The series with the largest jump; where none has one that of most sizes, of lines at random and
 /// of small rings first.
-fn main_series(record: &RingRecord, cost: &Cost) -> Option<Series> {
-    let mut curves: Vec<&Curve> = cost.curves.iter().collect();
+fn main_series(record: &RingRecord, cost: &CostFindings) -> Option<Series> {
+    let mut curves: Vec<&CostCurve> = cost.curves.iter().collect();
     curves.sort_by_key(|curve| {
         let few = curve.points.len() < 2;
         (few, curve.work.walk != Walk::Chase, curve.members)
     });
-    let mut sweeps: Vec<&Sweep> = cost.by_members.iter().chain(&cost.by_stride).collect();
+    let mut sweeps: Vec<&CostSweep> = cost.by_members.iter().chain(&cost.by_stride).collect();
     sweeps.sort_by_key(|sweep| sweep.work.is_none());
     let arrays = curves.iter().map(|curve| of_curve(record, cost, curve));
     // Several arrays tell more than several rings, and these more than one array alone.
@@ -82,10 +82,10 @@ fn main_series(record: &RingRecord, cost: &Cost) -> Option<Series> {
 }
 
 /// Without any work.
-fn bare(record: &RingRecord, cost: &Cost) -> Series {
+fn bare(record: &RingRecord, cost: &CostFindings) -> Series {
     let first = cost.direct.iter().find_map(|of| Some((of.members, of.cost_ns?)));
     Series {
-        axis: Axis::ARRAY,
+        axis: SizeAxis::ARRAY,
         ring: first.map_or(String::new(), |(members, _)| ring(record, members)),
         costs: first.map(|(_, c1)| (c1, WITHOUT.to_string())).into_iter().collect(),
         jump: None,
@@ -102,7 +102,7 @@ const WITHOUT: &str = " without a working set";
 const FEW_SIZES: usize = 3;
 
 /// By array, from none on.
-fn of_curve(record: &RingRecord, cost: &Cost, curve: &Curve) -> Series {
+fn of_curve(record: &RingRecord, cost: &CostFindings, curve: &CostCurve) -> Series {
     let direct = cost.direct_of(curve.members).map(|c1| (c1, WITHOUT.to_string()));
     let measured = curve.points.iter().filter_map(|point| {
         Some((point.total_ns?, format!(" with {}", array(curve.work, point.array_bytes))))
@@ -120,8 +120,8 @@ fn of_curve(record: &RingRecord, cost: &Cost, curve: &Curve) -> Series {
 }
 
 /// By members, or by stride.
-fn of_sweep(record: &RingRecord, sweep: &Sweep) -> Series {
-    let by_members = sweep.breaks.axis == Axis::MEMBERS;
+fn of_sweep(record: &RingRecord, sweep: &CostSweep) -> Series {
+    let by_members = sweep.breaks.axis == SizeAxis::MEMBERS;
     let what = sweep.work.map_or(WITHOUT.to_string(), |work| {
         let by = if by_members { String::new() } else { format!(", {} of it", work.op) };
         format!(" with {}{by}", array(work, work.bytes))
@@ -218,7 +218,7 @@ impl Series {
 }
 
 /// ` Possible causes: L1 48 KiB.`
-fn candidates(all: &[Candidate]) -> String {
+fn candidates(all: &[JumpCandidate]) -> String {
     let names: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
     if names.is_empty() {
         String::new()
@@ -228,8 +228,8 @@ fn candidates(all: &[Candidate]) -> String {
 }
 
 /// The cheapest and the dearest kind of access, where nothing but these differs.
-fn by_access(cost: &Cost) -> Option<String> {
-    let one = |curve: &Curve| match &curve.points[..] {
+fn by_access(cost: &CostFindings) -> Option<String> {
+    let one = |curve: &CostCurve| match &curve.points[..] {
         [point] => Some((curve.members, point.array_bytes, curve.work, point.total_ns?)),
         _ => None,
     };
@@ -244,7 +244,7 @@ fn by_access(cost: &Cost) -> Option<String> {
         .collect();
     known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
     let [(least, low), .., (most, high)] = &known[..] else { return None };
-    let factor = analysis::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
+    let factor = analysis::jump::CostRatio::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
     let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
     let (low, high) = (words::time(low.value), words::time(high.value));
     alike.then(|| format!("{least} is cheapest at {low}, {most} most expensive at {high}, {apart}"))
@@ -257,17 +257,17 @@ fn array(work: Work, bytes: u64) -> String {
         Walk::Chase => format!("{} of lines at random", words::bytes(bytes)),
         Walk::Sparse => {
             let pages = Work { bytes, ..work }.touches();
-            format!("a line in each of {}", Axis::PAGES.size(pages))
+            format!("a line in each of {}", SizeAxis::PAGES.size(pages))
         }
     }
 }
 
 /// Where the working sets of a curve's members do not fit together any more.
-fn beyond_the_cache(curve: &Curve) -> Option<String> {
+fn beyond_the_cache(curve: &CostCurve) -> Option<String> {
     let regions = curve.outcome.regions()?;
-    regions.of(Region::TogetherTooLarge)?;
+    regions.of(CacheRegion::TogetherTooLarge)?;
     let place = regions.breaks.breaks.first()?.place(&regions.breaks.axis);
-    Some(format!("{} from {place} on", Region::TogetherTooLarge.in_words()))
+    Some(format!("{} from {place} on", CacheRegion::TogetherTooLarge.in_words()))
 }
 
 fn plural(record: &RingRecord) -> &'static str {

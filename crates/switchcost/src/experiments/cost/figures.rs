@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use analysis::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep, SweepPoint};
+use analysis::cost::{
+    CostCurve, CostFindings, CostPoint, CostSweep, DirectCost, MachineLevels, SweepPoint,
+};
 use analysis::estimate::Estimate;
-use analysis::jump::Factor;
+use analysis::jump::CostRatio;
 use analysis::quote::cost as estimate;
 use analysis::record::RingRecord;
-use analysis::regions::{self, Regions};
+use analysis::regions::{self, CacheRegions};
 use analysis::summary_line::with_work;
 use charts::{Axis, Body, Figure, Map, Mark, Region, Role, Scale, Series, Unit};
 use rundata::ring::{Walk, Work};
@@ -21,7 +23,7 @@ const FEWEST_ROWS: usize = 3;
 
 /// What stands for the run: the array that says most and what it adds, no work at all, the largest
 /// jump, the other arrays of the curve that says most, the rings of several sizes.
-pub(crate) fn tiles(record: &RingRecord, cost: &Cost) -> Vec<Tile> {
+pub(crate) fn tiles(record: &RingRecord, cost: &CostFindings) -> Vec<Tile> {
     let direct = cost.direct.iter().filter_map(|of| {
         Tile::cost(format!("switch, no working set{}", ring_words(of.members)), of.cost_ns)
     });
@@ -35,7 +37,7 @@ pub(crate) fn tiles(record: &RingRecord, cost: &Cost) -> Vec<Tile> {
         let added = point.and_then(|point| point.indirect_ns);
         all.extend(Tile::cost(format!("added by {}", words::bytes(bytes)), added));
         all.extend(curve.jump.map(|jump| {
-            let Factor { value, low, high } = jump.factor;
+            let CostRatio { value, low, high } = jump.factor;
             Tile::times("largest jump", [value, low, high])
         }));
         let others = curve.points.iter().rev();
@@ -52,10 +54,11 @@ pub(crate) fn tiles(record: &RingRecord, cost: &Cost) -> Vec<Tile> {
     Tile::each_once(all)
 }
 
-pub(crate) fn figures(record: &RingRecord, cost: &Cost, index: usize) -> Vec<Figure> {
-    let levels = Levels::of(&record.header.machine, &record.header.plan);
-    let is_sparse = |curve: &&Curve| curve.work.walk == Walk::Sparse;
-    let (pages, arrays): (Vec<&Curve>, Vec<&Curve>) = cost.curves.iter().partition(is_sparse);
+pub(crate) fn figures(record: &RingRecord, cost: &CostFindings, index: usize) -> Vec<Figure> {
+    let levels = MachineLevels::of(&record.header.machine, &record.header.plan);
+    let is_sparse = |curve: &&CostCurve| curve.work.walk == Walk::Sparse;
+    let (pages, arrays): (Vec<&CostCurve>, Vec<&CostCurve>) =
+        cost.curves.iter().partition(is_sparse);
     let over = |curves, label: &str, unit| Over {
         curves,
         direct: &cost.direct,
@@ -80,8 +83,8 @@ pub(crate) fn figures(record: &RingRecord, cost: &Cost, index: usize) -> Vec<Fig
     all
 }
 
-fn level_marks(levels: &[regions::Level], size: fn(u64) -> String) -> Vec<Mark> {
-    let mark = |level: &regions::Level| {
+fn level_marks(levels: &[regions::MachineLevel], size: fn(u64) -> String) -> Vec<Mark> {
+    let mark = |level: &regions::MachineLevel| {
         let label = format!("{} {}", level.name, size(level.size));
         Mark { x: level.size as f64, between: None, label }
     };
@@ -89,7 +92,7 @@ fn level_marks(levels: &[regions::Level], size: fn(u64) -> String) -> Vec<Mark> 
 }
 
 /// `rmw by 128 B`, with the size of the ring where it is not two.
-fn name(curve: &Curve) -> String {
+fn name(curve: &CostCurve) -> String {
     let huge = if curve.work.huge_pages { ", huge pages" } else { "" };
     format!("{}{huge}{}", curve.work.walk_in_words(), ring_words(curve.members))
 }
@@ -101,13 +104,13 @@ fn ring_words(members: u32) -> String {
 
 /// Curves over one axis: bytes of an array, or pages.
 struct Over<'a> {
-    curves: &'a [&'a Curve],
-    direct: &'a [Direct],
+    curves: &'a [&'a CostCurve],
+    direct: &'a [DirectCost],
     x: Axis,
     index: usize,
 }
 
-fn place(curve: &Curve, point: &CostPoint) -> f64 {
+fn place(curve: &CostCurve, point: &CostPoint) -> f64 {
     match curve.work.walk {
         Walk::Whole | Walk::Chase => point.array_bytes as f64,
         Walk::Sparse => Work { bytes: point.array_bytes, ..curve.work }.touches() as f64,
@@ -140,7 +143,7 @@ impl Over<'_> {
 
     /// Each place where a course breaks once: those whose intervals overlap are one.
     fn breaks(&self) -> Vec<Mark> {
-        let found = |curve: &&Curve| {
+        let found = |curve: &&CostCurve| {
             let name = curve.work.walk_in_words() + &ring_words(curve.members);
             let found = curve.outcome.breaks().breaks.iter();
             found.map(|of| (of.at as f64, (of.low as f64, of.high as f64), name.clone())).collect()
@@ -167,7 +170,8 @@ impl Over<'_> {
 
     /// The largest jump of all curves; where none has one what is known of the first, if anything.
     fn jump(&self) -> Option<String> {
-        let jump = |curve: &&&Curve| curve.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
+        let jump =
+            |curve: &&&CostCurve| curve.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
         // The first of equals.
         let largest = self.curves.iter().rev().max_by(|a, b| jump(a).total_cmp(&jump(b)));
         let curve = largest?;
@@ -183,7 +187,7 @@ impl Over<'_> {
         let places =
             || self.curves.iter().flat_map(|of| of.points.iter().map(|point| place(of, point)));
         let ends = places().reduce(f64::min).zip(places().reduce(f64::max));
-        let line = |direct: &Direct| {
+        let line = |direct: &DirectCost| {
             let (low, high) = ends?;
             let name = format!("no working set (c1){}", ring_words(direct.members));
             let points = points([(low, direct.cost_ns), (high, direct.cost_ns)]);
@@ -194,7 +198,7 @@ impl Over<'_> {
 
     /// Those of the first curve that has any: shades of several would hide each other.
     fn regions(&self) -> Vec<Region> {
-        let seen = |curve: &&Curve| {
+        let seen = |curve: &&CostCurve| {
             curve.outcome.regions().filter(|of| !of.extents.is_empty()).map(shaded)
         };
         self.curves.iter().find_map(seen).unwrap_or_default()
@@ -213,10 +217,10 @@ impl Over<'_> {
 }
 
 /// From the start of each region to that of the next.
-fn shaded(found: &Regions) -> Vec<Region> {
+fn shaded(found: &CacheRegions) -> Vec<Region> {
     let starts = found.extents.iter().map(|extent| extent.piece.first);
     let ends = starts.skip(1).map(Some).chain([None]);
-    let region = |(extent, end): (&regions::Extent, Option<u64>)| Region {
+    let region = |(extent, end): (&regions::RegionExtent, Option<u64>)| Region {
         from: extent.piece.first as f64,
         to: end.unwrap_or(extent.piece.last) as f64,
         label: extent.region.in_words().to_string(),
@@ -230,17 +234,17 @@ fn shaded(found: &Regions) -> Vec<Region> {
 
 /// The costs of all walks over arrays. None of a few, nor where nothing is resolved: a map of
 /// nothing but holes.
-pub(super) fn map(cost: &Cost) -> Option<Figure> {
-    let is_array = |curve: &&Curve| curve.work.walk != Walk::Sparse;
-    let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();
+pub(super) fn map(cost: &CostFindings) -> Option<Figure> {
+    let is_array = |curve: &&CostCurve| curve.work.walk != Walk::Sparse;
+    let rows: Vec<&CostCurve> = cost.curves.iter().filter(is_array).collect();
     rows.get(FEWEST_ROWS - 1)?;
     let points = rows.iter().flat_map(|curve| &curve.points);
     let arrays: BTreeSet<u64> = points.map(|point| point.array_bytes).collect();
-    let value = |curve: &Curve, bytes: u64| {
+    let value = |curve: &CostCurve, bytes: u64| {
         let point = curve.points.iter().find(|point| point.array_bytes == bytes)?;
         quotable(point.total_ns).map(|cost| cost.value)
     };
-    let row = |curve: &&Curve| arrays.iter().map(|bytes| value(curve, *bytes)).collect();
+    let row = |curve: &&CostCurve| arrays.iter().map(|bytes| value(curve, *bytes)).collect();
     let values: Vec<Vec<Option<f64>>> = rows.iter().map(row).collect();
     let resolved = || values.iter().flatten().flatten().copied();
     let (low, high) = (resolved().reduce(f64::min)?, resolved().reduce(f64::max)?);
@@ -261,14 +265,14 @@ pub(super) fn map(cost: &Cost) -> Option<Figure> {
 }
 
 /// Cost by the size of the ring, for each kind of work that was measured at several sizes.
-fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
+fn by_members(cost: &CostFindings, index: usize) -> Option<Figure> {
     let named = |work: Option<Work>| work.map_or("no work".to_string(), |work| work.in_words());
-    let series = |sweep: &Sweep| {
+    let series = |sweep: &CostSweep| {
         let all = sweep.points.iter().map(|of| (of.size as f64, of.cost.total_ns));
         Series::new(named(sweep.work), index, Role::Measured, points(all))
     };
     // The largest jump of all, and of equals the first.
-    let jump = |sweep: &&Sweep| sweep.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
+    let jump = |sweep: &&CostSweep| sweep.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
     let largest = cost.by_members.iter().rev().max_by(|a, b| jump(a).total_cmp(&jump(b)))?;
     let in_words = match largest.jump {
         Some(jump) => {

@@ -1,9 +1,9 @@
 //! The report of `switchcost cost`: the answer, tables, a heat map, regions.
 
-use analysis::cost::{Cost, Curve, Sweep};
+use analysis::cost::{CostCurve, CostFindings, CostSweep};
 use analysis::published::li2007;
 use analysis::record::RingRecord;
-use analysis::regions::{Answer, Axis, Beside};
+use analysis::regions::{CurveAnswer, NearestLevel, SizeAxis};
 use analysis::summary::CaseSummary;
 use rundata::ring::{Case, Walk};
 use rundata::words;
@@ -19,7 +19,7 @@ const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without 
      at the CPU's full speed; 95 % interval with the scatter between launches\n\
      indirect = c2 - c1: what the working set adds\n";
 
-pub(crate) fn text(record: &RingRecord, cost: &Cost, view: View) -> Text {
+pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Text {
     let mut details = String::new();
     for direct in &cost.direct {
         if direct.cost_ns.is_some_and(|cost| cost.answer_cost().is_ok()) {
@@ -65,12 +65,12 @@ fn heading(record: &RingRecord) -> String {
 
 /// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a
 /// single size there is no course.
-fn findings(cost: &Cost, view: View) -> Vec<String> {
+fn findings(cost: &CostFindings, view: View) -> Vec<String> {
     let mut lines: Vec<String> = published(cost).filter(|_| view.history).into_iter().collect();
-    let mut curves: Vec<&Curve> = cost.curves.iter().filter(|of| of.points.len() > 1).collect();
+    let mut curves: Vec<&CostCurve> = cost.curves.iter().filter(|of| of.points.len() > 1).collect();
     curves.sort_by_key(|curve| curve.work.walk != Walk::Chase);
-    let worked = |of: &&Sweep| of.work.is_some();
-    let mut by_members: Vec<&Sweep> = cost.by_members.iter().filter(worked).collect();
+    let worked = |of: &&CostSweep| of.work.is_some();
+    let mut by_members: Vec<&CostSweep> = cost.by_members.iter().filter(worked).collect();
     by_members.extend(cost.by_members.iter().filter(|of| !worked(of)));
     let by_members = by_members.into_iter().flat_map(|sweep| along("members", sweep));
     let by_stride = cost.by_stride.iter().flat_map(|sweep| along("stride", sweep));
@@ -83,38 +83,38 @@ fn findings(cost: &Cost, view: View) -> Vec<String> {
 }
 
 /// The course of the cost along members or strides, and of what the working set adds.
-fn along<'a>(axis: &'a str, sweep: &'a Sweep) -> impl Iterator<Item = String> + 'a {
+fn along<'a>(axis: &'a str, sweep: &'a CostSweep) -> impl Iterator<Item = String> + 'a {
     let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
     let total = format!("by {axis}, {work}: {}", sweep.in_words);
-    let added = sweep.indirect_breaks.iter().filter(|of| of.finding == Answer::Found);
+    let added = sweep.indirect_breaks.iter().filter(|of| of.finding == CurveAnswer::Found);
     let added = added.map(|breaks| format!("added by the working set: {}", breaks.in_words()));
     std::iter::once(total).chain(added)
 }
 
 /// What of the machine lies where the courses break.
-fn beside(cost: &Cost) -> Vec<String> {
+fn beside(cost: &CostFindings) -> Vec<String> {
     let arrays = cost.curves.iter().filter_map(|curve| {
         let levels = levels(&curve.outcome.breaks().axis, &curve.beside)?;
         Some(format!("levels of the machine there, {}: {levels}", title(curve)))
     });
     let members = cost.by_members.iter().filter_map(|curve| {
-        let levels = levels(&Axis::MEMBERS, &curve.beside)?;
+        let levels = levels(&SizeAxis::MEMBERS, &curve.beside)?;
         Some(format!("levels of the machine there, by members: {levels}"))
     });
     arrays.chain(members).collect()
 }
 
-fn levels(axis: &Axis, beside: &[Option<Beside>]) -> Option<String> {
+fn levels(axis: &SizeAxis, beside: &[Option<NearestLevel>]) -> Option<String> {
     let levels: Vec<String> = beside.iter().flatten().map(|level| level.in_words(axis)).collect();
     (!levels.is_empty()).then(|| levels.join("; "))
 }
 
 /// Our second region over our first, beside the paper's.
-fn published(cost: &Cost) -> Option<String> {
+fn published(cost: &CostFindings) -> Option<String> {
     let theirs = li2007::Figures::published().ok()?;
     cost.curves.iter().find(|curve| curve.outcome.regions().is_some())?;
     let range = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
-    let of = |curve: &Curve| {
+    let of = |curve: &CostCurve| {
         Some(format!("{} ({})", range(curve.outcome.regions()?.second_over_first()?), title(curve)))
     };
     let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();

@@ -2,9 +2,9 @@
 //! these were, kinds of access where nothing else was; of arrays and members together arrays are
 //! rows and members columns.
 
-use analysis::cost::{Cost, CostPoint, Curve};
+use analysis::cost::{CostCurve, CostFindings, CostPoint};
 use analysis::estimate::{Estimate, Speed};
-use analysis::quote::{Answer, NotQuotable};
+use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::RingRecord;
 use analysis::summary::{COUNT_TOLERANCE, CaseSummary};
 use rundata::ring::Work;
@@ -43,10 +43,10 @@ impl More<'_> {
 }
 
 /// All of them, ending with a newline.
-pub(super) fn all(record: &RingRecord, cost: &Cost, view: View) -> String {
+pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> String {
     let more = More { cases: &record.cases, view };
     let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
-    let same = |of: &&Curve| (of.members, of.points[0].array_bytes);
+    let same = |of: &&CostCurve| (of.members, of.points[0].array_bytes);
     if single
         && cost.curves.len() > 1
         && each_once(cost.curves.iter().map(|of| same(&of))).len() == 1
@@ -55,7 +55,7 @@ pub(super) fn all(record: &RingRecord, cost: &Cost, view: View) -> String {
     }
     let works = each_once(cost.curves.iter().map(access));
     let tables = works.iter().map(|work| {
-        let rings: Vec<&Curve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
+        let rings: Vec<&CostCurve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
         match &rings[..] {
             [curve] => by_array(curve, more),
             rings if rings.iter().all(|of| of.points.len() == 1) && is_one_array(rings) => {
@@ -68,39 +68,39 @@ pub(super) fn all(record: &RingRecord, cost: &Cost, view: View) -> String {
 }
 
 /// How memory is walked, whatever the size of it.
-fn access(curve: &Curve) -> Work {
+fn access(curve: &CostCurve) -> Work {
     Work { bytes: 0, ..curve.work }
 }
 
-fn is_one_array(rings: &[&Curve]) -> bool {
+fn is_one_array(rings: &[&CostCurve]) -> bool {
     each_once(rings.iter().map(|of| of.points[0].array_bytes)).len() == 1
 }
 
 /// `rmw by 128 B, 2 members`.
-pub(super) fn title(curve: &Curve) -> String {
+pub(super) fn title(curve: &CostCurve) -> String {
     format!("{}, {} members", curve.work.walk_in_words(), curve.members)
 }
 
-fn by_array(curve: &Curve, more: More) -> String {
+fn by_array(curve: &CostCurve, more: More) -> String {
     let rows = curve.points.iter().map(|point| (size(curve, point.array_bytes), point));
     format!("{}\n{}\n", title(curve), rows_of("array", rows, more))
 }
 
-fn by_members(rings: &[&Curve], more: More) -> String {
+fn by_members(rings: &[&CostCurve], more: More) -> String {
     let first = rings[0];
     let size = size(first, first.points[0].array_bytes);
     let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
     format!("{}, {size}\n{}\n", first.work.walk_in_words(), rows_of("members", rows, more))
 }
 
-fn by_access(cost: &Cost, more: More) -> String {
+fn by_access(cost: &CostFindings, more: More) -> String {
     let first = &cost.curves[0];
     let size = words::bytes(first.points[0].array_bytes);
     let rows = cost.curves.iter().map(|curve| (curve.work.walk_in_words(), &curve.points[0]));
     format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, more))
 }
 
-fn size(curve: &Curve, array_bytes: u64) -> String {
+fn size(curve: &CostCurve, array_bytes: u64) -> String {
     curve.axis().size(curve.size(array_bytes))
 }
 
@@ -146,7 +146,7 @@ fn part(of: &CostPoint) -> String {
 }
 
 /// A figure with its interval, marked where no comparison uses it, or why there is none.
-fn told_cell(told: Result<Answer, NotQuotable>) -> String {
+fn told_cell(told: Result<BestEstimate, NotQuotable>) -> String {
     told.map_or_else(|why| why.of_time(), |_| terminal::told_words(Some(told)))
 }
 
@@ -163,7 +163,7 @@ fn counted(point: &CostPoint) -> [String; 3] {
 
 /// Costs by array and members, without intervals: where more is asked for a table of each ring
 /// follows that has them.
-fn by_both(rings: &[&Curve], more: More) -> String {
+fn by_both(rings: &[&CostCurve], more: More) -> String {
     let points = || rings.iter().flat_map(|of| &of.points);
     let mut arrays = each_once(points().map(|point| point.array_bytes));
     arrays.sort_unstable();
@@ -192,7 +192,7 @@ fn by_both(rings: &[&Curve], more: More) -> String {
 /// A cost in a narrow cell, or a mark that stands for why there is none.
 fn brief(cost: Option<Estimate>) -> String {
     let Some(cost) = cost else { return "-".to_string() };
-    let told = |cost: Answer| terminal::marked(&cost, &words::time(cost.value()));
+    let told = |cost: BestEstimate| terminal::marked(&cost, &words::time(cost.value()));
     cost.answer_cost().map_or_else(|why| mark(why).0.to_string(), told)
 }
 

@@ -1,7 +1,7 @@
 //! What a run of explanations answers in a sentence, and what else matters of it.
 
 use analysis::estimate::Estimate;
-use analysis::explain::{Found, Part, whole_of};
+use analysis::explain::{ExplainedSwitch, SwitchPart, whole_of};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
@@ -40,7 +40,7 @@ pub(super) fn whole_policy(record: &ExplainRecord) -> Policy {
     whole_of(&record.header.plan).map_or(Policy::Other, |(_, ring)| ring.policy)
 }
 
-pub(super) fn found(record: &ExplainRecord) -> Option<&Found> {
+pub(super) fn found(record: &ExplainRecord) -> Option<&ExplainedSwitch> {
     record.found.explained.as_ref()
 }
 
@@ -50,8 +50,8 @@ pub(super) fn is_whole(record: &ExplainRecord) -> bool {
 }
 
 /// The parts, the largest first, and the rest.
-fn made_of(found: &Found) -> String {
-    let quoted = |of: &Part| Some((of.ns?.answer_cost().ok()?, of.part.in_words()));
+fn made_of(found: &ExplainedSwitch) -> String {
+    let quoted = |of: &SwitchPart| Some((of.ns?.answer_cost().ok()?, of.part.in_words()));
     let mut parts: Vec<_> = found.parts.iter().filter_map(quoted).collect();
     parts.sort_by(|(one, _), (other, _)| other.value().total_cmp(&one.value()));
     let told = parts.iter().map(|(ns, name)| format!("{} {name}", ns.brief_time()));
@@ -60,7 +60,7 @@ fn made_of(found: &Found) -> String {
     told.chain(open).chain([rest(found)]).collect::<Vec<_>>().join(", ")
 }
 
-fn rest(found: &Found) -> String {
+fn rest(found: &ExplainedSwitch) -> String {
     match found.rest_ns.map(|of| of.answer()) {
         Some(Ok(rest)) if rest.value() > 0.0 => format!("{} not explained", rest.time()),
         Some(Ok(rest)) => format!("not explained: {}", rest.time()),
@@ -88,7 +88,7 @@ pub(super) fn findings(record: &ExplainRecord) -> Vec<String> {
 }
 
 /// What of the whole other commands print.
-fn above_solo(found: &Found) -> Option<String> {
+fn above_solo(found: &ExplainedSwitch) -> Option<String> {
     let above = found.above_solo_ns?.quote_cost().ok()?.time();
     Some(format!("above solo: {above}, without what one alone pays for its calls (`ring`)"))
 }

@@ -1,7 +1,7 @@
 //! A switch as a waterfall: each part stands where the ones before it end.
 
 use analysis::estimate::Estimate;
-use analysis::explain::Found;
+use analysis::explain::ExplainedSwitch;
 use analysis::record::ExplainRecord;
 use charts::{Axis, Figure, Known, Point, Role, Series};
 
@@ -20,7 +20,7 @@ pub(crate) fn figures(record: &ExplainRecord, index: usize) -> Vec<Figure> {
 
 /// The parts one above the other up to the whole: the upper end of each is a bar's, its lower end
 /// that of the one before.
-fn waterfall(record: &ExplainRecord, found: &Found, index: usize) -> Option<Figure> {
+fn waterfall(record: &ExplainRecord, found: &ExplainedSwitch, index: usize) -> Option<Figure> {
     if !is_whole(record) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! `switchcost explain` on the terminal: the chain of parts, and what would add to it.
 
 use analysis::estimate::Estimate;
-use analysis::explain::Part;
+use analysis::explain::SwitchPart;
 use analysis::record::ExplainRecord;
 
 use super::answer::{findings, found, headline, is_whole, whole_policy};
@@ -76,7 +76,7 @@ fn rows(first: &str, all: Vec<[String; 5]>) -> Table {
 /// What would add to it, in the order of the list.
 fn added(record: &ExplainRecord) -> Table {
     let parts = found(record).map_or(&[][..], |of| &of.added);
-    let row = |of: &Part| {
+    let row = |of: &SwitchPart| {
         let ns = difference(of.ns);
         let cells = [told_value(ns), told_interval(ns), of.changed_by.clone()];
         let [ns, ends, changed_by] = cells;

@@ -2,10 +2,10 @@
 
 use analysis::estimate::Estimate;
 use analysis::findings::gaps;
-use analysis::findings::wakeup::Found;
+use analysis::findings::wakeup::WakeupFindings;
 use analysis::marked;
 use analysis::marked::MarkedText;
-use analysis::quote::{Quoted, difference, marked_cost};
+use analysis::quote::{QuotedFigure, difference, marked_cost};
 use analysis::record::ResponseRecord;
 use analysis::response::LoopCost;
 use analysis::summary::CaseSummary;
@@ -148,7 +148,7 @@ fn costs(record: &ResponseRecord) -> Option<Clause> {
 /// The slowest of several calls, of those that may be quoted.
 fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
     let quoted = |(call, ns): &(String, Estimate)| Some((call.clone(), ns.quote_cost().ok()?));
-    let known: Vec<(String, Quoted)> = calls.iter().filter_map(quoted).collect();
+    let known: Vec<(String, QuotedFigure)> = calls.iter().filter_map(quoted).collect();
     let (slowest, ns) = known.iter().max_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))?;
     let many = known.len();
     (many > 1).then(|| {
@@ -193,8 +193,12 @@ fn unusual_setting(wakeup: &Wakeup) -> String {
 }
 
 /// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
-fn found(record: &ResponseRecord, slack_ns: u64, cpu_latency_us: Option<u32>) -> Option<&Found> {
-    let is_it = |of: &&Found| {
+fn found(
+    record: &ResponseRecord,
+    slack_ns: u64,
+    cpu_latency_us: Option<u32>,
+) -> Option<&WakeupFindings> {
+    let is_it = |of: &&WakeupFindings| {
         sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
             let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
             setting == (slack_ns, cpu_latency_us, Load::Idle) && policy == Policy::Other
@@ -221,7 +225,7 @@ fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
         Some(_) => ", with the default timer slack",
         None => ", with timer slack 1 ns",
     };
-    let median = |of: &Found| Some(of.median_ns?.answer_cost().ok()?.brief_time());
+    let median = |of: &WakeupFindings| Some(of.median_ns?.answer_cost().ok()?.brief_time());
     let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
     let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
     let awake = awake.map(|late| format!(", {late} without idle states"));
@@ -288,9 +292,9 @@ fn taker(class: Class) -> &'static str {
 }
 
 /// What a busy thread loses, and to whom.
-fn lost(record: &ResponseRecord, found: &gaps::Found) -> MarkedText {
+fn lost(record: &ResponseRecord, found: &gaps::GapFindings) -> MarkedText {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
-    let to = |of: &gaps::ClassFound| {
+    let to = |of: &gaps::GapClassFindings| {
         let lost = count(Some(of.lost_percent?));
         let is_told = lost.is_some_and(|lost| lost.is_ok());
         is_told.then(|| format!("{} {} %", taker(of.class), told_value(lost)))

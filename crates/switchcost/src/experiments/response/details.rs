@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::iter::once;
 
 use analysis::estimate::Estimate;
-use analysis::findings::gaps::{self, ClassFound};
-use analysis::findings::wakeup::{Found, Tail};
+use analysis::findings::gaps::{self, GapClassFindings};
+use analysis::findings::wakeup::{TailQuantile, WakeupFindings};
 use analysis::published::venix1984::{self, Processor};
-use analysis::quote::Answer;
+use analysis::quote::BestEstimate;
 use analysis::record::ResponseRecord;
-use analysis::response::{Budget, LinkCost, LoopCost, Signals};
+use analysis::response::{LinkCost, LoopCost, ResponseBudget, SignalCosts};
 use probe::trial::calls::SYSTEM_CALLS;
 use rundata::ring::{Case, Policy};
 use rundata::trial::gaps::Class;
@@ -126,7 +126,7 @@ fn beside(then_ms: f64, here: Option<Estimate>) -> String {
     ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
 }
 
-fn words(record: &ResponseRecord, found: &Signals) -> Vec<String> {
+fn words(record: &ResponseRecord, found: &SignalCosts) -> Vec<String> {
     let switches = found.switches_per_loop.map(|switches| {
         format!(
             "loop of two: {switches:.3} switches a loop as counted; its formula takes them for two"
@@ -207,8 +207,8 @@ fn policy(record: &ResponseRecord, case: usize) -> Policy {
     record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
 }
 
-fn gaps_words(record: &ResponseRecord, found: &gaps::Found) -> String {
-    let row = |class: &ClassFound| {
+fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> String {
+    let row = |class: &GapClassFindings| {
         let length = class.length_ns.as_ref();
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
         [
@@ -245,7 +245,7 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::Found) -> String {
 }
 
 /// What comes at a period, and the tick beside what the kernel reports of it.
-fn periods(record: &ResponseRecord, found: &gaps::Found) -> Vec<String> {
+fn periods(record: &ResponseRecord, found: &gaps::GapFindings) -> Vec<String> {
     let combs = || found.classes.iter().flat_map(|of| of.combs.iter().map(|c| (of.class, c)));
     let mut lines: Vec<String> = combs().map(|(class, comb)| comb.in_words(class)).collect();
     let hz = record.header.machine.kernel.hz.known().map(|hz| format!(", CONFIG_HZ {hz}"));
@@ -271,7 +271,7 @@ fn periods(record: &ResponseRecord, found: &gaps::Found) -> Vec<String> {
 }
 
 /// What the kernel counted beside.
-fn counted(found: &gaps::Found) -> Vec<String> {
+fn counted(found: &gaps::GapFindings) -> Vec<String> {
     let interrupts = match &found.interrupts_per_second {
         Some(by_name) => {
             let mut named: Vec<_> = by_name.iter().filter(|(name, _)| *name != "all").collect();
@@ -296,13 +296,13 @@ fn counted(found: &gaps::Found) -> Vec<String> {
     };
     let many = found.cut_short;
     let cut_short = format!("{many} windows ended early: there were more gaps than can be stored");
-    let is_out = |of: &&ClassFound| of.class == Class::SwitchedOut && of.length_ns.is_some();
+    let is_out = |of: &&GapClassFindings| of.class == Class::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
     let lost = count(lost);
     let others = format!("other tasks took {} % of this CPU: it is not quiet", told_words(lost));
     let mut lines = vec![interrupts, steal];
     lines.extend((many > 0).then_some(cut_short));
-    let is_much = |lost: Result<Answer, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
+    let is_much = |lost: Result<BestEstimate, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
     lines.extend(lost.filter(|lost| is_much(*lost)).map(|_| others));
     lines
 }
@@ -321,11 +321,11 @@ const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nan
 fn wakeup(record: &ResponseRecord) -> Option<String> {
     record.found.wakeups.first()?;
     let in_us = |ns: i64| figure(ns as f64 / 1e3);
-    let tail = |of: Tail| {
+    let tail = |of: TailQuantile| {
         format!("{} ({} to {})", in_us(of.value_ns), in_us(of.low_ns), in_us(of.high_ns))
     };
-    let tail = |of: Option<Tail>| of.map_or("-".to_string(), tail);
-    let row = |found: &Found| {
+    let tail = |of: Option<TailQuantile>| of.map_or("-".to_string(), tail);
+    let row = |found: &WakeupFindings| {
         [
             sleeper_words(record, found.case),
             estimate_words(us(found.median_ns)),
@@ -346,7 +346,7 @@ fn wakeup(record: &ResponseRecord) -> Option<String> {
 }
 
 /// What was counted beside.
-fn counted_beside(found: &Found) -> String {
+fn counted_beside(found: &WakeupFindings) -> String {
     let slack = found.timer_slack_ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
     let busy = |percent| format!("the busy process had {} % of the CPU", figure(Some(percent)));
     let stolen = |percent| format!("stolen {} % of the time", figure(Some(percent)));
@@ -416,7 +416,7 @@ fn budget(record: &ResponseRecord, history: bool) -> Option<String> {
 }
 
 /// Why parts that were measured have no sum.
-fn no_sum(budget: &Budget) -> &'static str {
+fn no_sum(budget: &ResponseBudget) -> &'static str {
     match (budget.entry_and_handler_ns, budget.switch_ns) {
         (Some(_), Some(_)) => "no sum: it is of parts that are resolved\n",
         _ => "",
@@ -424,7 +424,7 @@ fn no_sum(budget: &Budget) -> &'static str {
 }
 
 /// The memorandum's own sum, for its 80186.
-fn of_1984(budget: &Budget) -> Option<String> {
+fn of_1984(budget: &ResponseBudget) -> Option<String> {
     let published = venix1984::published().ok()?;
     let of = published.into_iter().find(|processor| processor.name == "80186")?;
     // Its return to the new process is printed as its interrupt latency is.

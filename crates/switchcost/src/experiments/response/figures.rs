@@ -1,9 +1,9 @@
 //! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
-use analysis::findings::{gaps::ClassFound, wakeup};
+use analysis::findings::{gaps::GapClassFindings, wakeup};
 use analysis::quote::cost;
 use analysis::record::ResponseRecord;
-use analysis::response::{Against, LinkCost};
+use analysis::response::{BudgetComparison, LinkCost};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::trial::loops::{GETUID, SIGNAL_SELF};
@@ -41,7 +41,7 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
         let of = record.found.loops.iter().find(|of| of.call == name);
         of.and_then(|of| Tile::cost(name, of.ns))
     };
-    let late = |of: &wakeup::Found| {
+    let late = |of: &wakeup::WakeupFindings| {
         Tile::cost(format!("timer late, {}", sleeper_words(record, of.case)), of.median_ns)
     };
     let late: Vec<Tile> = record.found.wakeups.iter().filter_map(late).collect();
@@ -86,8 +86,9 @@ fn distributions<'a>(
 
 fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = &record.found.wakeups;
-    let name = |of: &wakeup::Found| sleeper_words(record, of.case);
-    let quoted = |of: &wakeup::Found| Some((of.median_ns?.quote_cost().ok()?.value(), name(of)));
+    let name = |of: &wakeup::WakeupFindings| sleeper_words(record, of.case);
+    let quoted =
+        |of: &wakeup::WakeupFindings| Some((of.median_ns?.quote_cost().ok()?.value(), name(of)));
     let mut medians: Vec<(f64, String)> = found.iter().filter_map(quoted).collect();
     medians.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let told = |(ns, name): &(f64, String)| format!("{} ({name})", words::time(*ns));
@@ -103,7 +104,8 @@ fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
         }
     };
     let heading = ("response-late", "How late a sleeper is woken");
-    let holds = |of: &wakeup::Found| of.median_ns.is_some_and(|of| of.quote_cost().is_ok());
+    let holds =
+        |of: &wakeup::WakeupFindings| of.median_ns.is_some_and(|of| of.quote_cost().is_ok());
     let all = found.iter().map(|of| (name(of), holds(of), &of.all_late_ns));
     distributions(heading, (in_words, axes("late by", "wake-ups")), all, index)
 }
@@ -112,7 +114,7 @@ fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
 fn gaps(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = record.found.gaps.first()?;
     let [watched, threshold] = [found.watched_ns, found.threshold_ns].map(words::time);
-    let lengths = |class: &ClassFound| Some((class.length_ns?, class.class));
+    let lengths = |class: &GapClassFindings| Some((class.length_ns?, class.class));
     let all: Vec<_> = found.classes.iter().filter_map(lengths).collect();
     let many: u64 = all.iter().map(|(of, _)| of.count).sum();
     let (longest, class) = all.iter().max_by_key(|(of, _)| of.max)?;
@@ -135,7 +137,7 @@ fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
         ("switch", budget.switch_ns),
         ("sum of these two", budget.sum_ns),
     ];
-    let measured = |of: &Against| {
+    let measured = |of: &BudgetComparison| {
         Some((format!("measured, {}", sleeper_words(record, of.case)), of.measured_ns?))
     };
     let parts = parts.into_iter().filter_map(|(name, of)| Some((name.to_string(), of?)));

@@ -1,11 +1,11 @@
 //! `switchcost response` on the terminal.
 
 use analysis::estimate::Estimate;
-use analysis::findings::Summary;
-use analysis::findings::gaps::ClassFound;
-use analysis::findings::wakeup::Found;
+use analysis::findings::TrialSummary;
+use analysis::findings::gaps::GapClassFindings;
+use analysis::findings::wakeup::WakeupFindings;
 use analysis::record::ResponseRecord;
-use analysis::response::{LinkCost, LoopCost, Signals};
+use analysis::response::{LinkCost, LoopCost, SignalCosts};
 use analysis::summary::CaseSummary;
 use rundata::run::unfinished;
 use rundata::trial::Trial;
@@ -116,14 +116,14 @@ fn of_loop(record: &ResponseRecord, cost: &LoopCost) -> Line {
     Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
 }
 
-fn of_signals(record: &ResponseRecord, of: &Signals) -> Line {
+fn of_signals(record: &ResponseRecord, of: &SignalCosts) -> Line {
     let mut trials = record.cases.iter().filter_map(|of| of.trial());
     let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
     Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
 }
 
 /// What stands for a trial in cycles, and the clock; dashes without one.
-fn clock_of(trial: Option<&Summary>) -> [String; 2] {
+fn clock_of(trial: Option<&TrialSummary>) -> [String; 2] {
     trial.map_or(at_clock(None, None), |of| at_clock(of.cycles, of.clock_ghz))
 }
 
@@ -150,14 +150,14 @@ fn of_links(record: &ResponseRecord) -> Vec<Line> {
 }
 
 /// The length of the gaps by interrupts; it has no interval.
-fn of_interrupts(class: &ClassFound) -> Option<Line> {
+fn of_interrupts(class: &GapClassFindings) -> Option<Line> {
     let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
     let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
     let line = line("gap by an interrupt", "us", None);
     Some(Line { median, interval: String::new(), p99, ..line })
 }
 
-fn of_wakeup(record: &ResponseRecord, found: &Found) -> Line {
+fn of_wakeup(record: &ResponseRecord, found: &WakeupFindings) -> Line {
     let what = brief_sleeper_words(record, found.case);
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
     Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
@@ -186,7 +186,7 @@ fn links(record: &ResponseRecord, is_wide: bool) -> Table {
 }
 
 fn gaps(record: &ResponseRecord) -> Table {
-    let row = |of: &ClassFound| {
+    let row = |of: &GapClassFindings| {
         let length = of.length_ns.as_ref();
         [
             of.class.to_string(),
@@ -202,7 +202,7 @@ fn gaps(record: &ResponseRecord) -> Table {
 }
 
 fn wakeups(record: &ResponseRecord) -> Table {
-    let row = |found: &Found| {
+    let row = |found: &WakeupFindings| {
         let of = sleeper(record, found.case);
         let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());
         // A real-time thread has none, whatever it asked for.

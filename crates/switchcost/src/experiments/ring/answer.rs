@@ -4,7 +4,7 @@ use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::not_alone;
-use analysis::quote::{Answer, Quoted, cost, marked_cost};
+use analysis::quote::{BestEstimate, QuotedFigure, cost, marked_cost};
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
 use rundata::ring::{Case, Kind, Policy};
@@ -97,7 +97,7 @@ fn headline_of_both(normal: &RingRecord, under_fifo: &RingRecord) -> MarkedText 
 }
 
 /// Returns the cost of a switch in the smallest ring of a record, or why there is none in words.
-fn smallest_switch(record: &RingRecord) -> Option<Result<Quoted, String>> {
+fn smallest_switch(record: &RingRecord) -> Option<Result<QuotedFigure, String>> {
     let rings = record.cases.iter().filter_map(switch);
     let (_, estimate) = rings.min_by_key(|(of, _)| of.case.members)?;
     let answer =
@@ -146,7 +146,7 @@ fn by_size(record: &RingRecord) -> RingAnswer {
     rings.sort_by_key(|(of, _)| of.case.members);
     let Some((smallest, own)) = rings.first() else { return not_measured(record) };
     let answer = |(of, cost): &(_, Estimate)| Some((*of, cost.answer_cost().ok()?));
-    let known: Vec<(&CaseSummary, Answer)> = rings.iter().filter_map(answer).collect();
+    let known: Vec<(&CaseSummary, BestEstimate)> = rings.iter().filter_map(answer).collect();
     let setting = setting(&smallest.case);
     let with = members(&smallest.case);
     let Some((first, least)) = known.first() else {
@@ -243,7 +243,7 @@ pub(crate) fn cheapest<'a>(
     let all: Vec<(&CaseSummary, Estimate)> =
         rings.filter_map(|of| Some((of, of.ns_per_hop?))).collect();
     let quoted = |(of, hop): &(_, Estimate)| Some((*of, hop.quote_cost().ok()?));
-    let mut hops: Vec<(&CaseSummary, Quoted)> = all.iter().filter_map(quoted).collect();
+    let mut hops: Vec<(&CaseSummary, QuotedFigure)> = all.iter().filter_map(quoted).collect();
     if is_whole {
         hops.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     }
@@ -277,8 +277,8 @@ pub(crate) fn cheapest<'a>(
 }
 
 /// Whether the next link is dearer, or which are not told apart from the cheapest.
-fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
-    let is_alike = |(_, other): &&(&CaseSummary, Quoted)| !hop.differs_from(other);
+fn apart(hop: &QuotedFigure, others: &[(&CaseSummary, QuotedFigure)]) -> String {
+    let is_alike = |(_, other): &&(&CaseSummary, QuotedFigure)| !hop.differs_from(other);
     let alike: Vec<&str> = others.iter().filter(is_alike).map(|(of, _)| &*of.case.link).collect();
     match (&alike[..], others.first()) {
         ([], Some((next, other))) => {

@@ -2,7 +2,7 @@
 
 use analysis::estimate::Estimate;
 use analysis::record::{RingRecord, course};
-use analysis::scaling::{Knee, Verdict};
+use analysis::scaling::{Knee, ScalingVerdict};
 use analysis::summary::CaseSummary;
 use analysis::table::Table;
 use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
@@ -187,7 +187,7 @@ fn ends(series: &Series) -> String {
 }
 
 /// The fitted law from the smallest to the largest size.
-fn curve(law: &Verdict) -> Vec<Point> {
+fn curve(law: &ScalingVerdict) -> Vec<Point> {
     course(law).into_iter().map(|(x, y)| Point::bare(x, y)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What the smallest ring of a run costs beside the published machines that measured the same.
 
-use analysis::quote::Answer;
+use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
 use analysis::subject::{Published, PublishedCase, Quantity, published};
 use analysis::summary::CaseSummary;
@@ -56,7 +56,7 @@ fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRin
     ];
     for (quantity, cost, own) in costs {
         if let Some(published_ns) = case.figures.get(&quantity) {
-            let own: Option<Answer> = own.and_then(|own| own.answer_cost().ok());
+            let own: Option<BestEstimate> = own.and_then(|own| own.answer_cost().ok());
             return Some(PublishedRing {
                 machine: machine.machine.clone(),
                 year: machine.year,

@@ -1,9 +1,9 @@
 //! Where the cost of a switch jumps as the ring grows.
 
-use analysis::cost::Levels;
-use analysis::jump::{self, Place};
+use analysis::cost::MachineLevels;
+use analysis::jump::{self, SizedCost};
 use analysis::record::RingRecord;
-use analysis::regions::Axis;
+use analysis::regions::SizeAxis;
 use analysis::summary::CaseSummary;
 use rundata::run::unfinished;
 
@@ -19,19 +19,19 @@ pub(super) fn sentence(record: &RingRecord) -> String {
         let cost = of.ns_per_switch_above_solo?.quote_cost().ok()?;
         Some((u64::from(of.case.members), cost))
     };
-    let mut places: Vec<Place> = rings.clone().filter_map(place).collect();
+    let mut places: Vec<SizedCost> = rings.clone().filter_map(place).collect();
     places.sort_by_key(|(members, _)| *members);
     let is_one_series = places.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let Some(jump) = jump::largest(&places).filter(|_| is_one_series) else {
         return String::new();
     };
-    let levels = Levels::of(&record.header.machine, &record.header.plan);
+    let levels = MachineLevels::of(&record.header.machine, &record.header.plan);
     let work = rings.clone().find_map(|of| of.case.work);
-    let found = levels.candidates(&jump, &Axis::MEMBERS, 2, work);
+    let found = levels.candidates(&jump, &SizeAxis::MEMBERS, 2, work);
     let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();
     let beside = match names.is_empty() {
         true => String::new(),
         false => format!(" Possible causes: {}.", names.join("; ")),
     };
-    format!(" It {}.{beside}", jump.in_words(&Axis::MEMBERS))
+    format!(" It {}.{beside}", jump.in_words(&SizeAxis::MEMBERS))
 }

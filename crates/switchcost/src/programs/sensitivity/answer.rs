@@ -1,10 +1,10 @@
 //! What `sensitivity` answers, in a sentence or two.
 
 use analysis::estimate::{Estimate, Speed};
-use analysis::findings::sensitivity::{Found, Point};
+use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::marked;
 use analysis::marked::MarkedText;
-use analysis::quote::{NotQuotable, Quoted, cost};
+use analysis::quote::{NotQuotable, QuotedFigure, cost};
 use rundata::trial::command::{Subject, by};
 use rundata::words;
 
@@ -17,13 +17,13 @@ const LONGEST_NAME: usize = 24;
 
 /// `A preemption costs gzip 2.1 us (1.9 to 2.3) by a neighbour without memory, 14 us (12 to 16)
 /// by one of 1 MiB. At 1,000 a second, 0.2 to 1.4 % of its CPU time.`
-pub(crate) fn headline(found: &Found) -> MarkedText {
+pub(crate) fn headline(found: &SensitivityFindings) -> MarkedText {
     let name = name(found);
-    let quoted = |of: &Point| {
+    let quoted = |of: &SensitivityPoint| {
         let cost = of.ns_per_preemption?.quote_cost().ok()?;
         Some((by_rate(of), (of.bytes, of.stays_ns), cost))
     };
-    let known: Vec<(Option<String>, (u64, u64), Quoted)> =
+    let known: Vec<(Option<String>, (u64, u64), QuotedFigure)> =
         found.points.iter().filter_map(quoted).collect();
     let Some((first_rate, first, least)) = known.first() else { return not_known(found, &name) };
     let at = |rate: &Option<String>| rate.as_deref().unwrap_or_default().to_string();
@@ -37,7 +37,7 @@ pub(crate) fn headline(found: &Found) -> MarkedText {
         told.push(marked![", ", most.marked_time(), by]);
     }
     // At another rate only what goes with the count is known; no second has 1,000 long stays.
-    let share = |(rate, (_, stays_ns), of): &(Option<String>, (u64, u64), Quoted)| {
+    let share = |(rate, (_, stays_ns), of): &(Option<String>, (u64, u64), QuotedFigure)| {
         (rate.is_none() && *stays_ns == 0)
             .then(|| words::two_digits(100.0 * of.value() * USUAL_HZ / 1e9))
     };
@@ -53,14 +53,14 @@ pub(crate) fn headline(found: &Found) -> MarkedText {
 
 /// ` at 304 to 608 a second`, of a neighbour by which the loss does not go with the count: the
 /// figure holds there only.
-fn by_rate(of: &Point) -> Option<String> {
+fn by_rate(of: &SensitivityPoint) -> Option<String> {
     of.highest_above_lowest_ns?.quote().ok()?;
     let (first, last) = (of.rates.first()?, of.rates.last()?);
     Some(format!(" at {} to {} a second", first.rate_hz, last.rate_hz))
 }
 
 /// The program's own name.
-pub(crate) fn name(found: &Found) -> String {
+pub(crate) fn name(found: &SensitivityFindings) -> String {
     let first = match &found.subject {
         Subject::Command(words) => words.first(),
         Subject::Process { .. } => found.executable.as_ref().map(|of| &of.path),
@@ -69,7 +69,7 @@ pub(crate) fn name(found: &Found) -> String {
     shortened(program.rsplit('/').next().unwrap_or(program), LONGEST_NAME)
 }
 
-fn not_known(found: &Found, name: &str) -> MarkedText {
+fn not_known(found: &SensitivityFindings, name: &str) -> MarkedText {
     let mut answers = found
         .points
         .iter()
@@ -119,23 +119,23 @@ fn upper_end(cost: &Estimate, name: &str) -> Option<MarkedText> {
 
 #[cfg(test)]
 mod tests {
-    use analysis::findings::sensitivity::AtRate;
+    use analysis::findings::sensitivity::RatePoint;
 
     use super::*;
 
-    fn point(bytes: u64, us: f64, apart_us: f64) -> Point {
+    fn point(bytes: u64, us: f64, apart_us: f64) -> SensitivityPoint {
         let about = |us: f64| {
             let figures: Vec<f64> = (-3..4).map(|at| 1000.0 * us + f64::from(at)).collect();
             Estimate::over(&figures, 5, 0.95, 1)
         };
-        let rate = |rate_hz| AtRate {
+        let rate = |rate_hz| RatePoint {
             case: 0,
             rate_hz,
             ns_per_preemption: about(us),
             preemptions_per_cpu_second: None,
             more_cpu_share: None,
         };
-        Point {
+        SensitivityPoint {
             bytes,
             stays_ns: 0,
             ns_per_preemption: about(us),
@@ -144,12 +144,12 @@ mod tests {
         }
     }
 
-    fn told(points: Vec<Point>) -> String {
+    fn told(points: Vec<SensitivityPoint>) -> String {
         told_of(Subject::Command(vec!["gzip".to_string()]), points)
     }
 
-    fn told_of(subject: Subject, points: Vec<Point>) -> String {
-        headline(&Found {
+    fn told_of(subject: Subject, points: Vec<SensitivityPoint>) -> String {
+        headline(&SensitivityFindings {
             subject,
             executable: None,
             alone_cpu_ns: None,
@@ -192,7 +192,7 @@ mod tests {
                 speed: Speed::NotAlone,
                 ..of
             });
-            told(vec![Point { ns_per_preemption: cost, ..point }])
+            told(vec![SensitivityPoint { ns_per_preemption: cost, ..point }])
         };
         let bounded = at(-46.7, 9.44);
         let words =
@@ -207,7 +207,7 @@ mod tests {
             let point = point(0, 2.0, 0.0);
             let cost = point.ns_per_preemption;
             let cost = cost.map(|of| Estimate { speed: Speed::NotAlone, ..of });
-            vec![Point { ns_per_preemption: cost, ..point }]
+            vec![SensitivityPoint { ns_per_preemption: cost, ..point }]
         };
         let command = told(shared());
         assert!(command.contains("Stop them, or choose another (--cpus)"), "{command}");

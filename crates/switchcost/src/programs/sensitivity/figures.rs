@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::findings::sensitivity::{Found, Point};
+use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use rundata::words;
 
@@ -12,8 +12,8 @@ use crate::report::tiles::Tile;
 
 /// What stands for the run: a preemption by each neighbour, the largest first, and what its timer's
 /// interrupt costs.
-pub(crate) fn tiles(found: &Found) -> Vec<Tile> {
-    let by = |of: &Point| {
+pub(crate) fn tiles(found: &SensitivityFindings) -> Vec<Tile> {
+    let by = |of: &SensitivityPoint| {
         let how_long = match of.stays_ns {
             0 => String::new(),
             ns => format!(" for {}", words::time(ns as f64)),
@@ -30,7 +30,7 @@ pub(crate) fn tiles(found: &Found) -> Vec<Tile> {
 
 /// Cost of a preemption against what the neighbour uses; one that uses nothing stands at a line of
 /// cache.
-pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
+pub(crate) fn figure(found: &SensitivityFindings, index: usize) -> Option<Figure> {
     const LINE_BYTES: u64 = 64;
     let at = |bytes: u64| bytes.max(LINE_BYTES) as f64;
     let stays: BTreeSet<u64> = found.points.iter().map(|of| of.stays_ns).collect();

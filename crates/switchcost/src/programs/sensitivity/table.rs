@@ -1,7 +1,7 @@
 //! What `sensitivity` prints.
 
-use analysis::findings::Summary;
-use analysis::findings::sensitivity::{Found, Point};
+use analysis::findings::TrialSummary;
+use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::record::TrialRecord;
 use rundata::trial::Trial;
 use rundata::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
@@ -15,7 +15,7 @@ use crate::report::terminal::{
     value,
 };
 
-pub(crate) fn text(record: &TrialRecord, found: &Found) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> Text {
     Text {
         headline: answer::headline(found),
         table: costs(found).to_string() + "\n",
@@ -30,10 +30,10 @@ pub(crate) fn text(record: &TrialRecord, found: &Found) -> Text {
 }
 
 /// How often the program ran alone, and for how long.
-fn alone(record: &TrialRecord, found: &Found) -> Option<String> {
+fn alone(record: &TrialRecord, found: &SensitivityFindings) -> Option<String> {
     let ns = found.alone_cpu_ns?.quote_cost().ok()?.value();
     let Subject::Command(_) = &found.subject else { return None };
-    let is_alone = |of: &&Summary| match &of.case.trial {
+    let is_alone = |of: &&TrialSummary| match &of.case.trial {
         Trial::Command(of) => of.neighbour == Neighbour::Nobody,
         _ => false,
     };
@@ -46,22 +46,22 @@ fn us(of: Option<analysis::estimate::Estimate>) -> Option<analysis::estimate::Es
 }
 
 /// What neighbours differ in.
-fn beside(found: &Found) -> Vec<&'static str> {
+fn beside(found: &SensitivityFindings) -> Vec<&'static str> {
     let stays = found.points.iter().any(|of| of.stays_ns > 0);
     let all = [Some("neighbour KiB"), stays.then_some("stays ms")];
     all.into_iter().flatten().collect()
 }
 
-fn who(found: &Found, of: &Point) -> Vec<String> {
+fn who(found: &SensitivityFindings, of: &SensitivityPoint) -> Vec<String> {
     let all = [of.bytes as f64 / 1024.0, of.stays_ns as f64 / 1e6];
     beside(found).iter().zip(all).map(|(_, value)| digits(value)).collect()
 }
 
 /// What a preemption costs by what the neighbour uses.
-fn costs(found: &Found) -> Table {
+fn costs(found: &SensitivityFindings) -> Table {
     let columns =
         [&*beside(found), &["us a preemption", "interval", "per CPU second", "more CPU time %"]];
-    let row = |of: &Point| {
+    let row = |of: &SensitivityPoint| {
         let ns = us(of.ns_per_preemption);
         let most = of.rates.last();
         let more = most.and_then(|of| of.more_cpu_share?.scaled(100.0));
@@ -77,7 +77,7 @@ fn costs(found: &Found) -> Table {
 }
 
 /// The same at each rate.
-fn rates(record: &TrialRecord, found: &Found) -> Table {
+fn rates(record: &TrialRecord, found: &SensitivityFindings) -> Table {
     let columns =
         [&*beside(found), &["wakes/s", "us a preemption", "samples", "preemptions/sample"]];
     let rows = found.points.iter().flat_map(|point| {
@@ -101,7 +101,7 @@ const LEGEND: &str = "us a preemption: CPU time above that of the program alone 
      the preemptions that the kernel counted more, less a timer's interrupt\nper CPU second, more CPU \
      time: at the highest rate, with the timer's interrupts\n";
 
-fn subject(found: &Found) -> String {
+fn subject(found: &SensitivityFindings) -> String {
     match &found.subject {
         Subject::Command(words) => format!("command: {}\n", shell_words::join(masked(words))),
         Subject::Process { pid, window_ns, .. } => {
@@ -111,8 +111,8 @@ fn subject(found: &Found) -> String {
 }
 
 /// Where the loss does not grow with the count.
-fn proportions(found: &Found) -> impl Iterator<Item = String> {
-    let differs = |of: &Point| {
+fn proportions(found: &SensitivityFindings) -> impl Iterator<Item = String> {
+    let differs = |of: &SensitivityPoint| {
         let apart = of.highest_above_lowest_ns?.quote().ok()?;
         let how = if apart.value() > 0.0 { "more" } else { "less" };
         let size = words::time(apart.value().abs());
@@ -126,7 +126,7 @@ fn proportions(found: &Found) -> impl Iterator<Item = String> {
 }
 
 /// How often the core was shared, and what is left of the scatter when that is taken out.
-fn core(found: &Found) -> Option<String> {
+fn core(found: &SensitivityFindings) -> Option<String> {
     let of = found.core_speed?;
     let percent = |share: f64| words::two_digits(100.0 * share);
     let [measured, left] = of.scatter.map(percent);
@@ -140,7 +140,7 @@ fn core(found: &Found) -> Option<String> {
     })
 }
 
-fn timer(found: &Found) -> Option<String> {
+fn timer(found: &SensitivityFindings) -> Option<String> {
     Some(match found.timer_ns.map(|of| of.answer_cost()) {
         None => "timer interrupts: not measured, so not subtracted".to_string(),
         Some(Ok(of)) => {

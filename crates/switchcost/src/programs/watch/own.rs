@@ -3,8 +3,8 @@
 
 use std::time::SystemTime;
 
-use analysis::findings::Findings;
-use analysis::findings::sensitivity::{Found, Point};
+use analysis::findings::ExperimentFindings;
+use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::program::{Program, ProgramCost, Range, old};
 use analysis::record::TrialRecord;
 use probe::executable;
@@ -42,10 +42,11 @@ pub(crate) struct OwnCost {
 
 impl OwnCost {
     /// The range over all neighbours whose cost is known; none where no cost is.
-    fn of(found: &Found, run: String, age_s: Option<u64>) -> Option<Self> {
+    fn of(found: &SensitivityFindings, run: String, age_s: Option<u64>) -> Option<Self> {
         let executable = found.executable.clone()?;
-        let known = |of: &&Point| of.ns_per_preemption.is_some_and(|of| of.quote_cost().is_ok());
-        let costs: Vec<&Point> = found.points.iter().filter(known).collect();
+        let known =
+            |of: &&SensitivityPoint| of.ns_per_preemption.is_some_and(|of| of.quote_cost().is_ok());
+        let costs: Vec<&SensitivityPoint> = found.points.iter().filter(known).collect();
         let most_bytes = costs.iter().map(|of| of.bytes).max()?;
         // Of a neighbour that uses less, a cost that is not resolved is as low as it may be.
         let all = found.points.iter().filter(|of| of.bytes <= most_bytes);
@@ -178,7 +179,7 @@ fn of_entry(
         return None;
     }
     let record = TrialRecord::of(&read(&entry.path).ok()?);
-    let Some(Findings::Sensitivity(found)) = &record.found.findings else { return None };
+    let Some(ExperimentFindings::Sensitivity(found)) = &record.found.findings else { return None };
     let began = humantime::parse_rfc3339(&header.started).ok();
     let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
     OwnCost::of(found, entry.name.clone(), age.map(|age| age.as_secs()))

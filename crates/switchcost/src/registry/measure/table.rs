@@ -199,7 +199,7 @@ fn lateness<'a>(
     record: &'a record::ResponseRecord,
     within: &'static str,
 ) -> impl Iterator<Item = (String, Estimate, String)> + 'a {
-    let late = move |found: &wakeup::Found| {
+    let late = move |found: &wakeup::WakeupFindings| {
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
         let far = far.map_or(String::new(), |far| format!(", 99 % {within} {far}"));
         Some((sleeper_words(record, found.case), found.median_ns?, far))

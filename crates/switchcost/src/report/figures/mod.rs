@@ -7,8 +7,8 @@ pub(crate) mod rounds;
 pub(crate) mod tests;
 
 use analysis::estimate::Estimate;
-use analysis::findings::wakeup::{CONFIDENCE, Tail};
-use analysis::quote::{Answer, ROUGH};
+use analysis::findings::wakeup::{CONFIDENCE, TailQuantile};
+use analysis::quote::{BestEstimate, ROUGH};
 use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::words;
@@ -28,7 +28,7 @@ pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
 const MOST_NAMED: usize = 3;
 
 /// The best that is known of a figure, and its interval if it has one.
-fn point(x: f64, answer: &Answer) -> Point {
+fn point(x: f64, answer: &BestEstimate) -> Point {
     let (low, high) = answer.ends().unzip();
     let known = if answer.is_rough() { Known::Roughly } else { Known::Well };
     Point { low, high, known, ..Point::bare(x, answer.value()) }
@@ -119,7 +119,7 @@ pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) ->
         (value > 0).then(|| Point::bare(value as f64, percent))
     };
     let shares = (0..=49).map(|k| 2.0 * f64::from(k)).chain(TAIL);
-    let is_known = |percent: &f64| Tail::of(of, percent / 100.0, CONFIDENCE).is_some();
+    let is_known = |percent: &f64| TailQuantile::of(of, percent / 100.0, CONFIDENCE).is_some();
     let is_told = |percent: &f64| (holds || *percent != 50.0) && is_known(percent);
     let marked = MARKED.into_iter().filter(is_told).filter_map(at).collect();
     [
@@ -144,7 +144,7 @@ pub(crate) fn bars(
         }
     }
     answers.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    let told = |(name, answer): &(String, Answer)| format!("{name} {}", answer.brief_time());
+    let told = |(name, answer): &(String, BestEstimate)| format!("{name} {}", answer.brief_time());
     let told = match &answers[..] {
         [] => String::new(),
         [only] => format!("{}.", told(only)),
@@ -153,7 +153,7 @@ pub(crate) fn bars(
     let in_words = [about.to_string(), told, not_drawn(&others)];
     let in_words: Vec<String> = in_words.into_iter().filter(|words| !words.is_empty()).collect();
     let in_words = in_words.join(" ");
-    let (names, answers): (Vec<String>, Vec<Answer>) = answers.into_iter().unzip();
+    let (names, answers): (Vec<String>, Vec<BestEstimate>) = answers.into_iter().unzip();
     let places = answers.iter().enumerate().map(|(place, answer)| point(place as f64, answer));
     let series = Series::new("measured", index, Role::Bars, places.collect());
     lines(id, title, in_words, (Axis::of_names("", names), nanoseconds(label)), [series])

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use analysis::published::modern::{Row, What};
-use analysis::quote::Quoted;
+use analysis::quote::QuotedFigure;
 use analysis::subject::{Quantity, Subcase, Subject};
 use anyhow::{Context, Result};
 use rundata::machine::{CpuModel, Machine};
@@ -127,7 +127,7 @@ fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
 }
 
 /// What may be quoted of a case; `trial` is what it is if it is no ring.
-fn figures(subcase: &Subcase, trial: What) -> Vec<(What, Quoted)> {
+fn figures(subcase: &Subcase, trial: What) -> Vec<(What, QuotedFigure)> {
     let told = |(of, what): (Quantity, What)| {
         let estimate = subcase.figures.get(&of)?.launches().first()?.estimate?;
         Some((what, estimate.quote_cost().ok()?))

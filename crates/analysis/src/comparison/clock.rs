@@ -7,7 +7,7 @@ use stats::ratio::ExtraUncertainty;
 
 use super::answer::Change;
 use super::names;
-use crate::at_clock::{ClockConversion, power_of};
+use crate::at_clock::{ClockConversion, common_elasticity};
 use crate::subject::{Subject, Values};
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
@@ -48,8 +48,12 @@ pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, Extr
     let (Some(to_ns), Some(_)) = (base.quantum_ns(), new.quantum_ns()) else {
         return (base.clone(), new.clone(), ExtraUncertainty::default());
     };
-    let power = power_of(&[base.clocks(), new.clocks()].concat());
+    let power = common_elasticity(&[base.clocks(), new.clocks()].concat());
     let (base, base_apart) = base.at(to_ns, power);
     let (new, new_apart) = new.at(to_ns, power);
-    (base, new, ClockConversion { apart: new_apart - base_apart, power }.open())
+    (
+        base,
+        new,
+        ClockConversion { log_ratio: new_apart - base_apart, elasticity: power }.uncertainty(),
+    )
 }

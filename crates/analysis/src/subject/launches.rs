@@ -6,7 +6,7 @@ use stats::{
 };
 
 use super::{Quantity, Subject, Values};
-use crate::at_clock::pooled;
+use crate::at_clock::pool_elasticities;
 use crate::estimate::Speed;
 use crate::speed::is_known;
 use rundata::plan::Known;
@@ -31,7 +31,7 @@ pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
     };
     let power = |of: Quantity| {
         let own = together(of).clocks().into_iter().filter_map(|clock| clock.elasticity);
-        pooled(own).filter(is_known)
+        pool_elasticities(own).filter(is_known)
     };
     let elasticity = first.and_then(power);
     Known {

@@ -16,7 +16,7 @@ pub use launches::known_of_case;
 pub(crate) use parts::WHOLE;
 pub use runs::cases_of;
 
-use crate::at_clock::{AtClock, ClockConversion, power_of};
+use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::{Estimate, Speed};
 use crate::noise::{self, NoiseVerdict};
 use crate::speed::SpeedLevel;
@@ -90,7 +90,7 @@ impl Measured {
     /// where its clock is not known.
     fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<ClockConversion>) {
         let Some(clock) = self.clock else { return (self.clone(), None) };
-        let by = clock.to(to_ns, power);
+        let by = clock.conversion_to(to_ns, power);
         let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor()));
         let there = Self {
             by_round: figures.collect(),
@@ -167,16 +167,20 @@ impl Values {
         let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
         let (launches, by): (Vec<Measured>, Vec<Option<ClockConversion>>) =
             launches.iter().map(|launch| launch.at(to_ns, power)).unzip();
-        let apart: Vec<f64> = by.into_iter().flatten().map(|by| by.apart).collect();
+        let apart: Vec<f64> = by.into_iter().flatten().map(|by| by.log_ratio).collect();
         (Self::Measured(launches), mean(&apart).unwrap_or(0.0))
     }
 
     /// What all launches say together at the middle one's clock.
     pub fn together_at_one_clock(&self, launch_scatter: f64) -> Option<Estimate> {
         let Some(to_ns) = self.quantum_ns() else { return self.together(launch_scatter) };
-        let power = power_of(&self.clocks());
+        let power = common_elasticity(&self.clocks());
         let (there, apart) = self.at(to_ns, power);
-        Some(there.together(launch_scatter)?.with_open(ClockConversion { apart, power }.open()))
+        Some(
+            there
+                .together(launch_scatter)?
+                .with_open(ClockConversion { log_ratio: apart, elasticity: power }.uncertainty()),
+        )
     }
 
     /// The launches; none of a published figure.

@@ -27,7 +27,7 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
     let is_it = plan.experiment == Experiment::Explain;
     let Some(found) = is_it.then(|| explain::find(table)).flatten() else { return Vec::new() };
     let (is_whole, first) = (run.unfinished().is_none(), plan.cases.len());
-    let clock = explain::whole_of(plan)
+    let clock = explain::explained_ring(plan)
         .and_then(|(_, whole)| table.levels().get(&leader_cpus(whole)))
         .map(|level| AtClock { quantum_ns: level.clock_ns, elasticity: None, known: None });
     let cpus = plan.cpus();

@@ -7,7 +7,7 @@ use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
 use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
-use crate::at_clock::{AtClock, ClockConversion, power_of};
+use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
 use crate::speed::clock_ghz;
@@ -92,7 +92,8 @@ impl<'a> Series<'a> {
     fn at_one_clock(found: &[Found<'a>], of: Option<Quantity>, by: By) -> Self {
         let quanta: Vec<f64> = found.iter().filter_map(|one| Some(one.clock?.quantum_ns)).collect();
         let to_ns = median(&quanta);
-        let power = power_of(&found.iter().filter_map(|one| one.clock).collect::<Vec<_>>());
+        let power =
+            common_elasticity(&found.iter().filter_map(|one| one.clock).collect::<Vec<_>>());
         let mut names: Vec<String> = Vec::new();
         let mut figures: Vec<Figure> = Vec::new();
         for one in found {
@@ -126,7 +127,7 @@ impl<'a> Series<'a> {
     /// power, or where nobody knows that, any from 0 to 1.
     pub(super) fn half_width(&self, by_chance: f64, apart: f64) -> f64 {
         let z = normal_quantile(0.95).unwrap_or(2.0);
-        let open = ClockConversion { apart, power: self.power }.open();
+        let open = ClockConversion { log_ratio: apart, elasticity: self.power }.uncertainty();
         by_chance.hypot(z * open.error) + open.slack
     }
 
@@ -201,8 +202,8 @@ fn sound(value: f64) -> f64 {
 impl<'a> Found<'a> {
     fn figure(&self, point: usize, to_ns: Option<f64>, power: Option<Elasticity>) -> Figure<'a> {
         let clock = self.clock.zip(to_ns);
-        let unmoved = ClockConversion { apart: 0.0, power };
-        let by = clock.map_or(unmoved, |(clock, to_ns)| clock.to(to_ns, power));
+        let unmoved = ClockConversion { log_ratio: 0.0, elasticity: power };
+        let by = clock.map_or(unmoved, |(clock, to_ns)| clock.conversion_to(to_ns, power));
         Figure {
             subject: self.subject,
             started: self.started,
@@ -210,7 +211,7 @@ impl<'a> Found<'a> {
             point,
             ns: self.estimate.value * by.factor(),
             error_ns: self.estimate.standard_error.unwrap_or(0.0) * by.factor(),
-            apart: by.apart,
+            apart: by.log_ratio,
             ghz: self.ghz(),
         }
     }

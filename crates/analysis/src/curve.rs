@@ -12,7 +12,7 @@ pub use stats::changepoint::CurvePoint;
 use crate::estimate::Estimate;
 
 /// A point of an estimate.
-pub(crate) fn point(size: u64, cost: &Estimate) -> CurvePoint {
+pub(crate) fn curve_point(size: u64, cost: &Estimate) -> CurvePoint {
     CurvePoint { x: size as f64, y: cost.value, error: cost.standard_error }
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct TurnBracket {
 
 impl TurnBracket {
     /// The place of the fit's turn of this number.
-    pub(crate) fn of(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Self {
+    pub(crate) fn from_fit(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Self {
         let (first, last) = all.brackets(fit, which);
         let sizes = &all.data.places;
         let after = fit.brackets[which] + 1;

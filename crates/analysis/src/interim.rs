@@ -20,7 +20,7 @@ use rundata::trial::Trial;
 
 /// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
 /// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
-pub fn is_look(rounds: u32) -> bool {
+pub fn is_interim_check(rounds: u32) -> bool {
     let looks = std::iter::successors(Some(FEWEST_ROUNDS), |look| Some(look + look.div_ceil(2)));
     looks.take_while(|look| *look <= rounds).last() == Some(rounds)
 }
@@ -55,9 +55,11 @@ fn failures_within(failures: &[Failure], cases: &Range<usize>) -> Vec<Failure> {
 /// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
 /// what its first trial is about. Absent until that is measured; without an interval in the first
 /// rounds.
-pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
+pub fn interim_estimate(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     if !plan.parts.is_empty() {
-        return split(plan, samples).iter().find_map(|(plan, samples)| figure(plan, samples));
+        return split(plan, samples)
+            .iter()
+            .find_map(|(plan, samples)| interim_estimate(plan, samples));
     }
     let table = &Table::new(plan, samples);
     let of_two = plan.rings().filter(|(_, case)| case.members > 1);
@@ -70,11 +72,13 @@ pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
 /// Numbers of the cases that have not been seen at full speed, not even in few rounds, though the
 /// CPU's speed was looked at: more rounds of these may show it. Rings first. Of a ring that has its
 /// answer under SCHED_FIFO, as others keep the normal one from the CPU, nothing is lacking.
-pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
+pub fn cases_without_full_speed(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     if !plan.parts.is_empty() {
         let mut all = Vec::new();
         for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
-            all.extend(lacking(plan, samples).into_iter().map(|case| cases.start + case));
+            all.extend(
+                cases_without_full_speed(plan, samples).into_iter().map(|case| cases.start + case),
+            );
         }
         return all;
     }
@@ -97,7 +101,7 @@ fn fifo_twin(plan: &Plan, case: usize) -> Option<usize> {
 /// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of
 /// working sets, whose intervals differ most, the wider half, but every fourth round all. Those
 /// that can mostly not be judged take the most time and are left out, unless it is all.
-pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
+pub fn focused_cases(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
     if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round % 4 == 0 {
         return None;
     }
@@ -118,7 +122,7 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
 
 /// Numbers of the cases that may pause: their intervals are as narrow as the plan asks for, and no
 /// figure of another case that still needs samples is taken from theirs.
-pub fn paused(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
+pub fn pausable_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
     let mut paused = BTreeSet::new();
     for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
         let narrow = narrow(plan, samples);
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lacking_of_a_ring_that_has_its_answer_under_fifo() {
-        let lacking = |run: &Run| lacking(&run.header.plan, &run.samples);
+        let lacking = |run: &Run| cases_without_full_speed(&run.header.plan, &run.samples);
         let run = with_twins();
         assert_eq!(lacking(&run), Vec::<usize>::new());
         // The same without the twins.
@@ -380,7 +384,7 @@ mod tests {
 
     #[test]
     fn looks_are_spaced() {
-        let looks: Vec<u32> = (0..50).filter(|rounds| is_look(*rounds)).collect();
+        let looks: Vec<u32> = (0..50).filter(|rounds| is_interim_check(*rounds)).collect();
         assert_eq!(looks, [8, 12, 18, 27, 41]);
     }
 }

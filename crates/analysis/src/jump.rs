@@ -48,7 +48,7 @@ pub struct CostRatio {
 impl CostRatio {
     /// Of `to` over `from`. Intervals have the scatter between launches in them, which both share
     /// at best in part.
-    pub fn of(from: &QuotedFigure, to: &QuotedFigure) -> Self {
+    pub fn between(from: &QuotedFigure, to: &QuotedFigure) -> Self {
         let (value, low, high) = Self::logs(from, to, 1.0);
         Self { value: value.exp(), low: low.exp(), high: high.exp() }
     }
@@ -106,7 +106,7 @@ impl CostJump {
             to: *to,
             from_ns: before.value(),
             to_ns: after.value(),
-            factor: CostRatio::of(before, after),
+            factor: CostRatio::between(before, after),
         }
     }
 
@@ -178,7 +178,7 @@ fn differ(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> bool {
 /// The largest jump between neighbours of these, rising in size, upwards if there is one; none
 /// where no step is resolved, or where the steps are those of one smooth course: below fivefold, no
 /// steeper than the size to the power of 2.5, and none out of the ordinary.
-pub fn largest(places: &[SizedCost]) -> Option<CostJump> {
+pub fn largest_jump(places: &[SizedCost]) -> Option<CostJump> {
     if places.len() < FEWEST_SIZES {
         return None;
     }
@@ -207,7 +207,7 @@ fn stands_out(steps: &[CostJump], which: usize) -> bool {
 
 /// The highest peak: a cost that is resolved to be above some before it and some after it, and the
 /// least of those after it.
-pub fn peak(places: &[SizedCost]) -> Option<CostPeak> {
+pub fn highest_peak(places: &[SizedCost]) -> Option<CostPeak> {
     let wider = wider(places.len() * places.len())?;
     let least = |of: &[SizedCost]| {
         of.iter().copied().min_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()))

@@ -231,7 +231,7 @@ impl BestEstimate {
 
     /// The mark before a figure that no comparison uses.
     pub fn mark(&self) -> &'static str {
-        if self.is_rough() { ROUGH } else { "" }
+        if self.is_rough() { ROUGH_MARK } else { "" }
     }
 
     /// Returns under which conditions it was measured, if not at full speed: `core shared`.
@@ -323,7 +323,7 @@ impl BestEstimate {
 const WELL_BELOW: f64 = 0.97;
 
 /// The mark of a figure that no comparison uses.
-pub const ROUGH: &str = "~";
+pub const ROUGH_MARK: &str = "~";
 
 fn is_fine(value: f64, low: f64, high: f64) -> bool {
     let width = high - low;
@@ -359,25 +359,25 @@ impl QuotedFigure {
 /// Returns a cost in nanoseconds with its interval and kind: `1.54 us (1.52 to 1.57)`; else why
 /// nothing is known of it.
 pub fn cost(estimate: &Estimate) -> String {
-    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
+    estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.time())
 }
 
 /// Like [`cost`], with its figure marked.
 pub fn marked_cost(estimate: &Estimate) -> MarkedText {
     match estimate.answer_cost() {
         Ok(cost) => cost.marked_time(),
-        Err(why) => why.of_time().into(),
+        Err(why) => why.with_time_unit().into(),
     }
 }
 
 /// Like [`cost`] without the interval: `1.54 us`.
 pub fn brief_cost(estimate: &Estimate) -> String {
-    estimate.answer_cost().map_or_else(|why| why.of_time(), |cost| cost.brief_time())
+    estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.brief_time())
 }
 
 /// Like [`cost`], of a difference of times, which may be below zero.
 pub fn difference(estimate: &Estimate) -> String {
-    estimate.answer().map_or_else(|why| why.of_time(), |difference| difference.time())
+    estimate.answer().map_or_else(|why| why.with_time_unit(), |difference| difference.time())
 }
 
 impl NotQuotable {
@@ -393,14 +393,14 @@ impl NotQuotable {
     }
 
     /// In words, of a time in nanoseconds: `not resolved: -900 to 200 ns`.
-    pub fn of_time(&self) -> String {
+    pub fn with_time_unit(&self) -> String {
         let Self::NotResolved { low, high } = *self else { return self.to_string() };
         let (scale, unit) = time_unit(if low.abs() > high.abs() { low } else { high });
-        Self::NotResolved { low: low / scale, high: high / scale }.of(unit)
+        Self::NotResolved { low: low / scale, high: high / scale }.with_unit(unit)
     }
 
     /// In words, of what has this unit: `not resolved: -0.4 to 1.2 %`.
-    pub fn of(&self, unit: &str) -> String {
+    pub fn with_unit(&self, unit: &str) -> String {
         match self {
             Self::NotResolved { .. } => format!("{self} {unit}"),
             _ => self.to_string(),
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_says_why_in_the_same_words() {
-        let words = |estimate: &Estimate| estimate.quote_cost().unwrap_err().of_time();
+        let words = |estimate: &Estimate| estimate.quote_cost().unwrap_err().with_time_unit();
         assert_eq!(words(&measured(-350.0, 250.0)), "not resolved: -873 to 173 ns");
         let reason = measured(-350.0, 250.0).quote_cost().unwrap_err().reason();
         assert_eq!(reason, "not resolved");
@@ -495,14 +495,14 @@ mod tests {
         let below = measured(-1000.0, 10.0);
         assert!(below.quote().is_ok());
         let why = below.quote_cost().unwrap_err();
-        assert!(why.of_time().starts_with("not resolved: -1.0"), "{}", why.of_time());
+        assert!(why.with_time_unit().starts_with("not resolved: -1.0"), "{}", why.with_time_unit());
     }
 
     #[test]
     fn nothing_is_an_answer_of_what_is_counted_only() {
         let none = Estimate::over(&[0.0; 6], 5, 0.95, 1).unwrap();
         assert_eq!(none.quote_count().map(|of| of.value()), Ok(0.0));
-        let words = none.quote_cost().unwrap_err().of("%");
+        let words = none.quote_cost().unwrap_err().with_unit("%");
         assert_eq!(words, "not resolved: 0 to 0 %");
         let endless = Estimate { value: f64::INFINITY, ..measured(1000.0, 10.0) };
         assert!(endless.quote().is_err() && endless.quote_count().is_err());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{CostFindings, alike};
+use crate::cost::{CostFindings, group_cases};
 use crate::curve::CurvePoint;
 use crate::estimate::widest;
 use crate::explain;
@@ -140,7 +140,7 @@ impl RingRecord {
         let target = &run.header.build.target;
         let cases = summaries_at_clocks(table, &run.failures, target);
         let cost = (plan.experiment == Experiment::Cost)
-            .then(|| CostFindings::of(plan, table, &cases, &run.header.machine));
+            .then(|| CostFindings::from_cases(plan, table, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
@@ -155,7 +155,7 @@ impl TrialRecord {
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
-        let findings = ExperimentFindings::of(table, run.company.as_ref());
+        let findings = ExperimentFindings::from_table(table, run.company.as_ref());
         let found = TrialFindings { findings, ns_per_tick };
         let precision = widest(findings::widths(table, &run.failures));
         Self::new(run, table, findings::summaries(run, table), precision, found)
@@ -169,7 +169,7 @@ impl ResponseRecord {
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let of_trials = findings::widths(table, &run.failures);
         let precision = widest(widths(&rings).chain(of_trials));
-        let found = response::ResponseFindings::of(run, table, &rings);
+        let found = response::ResponseFindings::from_run(run, table, &rings);
         Self::new(run, table, of_both(run, table, rings), precision, found)
     }
 
@@ -229,7 +229,7 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
         let law = above_zero(scaling::law(&points));
         Series { cases: indices, in_words: law.in_words(), law }
     };
-    alike(cases, key).into_iter().map(law_of).collect()
+    group_cases(cases, key).into_iter().map(law_of).collect()
 }
 
 /// Places between the smallest and the largest size at which a law is looked at.

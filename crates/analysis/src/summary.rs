@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Elasticity, mean, quantile};
 
-use crate::curve::{CurvePoint, point};
+use crate::curve::{CurvePoint, curve_point};
 use crate::estimate::{Estimate, widest};
 use crate::scaling;
 use crate::speed::leader_cpus;
@@ -200,7 +200,7 @@ impl CaseSummary {
     /// The cost of a switch over the size of the ring; none of one that may not be quoted.
     pub(crate) fn point(&self) -> Option<CurvePoint> {
         let cost = self.ns_per_switch_above_solo.as_ref()?;
-        cost.quote_cost().ok().map(|_| point(self.case.members.into(), cost))
+        cost.quote_cost().ok().map(|_| curve_point(self.case.members.into(), cost))
     }
 }
 

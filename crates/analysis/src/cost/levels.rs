@@ -46,7 +46,7 @@ pub struct MachineLevels<'a> {
 
 impl<'a> MachineLevels<'a> {
     /// The levels that one CPU of those measured on reaches.
-    pub fn of(machine: &'a Machine, plan: &Plan) -> Self {
+    pub fn from_machine(machine: &'a Machine, plan: &Plan) -> Self {
         let cpu = plan.cpus().first().copied().unwrap_or(0);
         let caches = machine.data_caches_of(cpu).unwrap_or_default();
         let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());

@@ -16,7 +16,7 @@ use crate::curve::CurvePoint;
 use crate::estimate::{Estimate, Speed};
 use crate::jump::{self, CostJump, CostPeak, SizedCost};
 use crate::quote::NotQuotable;
-use crate::regions::{self, CacheRegions, CostBreaks, NearestLevel, SizeAxis, beside};
+use crate::regions::{self, CacheRegions, CostBreaks, NearestLevel, SizeAxis, nearest_level};
 use crate::summary::CaseSummary;
 use crate::table::Table;
 use rundata::machine::Machine;
@@ -55,7 +55,12 @@ pub struct CostFindings {
 
 impl CostFindings {
     /// Reads the summaries of a run's cases.
-    pub(crate) fn of(plan: &Plan, table: &Table, cases: &[CaseSummary], machine: &Machine) -> Self {
+    pub(crate) fn from_cases(
+        plan: &Plan,
+        table: &Table,
+        cases: &[CaseSummary],
+        machine: &Machine,
+    ) -> Self {
         let bare = |(case, of): (usize, &CaseSummary)| {
             let (members, cost_ns) = (of.case.members, of.ns_per_switch_above_solo);
             let is_bare = members > 1 && of.case.work.is_none() && is_main(cases, of);
@@ -63,7 +68,7 @@ impl CostFindings {
         };
         let mut direct: Vec<DirectCost> = cases.iter().enumerate().filter_map(bare).collect();
         direct.sort_by_key(|of| of.members);
-        let levels = MachineLevels::of(machine, plan);
+        let levels = MachineLevels::from_machine(machine, plan);
         let points = points(table, cases, &direct);
         Self {
             curves: by_array(cases, &points, &direct, &levels),
@@ -91,7 +96,7 @@ fn is_main(cases: &[CaseSummary], of: &CaseSummary) -> bool {
 
 /// Numbers of the cases of several members that have the same key, in the order of the first of
 /// each.
-pub(crate) fn alike<K: PartialEq>(
+pub(crate) fn group_cases<K: PartialEq>(
     cases: &[CaseSummary],
     key: impl Fn(&CaseSummary) -> Option<K>,
 ) -> Vec<(K, Vec<usize>)> {
@@ -257,7 +262,7 @@ fn by_array(
         let work = Work { bytes: bytes(indices[0]), ..work };
         read(members, work, points, direct_of(direct, members).and_then(|d| d.cost_ns), levels)
     };
-    alike(cases, key).into_iter().map(curve).collect()
+    group_cases(cases, key).into_iter().map(curve).collect()
 }
 
 impl CostCurve {
@@ -303,11 +308,11 @@ fn read(
     let regions = outcome.regions().map(CacheRegions::in_words);
     let in_words = regions.unwrap_or_else(|| outcome.breaks().in_words());
     let sizes = if sparse { levels.for_pages() } else { levels.for_arrays() };
-    let beside = outcome.breaks().breaks.iter().map(|found| beside(found, &sizes)).collect();
+    let beside = outcome.breaks().breaks.iter().map(|found| nearest_level(found, &sizes)).collect();
     // No working set is the smallest one.
     let arrays = points.iter().filter_map(|of| place(size(work, of.array_bytes), of.total_ns));
     let places: Vec<SizedCost> = place(0, direct).into_iter().chain(arrays).collect();
-    let (jump, peak) = (jump::largest(&places), jump::peak(&places));
+    let (jump, peak) = (jump::largest_jump(&places), jump::highest_peak(&places));
     let axis = &outcome.breaks().axis;
     let candidates = jump.map(|jump| levels.candidates(&jump, axis, members, Some(work)));
     let candidates = candidates.unwrap_or_default();

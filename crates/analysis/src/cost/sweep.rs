@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CostPoint, JumpCandidate, MachineLevels, alike, is_main, place, point};
+use super::{CostPoint, JumpCandidate, MachineLevels, group_cases, is_main, place, point};
 use crate::curve::CurvePoint;
 use crate::estimate::Estimate;
 use crate::jump::{self, CostJump, CostPeak, SizedCost};
-use crate::regions::{self, CostBreaks, NearestLevel, SizeAxis, beside};
+use crate::regions::{self, CostBreaks, NearestLevel, SizeAxis, nearest_level};
 use crate::summary::CaseSummary;
 use rundata::ring::{Walk, Work};
 
@@ -77,8 +77,8 @@ impl CostSweep {
             true => levels.for_members(work.map_or(0, |work| work.fetched_bytes())),
             false => Vec::new(),
         };
-        let beside = breaks.breaks.iter().map(|found| beside(found, &sizes)).collect();
-        let jump = jump::largest(&places(total));
+        let beside = breaks.breaks.iter().map(|found| nearest_level(found, &sizes)).collect();
+        let jump = jump::largest_jump(&places(total));
         let added = places(indirect);
         let at = |size: u64| added.iter().find(|(of, _)| *of == size);
         let indirect_jump =
@@ -92,7 +92,7 @@ impl CostSweep {
             indirect_breaks: work.map(|_| course(indirect)),
             jump,
             indirect_jump,
-            peak: jump::peak(&places(total)),
+            peak: jump::highest_peak(&places(total)),
             candidates: candidates.unwrap_or_default(),
             breaks,
             points,
@@ -133,7 +133,7 @@ fn along<K: PartialEq>(
     levels: &MachineLevels,
     (key, size): (impl Fn(&CaseSummary) -> Option<K>, impl Fn(&CaseSummary) -> u64),
 ) -> Vec<CostSweep> {
-    let groups = alike(cases, key).into_iter().map(|(_, indices)| {
+    let groups = group_cases(cases, key).into_iter().map(|(_, indices)| {
         let point = |index: usize| SweepPoint { size: size(&cases[index]), cost: points[index] };
         let mut points: Vec<SweepPoint> = indices.into_iter().map(point).collect();
         points.sort_by_key(|point| point.size);

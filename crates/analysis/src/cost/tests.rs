@@ -1,5 +1,5 @@
 use super::*;
-use crate::looks;
+use crate::interim;
 use crate::regions::CacheRegion;
 use crate::speed::tests::cut;
 use crate::summary::summaries;
@@ -69,7 +69,7 @@ fn machine() -> Machine {
 fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> CostFindings {
     let samples = samples(plan, of);
     let table = Table::of(plan, &samples, []);
-    CostFindings::of(plan, &table, &summaries(&table, &[]), &machine())
+    CostFindings::from_cases(plan, &table, &summaries(&table, &[]), &machine())
 }
 
 fn kib(case: &Case) -> u64 {
@@ -110,7 +110,7 @@ fn regions_are_found_without_the_caches_and_set_beside_them() {
     let cost = cost(&plan(&[2], &works), l2);
     let curve = &cost.curves[0];
     let regions = curve.outcome.regions().unwrap();
-    assert!(regions.of(CacheRegion::TogetherTooLarge).is_some(), "{}", curve.in_words);
+    assert!(regions.extent(CacheRegion::TogetherTooLarge).is_some(), "{}", curve.in_words);
     let found = &regions.breaks.breaks[0];
     assert!((192 * 1024..=384 * 1024).contains(&found.at), "{found:?}");
     let level = curve.beside[0].as_ref().unwrap();
@@ -241,7 +241,7 @@ fn a_tlb_that_the_pages_of_all_members_outgrow_is_a_candidate() {
     let mut machine = Machine::default();
     machine.cpu.tlbs = Reading::Known(tlbs.to_vec());
     let plan = plan(&[2], &[]);
-    let levels = MachineLevels::of(&machine, &plan);
+    let levels = MachineLevels::from_machine(&machine, &plan);
     let names = |axis: &SizeAxis, (from, to): (u64, u64), work: Work| {
         let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
         let jump = CostJump::between(&(from, cost(100.0)), &(to, cost(900.0)));
@@ -276,8 +276,12 @@ fn before_linux_6_6_a_scheduler_shortens_the_turns_of_few_tasks_only() {
         }
         let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
         let jump = CostJump::between(&(from, cost(100.0)), &(to, cost(900.0)));
-        let found =
-            MachineLevels::of(&machine, &plan).candidates(&jump, &SizeAxis::MEMBERS, 2, None);
+        let found = MachineLevels::from_machine(&machine, &plan).candidates(
+            &jump,
+            &SizeAxis::MEMBERS,
+            2,
+            None,
+        );
         found.into_iter().map(|of| of.name).collect::<Vec<_>>()
     };
     let eight = "the 8 tasks that CFS gives a turn within its latency";
@@ -373,7 +377,7 @@ fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
     let samples: Vec<Sample> = samples(&plan, l2).into_iter().map(cut).collect();
     let focus = |samples: &[Sample], round| {
         let samples: Vec<_> = samples.iter().cloned().map(rundata::case::Sample::Ring).collect();
-        looks::focus(&plan, &samples, round)
+        interim::focused_cases(&plan, &samples, round)
     };
     let wider = focus(&samples, 9).unwrap();
     assert!(!wider.is_empty() && !wider.iter().any(|case| is_left_out(*case)), "{wider:?}");

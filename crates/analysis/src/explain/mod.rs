@@ -73,7 +73,7 @@ pub struct ExplainedSwitch {
 }
 
 /// Whose hop is the whole: the first ring of two by pipe with nothing special about it.
-pub fn whole_of(plan: &Plan) -> Option<(usize, &Case)> {
+pub fn explained_ring(plan: &Plan) -> Option<(usize, &Case)> {
     let is_bare = |of: &Case| of.state.is_none() && of.burden.is_none();
     let is_it = |of: &Case| of.members == 2 && of.link == PIPE && is_bare(of);
     plan.rings().find(|(_, of)| is_it(of))
@@ -81,7 +81,7 @@ pub fn whole_of(plan: &Plan) -> Option<(usize, &Case)> {
 
 /// What a run says of its parts; absent where its plan has no whole.
 pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
-    let (number, whole) = whole_of(table.plan)?;
+    let (number, whole) = explained_ring(table.plan)?;
     let of = Chain::of(table, whole);
     let (chain, added) = (of.chain(), of.added(number));
     let all = SumOfHops::of(number);

@@ -45,7 +45,7 @@ pub struct ConditionTimes {
 
 impl ConditionTimes {
     /// From the execution times of single runs, by round.
-    pub fn of(
+    pub fn from_rounds(
         setting: Setting,
         environment: Environment,
         array_bytes: u64,
@@ -406,7 +406,12 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     let runs_of = |(samples, execution, _): &Condition| {
         let time = |sample: &&Sample| Some((sample.round, sample.tally(EXECUTION_NS)?.mean()?));
         let times = samples.iter().filter_map(time).collect();
-        ConditionTimes::of(execution.setting, execution.environment, execution.work.bytes, times)
+        ConditionTimes::from_rounds(
+            execution.setting,
+            execution.environment,
+            execution.work.bytes,
+            times,
+        )
     };
     let runs: Vec<ConditionTimes> = executions.iter().map(runs_of).collect();
     let events = |setting: &Setting| {

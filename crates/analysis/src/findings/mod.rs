@@ -82,7 +82,7 @@ pub enum ExperimentFindings {
 
 impl ExperimentFindings {
     /// None of an experiment whose measures say it all.
-    pub(crate) fn of(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
+    pub(crate) fn from_table(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
         Some(match table.plan.experiment {
             Experiment::ClockPrimes => Self::Primes(primes::find(table)),
             Experiment::ClockMalloc => Self::Malloc(malloc::find(table)),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::estimate::Speed;
-use crate::looks;
+use crate::interim;
 use crate::noise::NoiseLevel;
 use crate::quote::NotQuotable;
 use crate::record::TrialRecord as Record;
@@ -350,7 +350,7 @@ fn a_call_costs_what_it_takes_in_clean_slices() {
     assert_eq!(record.cases[0].quantities[overhead::BATCH_TICKS].count, 300);
     assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Noisy, Some(0.4)));
     assert!(record.noise.in_words().contains("1.40 times as slow"), "{:?}", record.noise);
-    assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0_usize; 0]);
+    assert_eq!(interim::cases_without_full_speed(&run.header.plan, &run.samples), [0_usize; 0]);
     let levels = speed::levels(&run.header.plan, &run.samples);
     assert_eq!(levels.keys().collect::<Vec<_>>(), [&vec![1]]);
 }
@@ -365,7 +365,7 @@ fn with_few_clean_slices_a_figure_is_of_few_rounds_or_as_the_core_was() {
         samples.iter_mut().filter(|s| s.round >= 90).for_each(|s| s.steal_ns = Some(1));
         let run = overhead(samples);
         let cost = found(&run).back_to_back_ticks.expect("rounds");
-        let lacking = looks::lacking(&run.header.plan, &run.samples);
+        let lacking = interim::cases_without_full_speed(&run.header.plan, &run.samples);
         assert!(cost.interval().is_some(), "{cost:?}");
         assert_eq!(lacking.is_empty(), cost.speed.is_full(), "{cost:?}");
         (cost.speed, cost)
@@ -577,7 +577,7 @@ proptest! {
         run.header.plan.cases[1] = Case { trial: looped, ..run.header.plan.trial(1).unwrap().clone() }.into();
         let record = Record::of(&run);
         prop_assert!(record.cases.len() == 2);
-        let _ = looks::lacking(&run.header.plan, &run.samples);
+        let _ = interim::cases_without_full_speed(&run.header.plan, &run.samples);
         let _ = headlines_ns(&run).iter().filter_map(|of| of.estimate(&run.header.plan)).count();
     }
 

@@ -28,7 +28,7 @@ pub struct TailQuantile {
 
 impl TailQuantile {
     /// None where there are too few values for an upper end.
-    pub fn of(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
+    pub fn from_tally(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
         let count = tally.count();
         let ranks = quantile_ranks(count, p, confidence)?;
         let [low_ns, value_ns, high_ns] = ranks.map(|rank| tally.at_rank(rank));
@@ -117,8 +117,8 @@ pub(crate) fn find(table: &Table) -> Vec<WakeupFindings> {
             late_ns: Quantity::of(&late)?,
             median_ns: medians(table, case).estimate(table.plan),
             above_plain_ns: plain(table, of, wakeup).and_then(above),
-            p99_ns: TailQuantile::of(&late, 0.99, CONFIDENCE),
-            p999_ns: TailQuantile::of(&late, 0.999, CONFIDENCE),
+            p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
+            p999_ns: TailQuantile::from_tally(&late, 0.999, CONFIDENCE),
             histogram: Histogram::from_values(
                 late.values().map(|(value, times)| (value as f64, times)),
             ),

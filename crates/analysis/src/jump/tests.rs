@@ -35,20 +35,20 @@ const ADDED: [(u64, f64); 9] = [
 
 #[test]
 fn the_jump_at_five_members_is_told_with_its_place_and_its_factor() {
-    let jump = largest(&places(&ADDED)).unwrap();
+    let jump = largest_jump(&places(&ADDED)).unwrap();
     assert_eq!((jump.from, jump.to), (4, 5));
     assert_eq!(
         jump.in_words(&SizeAxis::MEMBERS),
         "jumps from 98.0 ns to 1.11 us at 5 members, 11.3x (11.0x to 11.7x)"
     );
-    assert_eq!(peak(&places(&ADDED)), None);
+    assert_eq!(highest_peak(&places(&ADDED)), None);
 }
 
 #[test]
 fn the_factor_has_the_interval_of_both_costs() {
     // Halves of 2.093 x 10 of 100 and 2.093 x 20 of 400: t(0.975; 19) = 2.093 of any table.
     // Logarithms of 0.79, 1.21, 0.895 and 1.105, crosswise under one root.
-    let found = CostRatio::of(&cost(100.0, 10.0), &cost(400.0, 20.0));
+    let found = CostRatio::between(&cost(100.0, 10.0), &cost(400.0, 20.0));
     let low = (4.0_f64.ln() - (0.8954_f64.ln().abs()).hypot(1.2093_f64.ln())).exp();
     let high = (4.0_f64.ln() + (1.1046_f64.ln()).hypot(0.7907_f64.ln().abs())).exp();
     assert!((found.value - 4.0).abs() < 1e-12, "{found:?}");
@@ -60,14 +60,14 @@ fn a_peak_before_a_larger_jump_is_named_too() {
     let arrays = [(0, 940.0), (32, 2430.0), (256, 1050.0), (1024, 181_000.0)];
     let found = places(&arrays.map(|(kib, ns)| (kib * KIB, ns)));
     assert_eq!(
-        largest(&found).unwrap().in_words(&SizeAxis::ARRAY),
+        largest_jump(&found).unwrap().in_words(&SizeAxis::ARRAY),
         "jumps from 1.05 us to 181 us between 256 KiB and 1 MiB, 172x (167x to 178x)"
     );
     assert_eq!(
-        peak(&found).unwrap().in_words(&SizeAxis::ARRAY),
+        highest_peak(&found).unwrap().in_words(&SizeAxis::ARRAY),
         "peaks at 2.43 us with 32 KiB and falls to 1.05 us with 256 KiB"
     );
-    let first = largest(&found[..3]).unwrap();
+    let first = largest_jump(&found[..3]).unwrap();
     assert_eq!(
         first.in_words(&SizeAxis::ARRAY),
         "jumps from 940 ns to 2.43 us between no working set and 32 KiB, 2.59x (2.51x to 2.66x)"
@@ -76,7 +76,7 @@ fn a_peak_before_a_larger_jump_is_named_too() {
 
 #[test]
 fn a_fall_is_one_too() {
-    let found = largest(&places(&[(2, 4000.0), (4, 4050.0), (8, 1000.0)])).unwrap();
+    let found = largest_jump(&places(&[(2, 4000.0), (4, 4050.0), (8, 1000.0)])).unwrap();
     assert!(found.falls());
     let words = found.in_words(&SizeAxis::MEMBERS);
     assert!(
@@ -87,15 +87,15 @@ fn a_fall_is_one_too() {
 
 #[test]
 fn what_is_not_resolved_or_too_small_or_of_two_sizes_only_is_none() {
-    assert_eq!(largest(&places(&ADDED[2..4])), None, "two sizes say it themselves");
+    assert_eq!(largest_jump(&places(&ADDED[2..4])), None, "two sizes say it themselves");
     let wide: Vec<SizedCost> = [(1, 100.0, 10.0), (2, 130.0, 30.0), (3, 128.0, 30.0)]
         .map(|(x, y, e)| (x, cost(y, e)))
         .into();
-    assert_eq!(largest(&wide), None);
+    assert_eq!(largest_jump(&wide), None);
     // 4 % is never more than the same.
     let small: Vec<SizedCost> =
         [(1, 1000.0), (2, 1000.0), (3, 1040.0), (4, 1040.0)].map(|(x, y)| (x, cost(y, 0.1))).into();
-    assert_eq!(largest(&small), None);
+    assert_eq!(largest_jump(&small), None);
 }
 
 /// A course by its name: the cost at a size.
@@ -140,7 +140,7 @@ fn noise_and_smooth_courses_are_seldom_called_a_jump() {
             for sizes in [&doublings, &one_by_one] {
                 let mut random = ChaCha8Rng::seed_from_u64(2007);
                 let told = (0..trials)
-                    .filter(|_| largest(&noisy(course, noise, sizes, &mut random)).is_some())
+                    .filter(|_| largest_jump(&noisy(course, noise, sizes, &mut random)).is_some())
                     .count();
                 println!("{name}, noise {noise}, {} sizes: {told} of {trials}", sizes.len());
                 assert!(told <= most, "{name}: {told} at a noise of {noise}");
@@ -155,7 +155,7 @@ fn a_jump_of_half_as_much_again_is_found_in_noise_of_two_per_cent() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let course = |x: f64| if x < 5.0 { 1000.0 } else { 1500.0 };
     let at_five = |_: &u32| {
-        let found = largest(&noisy(course, 0.02, &sizes, &mut random));
+        let found = largest_jump(&noisy(course, 0.02, &sizes, &mut random));
         found.is_some_and(|jump| (jump.from, jump.to) == (4, 5))
     };
     assert!((0..500).filter(at_five).count() >= 490);
@@ -172,11 +172,11 @@ proptest! {
             all.into_iter().map(|(size, ns, part)| (size, cost(ns, part * ns))).collect();
         all.sort_by_key(|(size, _)| *size);
         all.dedup_by_key(|(size, _)| *size);
-        if let Some(CostJump { from, to, factor, .. }) = largest(&all) {
+        if let Some(CostJump { from, to, factor, .. }) = largest_jump(&all) {
             prop_assert!(all.windows(2).any(|pair| (pair[0].0, pair[1].0) == (from, to)));
             prop_assert!(0.0 < factor.low && factor.low <= factor.value && factor.value <= factor.high);
         }
-        if let Some(peak) = peak(&all) {
+        if let Some(peak) = highest_peak(&all) {
             prop_assert!(peak.at < peak.down_at && peak.down_ns < peak.ns);
         }
     }

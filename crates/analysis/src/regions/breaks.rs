@@ -214,12 +214,13 @@ fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> CostTrend
     let across = std::array::from_fn(|i| at_end[i] - at_start[i]);
     let level = fit.combine(at_start).abs().max(fit.combine(at_end).abs());
     let half = all.half_width(fit, across).unwrap_or(f64::INFINITY);
-    CostTrend::of(fit.combine(across), half.max(EQUIVALENCE * level))
+    CostTrend::from_change(fit.combine(across), half.max(EQUIVALENCE * level))
 }
 
 fn found(all: &CurveAnalysis, fit: &FormFit) -> Vec<CostBreak> {
     let found = |which: usize| {
-        let TurnBracket { kind, low, high, sizes_after, .. } = TurnBracket::of(all, fit, which);
+        let TurnBracket { kind, low, high, sizes_after, .. } =
+            TurnBracket::from_fit(all, fit, which);
         let (low, high) = (low as u64, high as u64);
         let at = ((fit.turns[which] * all.data.places[0]).round() as u64).clamp(low, high);
         CostBreak { kind, at, low, high, sizes_after }

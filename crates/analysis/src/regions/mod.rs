@@ -3,7 +3,7 @@
 //! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
 //! up to two breaks, each with the sizes between which it lies; or says why the points are
 //! inconclusive. [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section
-//! 3.1). Neither is told the sizes of caches: [`beside`] sets what was found beside them
+//! 3.1). Neither is told the sizes of caches: [`nearest_level`] sets what was found beside them
 //! afterwards. The method and its sources are in `docs/method.md`, its measured error rates in
 //! `docs/validation.md`.
 
@@ -72,7 +72,7 @@ pub enum CostTrend {
 
 impl CostTrend {
     /// Of a change that counts where it is larger than `least`.
-    fn of(change: f64, least: f64) -> Self {
+    fn from_change(change: f64, least: f64) -> Self {
         match change {
             rise if rise > least => Self::Rises,
             fall if -fall > least => Self::Falls,
@@ -271,7 +271,7 @@ pub struct NearestLevel {
 
 /// Sets a break beside the level that it is likely to belong to: the smallest that holds the lower
 /// end of the break's bracket, else the largest. `None` without a level that holds anything.
-pub fn beside(found: &CostBreak, levels: &[MachineLevel]) -> Option<NearestLevel> {
+pub fn nearest_level(found: &CostBreak, levels: &[MachineLevel]) -> Option<NearestLevel> {
     let real = || levels.iter().filter(|level| level.size > 0);
     let holding = real().filter(|level| level.size >= found.low).min_by_key(|level| level.size);
     let level = holding.or_else(|| real().max_by_key(|level| level.size))?;

@@ -231,7 +231,7 @@ impl CacheRegions {
     }
 
     /// The extent of a region, if it was seen.
-    pub fn of(&self, region: CacheRegion) -> Option<&RegionExtent> {
+    pub fn extent(&self, region: CacheRegion) -> Option<&RegionExtent> {
         self.extents.iter().find(|extent| extent.region == region)
     }
 
@@ -240,8 +240,8 @@ impl CacheRegions {
     /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen
     /// or a cost is not above zero.
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
-        let first = self.of(CacheRegion::AllFit)?.piece;
-        let second = self.of(CacheRegion::TogetherTooLarge)?.piece;
+        let first = self.extent(CacheRegion::AllFit)?.piece;
+        let second = self.extent(CacheRegion::TogetherTooLarge)?.piece;
         let positive = first.lowest_ns() > 0.0 && second.lowest_ns() > 0.0;
         let ratios =
             (second.lowest_ns() / first.highest_ns(), second.highest_ns() / first.lowest_ns());

@@ -214,7 +214,8 @@ impl Trial {
         let of = |ends: &[usize]| {
             let (first, last) = (ends[0], ends[1] - 1);
             let (start, end) = (cost(data.xs[first]), cost(data.xs[last]));
-            let course = CostTrend::of(end - start, EQUIVALENCE * start.abs().max(end.abs()));
+            let course =
+                CostTrend::from_change(end - start, EQUIVALENCE * start.abs().max(end.abs()));
             piece(data, (first, last), cost, course)
         };
         Some(CostBreaks {

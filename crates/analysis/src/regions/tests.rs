@@ -318,7 +318,7 @@ fn a_tlb_has_its_knee_in_pages() {
     let knee = found.breaks[0];
     assert!(knee.low <= 64 && 64 <= knee.high && knee.high <= 128, "{}", found.in_words());
     let tlb = MachineLevel { name: "first-level TLB".into(), size: 64 };
-    let beside = beside(&found.breaks[0], &[tlb]).unwrap();
+    let beside = nearest_level(&found.breaks[0], &[tlb]).unwrap();
     assert_eq!(beside.in_words(&found.axis), "1 of first-level TLB = 64 pages (0.25 to 2)");
 }
 
@@ -333,11 +333,11 @@ fn a_break_is_set_beside_the_level_that_it_may_belong_to() {
     };
     let level = |name: &str, kib: u64| MachineLevel { name: name.into(), size: kib * KIB };
     let levels = [level("L3", 32 << 10), level("L1d", 32), level("L2", 512), level("none", 0)];
-    let l2 = beside(&found, &levels).unwrap();
+    let l2 = nearest_level(&found, &levels).unwrap();
     assert_eq!(l2.in_words(&SizeAxis::ARRAY), "0.38 of L2 = 512 KiB (0.25 to 0.5)");
     let beyond = CostBreak { at: 96 << 20, low: 64 << 20, high: 128 << 20, ..found };
-    assert_eq!(beside(&beyond, &levels).unwrap().part, 3.0);
-    assert_eq!(beside(&found, &[level("none", 0)]), None);
+    assert_eq!(nearest_level(&beyond, &levels).unwrap().part, 3.0);
+    assert_eq!(nearest_level(&found, &[level("none", 0)]), None);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn the_cache_is_found_below_a_level_whose_costs_would_hide_it() {
     let read = regions(&points, None);
     // One fits, two do not: from somewhere below half of the L2 of 512 KiB on, above the L1 of 32.
     let [first, second] = &read.breaks.breaks[..] else { panic!("{}", read.in_words()) };
-    assert!(read.of(CacheRegion::TogetherTooLarge).is_some(), "{}", read.in_words());
+    assert!(read.extent(CacheRegion::TogetherTooLarge).is_some(), "{}", read.in_words());
     assert!(first.low >= 32 * KIB && first.high <= 256 * KIB, "{}", read.in_words());
     assert!(second.low <= 512 * KIB && 256 * KIB <= second.high, "{}", read.in_words());
     let from = read.further_level_from.unwrap();

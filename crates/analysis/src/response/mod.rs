@@ -85,7 +85,7 @@ pub struct ResponseFindings {
 
 impl ResponseFindings {
     /// `rings` are the summaries of its rings.
-    pub(crate) fn of(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
+    pub(crate) fn from_run(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
         let (gaps, ticks): (Vec<_>, Vec<ByRound>) = gaps::find(table).into_iter().unzip();
         // Of the first case in which the tick was found.
         let tick_ns = ticks.into_iter().find(|ticks| ticks.of_all().next().is_some());

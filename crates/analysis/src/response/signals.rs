@@ -184,7 +184,7 @@ impl SignalCosts {
                         [above.value(), above.low(), above.high()].map(words::signed);
                     format!("{both} disagree: {value} ({low} to {high})")
                 }
-                Err(why) => format!("{both} cannot be told apart: {}", why.of_time()),
+                Err(why) => format!("{both} cannot be told apart: {}", why.with_time_unit()),
             });
         }
         if more {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::estimate::{Estimate, Speed};
-use crate::looks;
+use crate::interim;
 use crate::record::ResponseRecord as Record;
 use crate::speed;
 use rundata::case::{Case, Sample};
@@ -317,7 +317,7 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     full(signals.context_switch_ns, 1500.0);
     full(signals.above_pipe_ns, -500.0);
     full(record.found.loops[0].empty_loop_ns, 10.0);
-    let lacking = |run: &Run| looks::lacking(&run.header.plan, &run.samples);
+    let lacking = |run: &Run| interim::cases_without_full_speed(&run.header.plan, &run.samples);
     assert!(lacking(&in_slices(4, 5)).is_empty());
     // 20 clean slices of each trial: what rests on trials is as the core was, what on rings alone is not.
     let few = in_slices(5, 2);
@@ -366,7 +366,7 @@ fn both_halves_have_cycles_where_they_were_at_full_speed() {
 #[test]
 fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
     let run = in_slices(10, 0);
-    assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0, 3, 6]);
+    assert_eq!(interim::cases_without_full_speed(&run.header.plan, &run.samples), [0, 3, 6]);
     let levels = speed::levels(&run.header.plan, &run.samples);
     let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
     assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
@@ -418,19 +418,19 @@ fn a_run_is_as_precise_as_its_worse_half() {
     let (plan, all) = (plan(), samples());
     let trials_failed = [0, 3, 6].map(failure);
     let rings_failed = [1, 2, 4, 5].map(failure);
-    let of_rings = looks::worst_precision(&plan, &all, &trials_failed).unwrap();
-    let of_trials = looks::worst_precision(&plan, &all, &rings_failed).unwrap();
+    let of_rings = interim::worst_precision(&plan, &all, &trials_failed).unwrap();
+    let of_trials = interim::worst_precision(&plan, &all, &rings_failed).unwrap();
     assert!(of_trials > of_rings && of_rings > 0.0, "{of_trials} {of_rings}");
-    assert_eq!(looks::worst_precision(&plan, &all, &[]), Some(of_trials));
+    assert_eq!(interim::worst_precision(&plan, &all, &[]), Some(of_trials));
     // Without a trial's samples, or a ring's, nothing is known of the whole.
     for case in [0, 2] {
         let lacking: Vec<_> = all.iter().filter(|s| s.case() != case).cloned().collect();
-        assert_eq!(looks::worst_precision(&plan, &lacking, &[]), None);
+        assert_eq!(interim::worst_precision(&plan, &lacking, &[]), None);
         // One that failed is not waited for.
-        assert!(looks::worst_precision(&plan, &lacking, &[failure(case)]).is_some());
+        assert!(interim::worst_precision(&plan, &lacking, &[failure(case)]).is_some());
     }
     assert_eq!(
-        looks::worst_precision(&plan, &all, &[&trials_failed[..], &rings_failed].concat()),
+        interim::worst_precision(&plan, &all, &[&trials_failed[..], &rings_failed].concat()),
         None
     );
 }

@@ -90,7 +90,7 @@ pub fn law(points: &[CurvePoint]) -> ScalingVerdict {
     match found {
         Err(why) => ScalingVerdict { law: ScalingLaw::CannotTell { why }, ..silent },
         Ok((chosen, trend_below)) => ScalingVerdict {
-            law: ScalingLaw::Follows { shape: LawShape::of(chosen.number) },
+            law: ScalingLaw::Follows { shape: LawShape::from_number(chosen.number) },
             curve: Some(fitted(&all, chosen)),
             knees: (0..chosen.form.knees()).map(|which| knee(&all, chosen, which)).collect(),
             trend_below,
@@ -107,7 +107,7 @@ fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
         .or_else(|| gradual_rival(all, chosen))
         .or_else(|| contested(all, chosen))
         .map_or(Ok(()), Err)?;
-    let is_flat = LawShape::of(chosen.number) == LawShape::Constant;
+    let is_flat = LawShape::from_number(chosen.number) == LawShape::Constant;
     let trend_below = if is_flat { Some(flatness(all, chosen)?) } else { None };
     Ok((chosen, trend_below))
 }
@@ -115,7 +115,7 @@ fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
 fn fitted(all: &CurveAnalysis, fit: &FormFit) -> LawCurve {
     let coefficients = &fit.solution.coefficients[..fit.form.terms.len()];
     LawCurve {
-        shape: LawShape::of(fit.number),
+        shape: LawShape::from_number(fit.number),
         coefficients: coefficients.iter().map(|c| c * all.data.unit).collect(),
         turns: fit.turns.clone(),
     }
@@ -127,7 +127,7 @@ fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
         let left = all.data.observations.len() - fit.form.freedoms();
         let freedom = if left == 1 { "degree" } else { "degrees" };
         let chi2 = two_digits(fit.solution.chi2);
-        let law = LawShape::of(fit.number).name();
+        let law = LawShape::from_number(fit.number).name();
         format!(
             "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
         )
@@ -145,7 +145,7 @@ fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
     let fits = LawShape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
     let rivals = fits.filter(|fit| fit.criterion <= limit);
     let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
-    let [knee, gradual] = [chosen, &rival].map(|fit| LawShape::of(fit.number).name());
+    let [knee, gradual] = [chosen, &rival].map(|fit| LawShape::from_number(fit.number).name());
     Some(format!("{knee} and {gradual} fit about equally well"))
 }
 
@@ -165,7 +165,7 @@ fn contested(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
             && !same_knees(chosen, rival);
         let (difference, at) = furthest_apart(&all.data.xs, chosen, rival);
         (is_rival && difference > SAME_CURVE).then(|| {
-            let [a, b] = [a, b].map(|number| LawShape::of(number).name());
+            let [a, b] = [a, b].map(|number| LawShape::from_number(number).name());
             let by = percent(difference);
             format!("{a} and {b} fit about equally well but differ by {by} at {at:.0} members")
         })
@@ -230,7 +230,7 @@ fn candidates(all: &CurveAnalysis) -> Vec<CandidateLaw> {
     leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     let best = leaders.first().map_or(0.0, |fit| fit.criterion);
     let candidate = |fit: &&FormFit| CandidateLaw {
-        shape: LawShape::of(fit.number),
+        shape: LawShape::from_number(fit.number),
         freedoms: fit.form.freedoms(),
         criterion: fit.criterion,
         above_best: fit.criterion - best,
@@ -240,7 +240,7 @@ fn candidates(all: &CurveAnalysis) -> Vec<CandidateLaw> {
 }
 
 fn knee(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Knee {
-    let place = TurnBracket::of(all, fit, which);
+    let place = TurnBracket::from_fit(all, fit, which);
     let at_members = match place.kind {
         TurnKind::Step => all.data.places[place.after],
         TurnKind::Hinge => fit.turns.get(which + 1).copied().unwrap_or(all.data.range().1),

@@ -121,7 +121,7 @@ impl LawShape {
     ];
 
     /// The shape of the form of this number.
-    pub(super) fn of(number: usize) -> Self {
+    pub(super) fn from_number(number: usize) -> Self {
         Self::ALL[number].0
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct ClockModel {
 impl ClockModel {
     /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the
     /// clock hardly changed, or too little to say how they go with it.
-    pub(crate) fn of(by_round: &BTreeMap<u32, Vec<TimedAtClock>>, to_ns: f64) -> Option<Self> {
+    pub(crate) fn fit(by_round: &BTreeMap<u32, Vec<TimedAtClock>>, to_ns: f64) -> Option<Self> {
         let elasticity = estimate_elasticity(by_round).filter(is_known)?;
         let all = || by_round.values().flatten();
         let shift = all().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln()).sum::<f64>();
@@ -85,14 +85,14 @@ pub(crate) struct CaseClocks {
 
 impl CaseClocks {
     /// Of all samples of a case by rounds, brought to the clock that the level has times told at.
-    pub(crate) fn of(
+    pub(crate) fn from_rounds(
         case: &ring::Case,
         rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
         level: &SpeedLevel,
     ) -> Self {
         let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<TimedAtClock>| {
             let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
-            ClockModel::of(
+            ClockModel::fit(
                 &by_round.filter(|(_, timed)| !timed.is_empty()).collect(),
                 level.clock_ns,
             )
@@ -154,7 +154,7 @@ fn all_clocks(
     let mut clocks = vec![CaseClocks::default(); cases.len()];
     for (number, case) in plan.rings() {
         if let Some(level) = levels.get(&leader_cpus(case)) {
-            clocks[number] = CaseClocks::of(case, &cases[number], level);
+            clocks[number] = CaseClocks::from_rounds(case, &cases[number], level);
         }
     }
     clocks

@@ -163,7 +163,7 @@ pub struct SpeedLevel {
 
 impl SpeedLevel {
     /// The level that these quanta speak of. Absent where too few agree on anything.
-    pub fn of(quanta: &QuantaCounts, reference: &Reference) -> Option<Self> {
+    pub fn from_quanta(quanta: &QuantaCounts, reference: &Reference) -> Option<Self> {
         let (as_found, steady) = (sound(&quanta.as_found), &quanta.steady);
         let all = [&as_found[..], &sound(&quanta.waited)].concat();
         let latency_ns =

@@ -585,7 +585,7 @@ pub(crate) fn levels_of<'a>(
             of.add(sliced.slices.are_as_found(), sliced.slices.quanta());
         }
     }
-    let level = |(place, quanta)| Some((place, SpeedLevel::of(&quanta, &plan.reference)?));
+    let level = |(place, quanta)| Some((place, SpeedLevel::from_quanta(&quanta, &plan.reference)?));
     quanta.into_iter().filter_map(level).collect()
 }
 

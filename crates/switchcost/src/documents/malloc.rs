@@ -243,7 +243,7 @@ fn answer(record: &TrialRecord, found: &MallocFindings) -> MarkedText {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));
         let malloc = match ns(record, overall.malloc_median_ticks)?.quote_cost() {
             Ok(malloc) => marked![format!("malloc{by} takes "), malloc.marked_time()],
-            Err(why) => format!("what malloc{by} takes: {}", why.of_time()).into(),
+            Err(why) => format!("what malloc{by} takes: {}", why.with_time_unit()).into(),
         };
         let free = ns(record, overall.free_median_ticks).and_then(|free| free.quote_cost().ok());
         let free = free.map(|free| format!(", free {}", words::time(free.value())));

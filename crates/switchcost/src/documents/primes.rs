@@ -145,7 +145,8 @@ fn answer(record: &TrialRecord, found: &PrimesFindings) -> MarkedText {
             marked!["getrusage scatters ", size, how]
         }
         Some(Err(why)) => {
-            format!("How much more getrusage scatters than threadclock: {}", why.of("%")).into()
+            format!("How much more getrusage scatters than threadclock: {}", why.with_unit("%"))
+                .into()
         }
     };
     let means = match against.mean_difference_percent.map(|of| of.quote()) {

@@ -130,7 +130,7 @@ fn answer(points: &[SamplingPoint]) -> MarkedText {
                 "Too few rounds to tell what ticks see of a sleeper: raise --budget.".to_string()
             }
             Some(why) => {
-                format!("What timer ticks see of a sleeper: {}.", why.of("ms a second"))
+                format!("What timer ticks see of a sleeper: {}.", why.with_unit("ms a second"))
             }
             None => "What timer ticks see of a sleeper was not measured.".to_string(),
         };

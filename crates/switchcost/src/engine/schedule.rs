@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use analysis::estimate::Estimate;
-use analysis::looks::{self, is_look};
+use analysis::interim::{self, is_interim_check};
 use probe::assignment::{Assignment, CaseFailure};
 use rundata::case::Sample;
 use rundata::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
@@ -85,7 +85,7 @@ impl<'a> Course<'a> {
     fn of_experiment(plan: &'a Plan) -> Self {
         let order = move |start: &RoundStart| {
             let mut order = plan.order(start.round);
-            if let Some(focus) = looks::focus(plan, start.samples, start.round) {
+            if let Some(focus) = interim::focused_cases(plan, start.samples, start.round) {
                 order.retain(|case| focus.contains(case));
             }
             order
@@ -93,12 +93,12 @@ impl<'a> Course<'a> {
         Self {
             order: Box::new(order),
             precision: Box::new(move |samples, failed| {
-                looks::worst_precision(plan, samples, failed)
+                interim::worst_precision(plan, samples, failed)
             }),
-            figure: Box::new(move |samples| looks::figure(plan, samples)),
+            figure: Box::new(move |samples| interim::interim_estimate(plan, samples)),
             lacking: Box::new(move |samples| match plan.stopping.fixed_budget {
                 true => Vec::new(),
-                false => looks::lacking(plan, samples),
+                false => interim::cases_without_full_speed(plan, samples),
             }),
             rows: None,
         }
@@ -112,14 +112,14 @@ fn by_turns(plan: &Plan) -> Box<Order<'_>> {
     Box::new(move |start| {
         let round = start.round;
         // A run that goes on is looked at before its first round.
-        if is_look(round) || (paused.is_none() && round > FEWEST_ROUNDS) {
-            paused = Some(looks::paused(plan, start.samples));
+        if is_interim_check(round) || (paused.is_none() && round > FEWEST_ROUNDS) {
+            paused = Some(interim::pausable_cases(plan, start.samples));
         }
         let spent_ns: Vec<u64> = start.spent.iter().copied().map(nanoseconds).collect();
         // A case that is not tried again holds no turn for the others of its kind.
         let mut paused = paused.clone().unwrap_or_default();
         paused.extend(start.given_up);
-        looks::cases_of_round(plan, round, &paused, &spent_ns)
+        interim::cases_of_round(plan, round, &paused, &spent_ns)
     })
 }
 
@@ -229,10 +229,10 @@ impl Schedule<'_> {
             }
             round += 1;
             // Nobody waits for a first figure longer than it takes.
-            if round < FEWEST_ROUNDS || is_look(round) {
+            if round < FEWEST_ROUNDS || is_interim_check(round) {
                 self.figure = (self.course.figure)(&self.samples);
             }
-            if is_look(round) && self.is_precise() {
+            if is_interim_check(round) && self.is_precise() {
                 break StopReason::Precise;
             }
         };

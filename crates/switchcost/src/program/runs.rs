@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use analysis::program::short;
-use analysis::quote::ROUGH;
+use analysis::quote::ROUGH_MARK;
 use analysis::subject::PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
@@ -237,7 +237,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     );
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
     let is_rough = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
-    let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH));
+    let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH_MARK));
     let legend = if is_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),

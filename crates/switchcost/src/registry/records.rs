@@ -113,7 +113,7 @@ fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<String> {
         Ok(cost) => switch_in_words(&cost.brief_time(), &smallest.case),
         Err(why) => match smallest.ns_per_hop.map(|hop| hop.answer_cost()) {
             Some(Ok(hop)) => format!("{} a hop ({})", hop.brief_time(), smallest.case.members),
-            Some(Err(_)) | None => why.of_time(),
+            Some(Err(_)) | None => why.with_time_unit(),
         },
     })
 }

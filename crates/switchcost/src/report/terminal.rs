@@ -7,7 +7,7 @@ use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::noise::{NoiseLevel, NoiseVerdict};
-use analysis::quote::{BestEstimate, NotQuotable, ROUGH};
+use analysis::quote::{BestEstimate, NotQuotable, ROUGH_MARK};
 use analysis::record::CpuSpeed;
 use charts::{Figure, Look};
 use clap::Args;
@@ -278,7 +278,7 @@ pub(crate) fn report(
 /// What the mark of figures means that are not at full speed, below a table that has such.
 fn legend_of_marks(table: &str) -> String {
     let mut legend = String::new();
-    if table.replace(BY_CPU_TIME, "").contains(ROUGH) {
+    if table.replace(BY_CPU_TIME, "").contains(ROUGH_MARK) {
         legend += ROUGH_LEGEND;
     }
     let others = [(BY_CPU_TIME, CPU_TIME_LEGEND), (FEW_ROUNDS, FEW_ROUNDS_LEGEND)];

@@ -37,7 +37,12 @@ fn trial(augmented: f64, plain: f64, moved_percent: f64, seed: u64) -> Interfere
                 let level = 240.0 * (which + 1) as f64;
                 let scatter = (1.0 + which as f64) * factor;
                 let time = |_| level * (1.0 + moved) + scatter * normal(&mut random);
-                runs.push(ConditionTimes::of(setting, environment, size, rounds((0..6).map(time))));
+                runs.push(ConditionTimes::from_rounds(
+                    setting,
+                    environment,
+                    size,
+                    rounds((0..6).map(time)),
+                ));
             }
         }
     }
@@ -77,7 +82,7 @@ fn of_one_setting(
                 let figure = normal(&mut random);
                 100.0 + scatter * shape(&mut random, figure)
             };
-            runs.push(ConditionTimes::of(
+            runs.push(ConditionTimes::from_rounds(
                 Setting::Plain,
                 environment,
                 size,
@@ -138,9 +143,14 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
         let mut runs = Vec::new();
         for size in SIZES {
             let quiet = rounds((0..6).map(|_| normal(&mut random)));
-            runs.push(ConditionTimes::of(Setting::Plain, Environment::Quiet, size, quiet));
+            runs.push(ConditionTimes::from_rounds(Setting::Plain, Environment::Quiet, size, quiet));
             let disturbed = rounds(common.iter().copied());
-            runs.push(ConditionTimes::of(Setting::Plain, Environment::Disturbed, size, disturbed));
+            runs.push(ConditionTimes::from_rounds(
+                Setting::Plain,
+                Environment::Disturbed,
+                size,
+                disturbed,
+            ));
         }
         let growth = judge(&runs).plain.unwrap();
         covered += u64::from(growth.low <= 3.0 && 3.0 <= growth.high);
@@ -168,7 +178,7 @@ fn the_papers_own_runs_answer_its_question() {
 fn a_narrower_setting_is_told_in_quiet_and_disturbed() {
     let runs = |setting, environment, mean: f64, scatter: f64| {
         let times = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0].map(|at| mean * (1.0 + scatter * at));
-        ConditionTimes::of(setting, environment, 1024, rounds(times))
+        ConditionTimes::from_rounds(setting, environment, 1024, rounds(times))
     };
     use {Environment::*, Setting::*};
     let verdict = judge(&[
@@ -228,15 +238,21 @@ fn known_answer_of_welch() {
 
 #[test]
 fn missing_runs_are_inconclusive() {
-    let one = ConditionTimes::of(Setting::Plain, Environment::Quiet, 1024, rounds([3.0, 4.0, 5.0]));
+    let one = ConditionTimes::from_rounds(
+        Setting::Plain,
+        Environment::Quiet,
+        1024,
+        rounds([3.0, 4.0, 5.0]),
+    );
     let verdict = judge(&[one]);
     assert_eq!(verdict.comparisons.len(), 1);
     assert!(verdict.comparisons[0].quiet.is_some() && verdict.comparisons[0].growth.is_none());
     assert_eq!((verdict.plain, verdict.augmented), (None, None));
     assert!(verdict.in_words().contains("plain setting: inconclusive"));
     // No scatter at all is a clock that is too coarse, not an infinite growth.
-    let still =
-        |environment| ConditionTimes::of(Setting::Plain, environment, 1024, rounds([3.0, 3.0]));
+    let still = |environment| {
+        ConditionTimes::from_rounds(Setting::Plain, environment, 1024, rounds([3.0, 3.0]))
+    };
     assert_eq!(judge(&[still(Environment::Quiet), still(Environment::Disturbed)]).plain, None);
 }
 
@@ -250,7 +266,7 @@ proptest! {
             0..16,
         )
     ) {
-        let runs: Vec<ConditionTimes> = runs.iter().map(|(plain, quiet, size, times)| ConditionTimes::of(
+        let runs: Vec<ConditionTimes> = runs.iter().map(|(plain, quiet, size, times)| ConditionTimes::from_rounds(
             if *plain { Setting::Plain } else { Setting::Augmented },
             if *quiet { Environment::Quiet } else { Environment::Disturbed },
             *size,

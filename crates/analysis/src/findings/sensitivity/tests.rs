@@ -247,7 +247,7 @@ fn a_run_is_as_precise_as_its_costs() {
         found.points.iter().filter_map(|of| width(&of.ns_per_preemption)).collect();
     let widest = costs.iter().copied().fold(0.0, f64::max);
     assert!(width(&found.alone_cpu_ns) < Some(0.01) && widest > 0.05, "{found:?}");
-    assert_eq!(crate::looks::worst_precision(&plan, &samples_of(samples), &[]), Some(widest));
+    assert_eq!(crate::interim::worst_precision(&plan, &samples_of(samples), &[]), Some(widest));
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn quanta(all: impl Iterator<Item = (u32, u32)>) -> QuantaCounts {
 fn the_unshared_level_is_found_however_long_the_core_was_shared() {
     for (share, seed) in [(0.0, 1), (0.3, 2), (0.7, 3), (0.9, 4)] {
         let level =
-            SpeedLevel::of(&noisy_quanta(3000, share, seed), &Reference::default()).unwrap();
+            SpeedLevel::from_quanta(&noisy_quanta(3000, share, seed), &Reference::default())
+                .unwrap();
         assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005, "{share}: {level:?}");
         assert!((level.unshared_share - (1.0 - share)).abs() < 0.03, "{share}: {level:?}");
         assert!(!level.established);
@@ -120,7 +121,7 @@ fn an_interruption_is_no_level() {
     let smallest = times.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min);
     let smallest = smallest.unwrap();
     assert!(smallest < 0.4 * K0);
-    let level = SpeedLevel::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
+    let level = SpeedLevel::from_quanta(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005);
     let (latency, throughput) = ALONE;
     assert!(level.is_clean(latency, throughput));
@@ -134,16 +135,16 @@ fn an_interruption_is_no_level() {
 fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
     let quanta: QuantaCounts = noisy_quanta(3000, 1.0, 6);
     let known = Reference { unshared_ratio: Some(K0), established: true, ..Reference::default() };
-    let level = SpeedLevel::of(&quanta, &known).unwrap();
+    let level = SpeedLevel::from_quanta(&quanta, &known).unwrap();
     assert_eq!((level.unshared_ratio, level.established), (K0, true));
     assert!(level.unshared_share < 0.01, "{level:?}");
     // Nobody knew: the best level of the run is taken, and called provisional.
-    let alone = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
+    let alone = SpeedLevel::from_quanta(&quanta, &Reference::default()).unwrap();
     assert!(!alone.established && alone.unshared_ratio > 1.2 * K0, "{alone:?}");
     // What was known was a shared core's: enough quanta say so.
     let wrong =
         Reference { unshared_ratio: Some(1.4 * K0), established: true, ..Reference::default() };
-    let better = SpeedLevel::of(&noisy_quanta(3000, 0.5, 7), &wrong).unwrap();
+    let better = SpeedLevel::from_quanta(&noisy_quanta(3000, 0.5, 7), &wrong).unwrap();
     assert!((better.unshared_ratio / K0 - 1.0).abs() < 0.005 && !better.established, "{better:?}");
 }
 
@@ -152,7 +153,7 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
     let mut times = noisy_times(2000, 0.0, 8);
     // A quarter of the time at 80 % of the clock: both loops take 1.25 times as long.
     times.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
-    let level = SpeedLevel::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
+    let level = SpeedLevel::from_quanta(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.other_clock_share - 0.25).abs() < 0.03, "{level:?}");
     assert!(level.unshared_share > 0.97, "{level:?}");
     assert!((level.latency_ns / f64::from(ALONE.0) - 1.0).abs() < 0.01);
@@ -167,15 +168,18 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
 fn the_shares_are_those_of_the_machine_as_it_was_found() {
     let times = noisy_times(2000, 0.7, 11);
     let mut quanta = quanta(times.iter().copied());
-    let found = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
+    let found = SpeedLevel::from_quanta(&quanta, &Reference::default()).unwrap();
     let waited = noisy_times(2000, 0.0, 12);
     quanta.add(false, waited.iter().copied());
-    let level = SpeedLevel::of(&quanta, &Reference::default()).unwrap();
+    let level = SpeedLevel::from_quanta(&quanta, &Reference::default()).unwrap();
     assert!((level.unshared_share - 0.3).abs() < 0.03, "{level:?}");
     assert!((level.unshared_share - found.unshared_share).abs() < 0.01, "{level:?} {found:?}");
     let mut few = self::quanta(times.into_iter().take(10));
     few.add(false, waited.into_iter());
-    assert!(SpeedLevel::of(&few, &Reference::default()).is_some(), "all quanta tell the level");
+    assert!(
+        SpeedLevel::from_quanta(&few, &Reference::default()).is_some(),
+        "all quanta tell the level"
+    );
 }
 
 #[test]
@@ -225,7 +229,8 @@ fn that_waited(times: f64) -> Slices {
 
 #[test]
 fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
-    let level = SpeedLevel::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    let level =
+        SpeedLevel::from_quanta(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     let clean = |slices: &Slices| -> Vec<usize> {
         (0..6)
             .filter(|index| level.quantum_of_slice(ClockFilter::TheRuns, slices, *index).is_some())
@@ -293,9 +298,9 @@ fn what_waited_is_no_measure_of_the_machine() {
 
 #[test]
 fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
-    assert_eq!(SpeedLevel::of(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
+    assert_eq!(SpeedLevel::from_quanta(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
     let nothing = quanta([(0, 0); 100].into_iter());
-    assert_eq!(SpeedLevel::of(&nothing, &Reference::default()), None);
+    assert_eq!(SpeedLevel::from_quanta(&nothing, &Reference::default()), None);
     assert_eq!(lowest_level(&[(0.01, 100)]), None);
     assert_eq!(lowest_level(&[(100.0, 100)]), None);
     assert_eq!(lowest_level(&[(1.0, 100)]), Some(1.0));
@@ -304,7 +309,8 @@ fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
 /// Slice i lies between quanta i, i + 1 and i + 2, i + 3: each of the four counts.
 #[test]
 fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
-    let level = SpeedLevel::of(&noisy_quanta(2000, 0.3, 10), &Reference::default()).unwrap();
+    let level =
+        SpeedLevel::from_quanta(&noisy_quanta(2000, 0.3, 10), &Reference::default()).unwrap();
     let whole = cut(sample(0), 10, |_| true).slices.unwrap();
     assert!(
         (0..10).all(|index| level.quantum_of_slice(ClockFilter::TheRuns, &whole, index).is_some())
@@ -472,7 +478,8 @@ fn runs_side_by_side_know_the_lowest_level_and_an_established_one_first() {
 #[test]
 fn the_usual_clock_is_the_one_that_most_launches_had() {
     let mut file = learnt(&[1.01]);
-    let mut level = SpeedLevel::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    let mut level =
+        SpeedLevel::from_quanta(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     for (clock_ns, usual_ns) in
         [(6000.0, 6000.0), (6010.0, 6000.0), (5861.0, 6000.0), (5862.0, 5860.0)]
     {

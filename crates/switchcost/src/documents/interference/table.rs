@@ -192,7 +192,7 @@ mod tests {
     fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> InterferenceVerdict {
         let runs = |of: Environment, times: &[f64]| {
             let by_round: BTreeMap<u32, f64> = (0..).zip(times.iter().copied()).collect();
-            ConditionTimes::of(Setting::Plain, of, 512 << 10, by_round)
+            ConditionTimes::from_rounds(Setting::Plain, of, 512 << 10, by_round)
         };
         judge(&[runs(Environment::Quiet, quiet_ns), runs(Environment::Disturbed, disturbed_ns)])
     }

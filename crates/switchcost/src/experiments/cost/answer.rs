@@ -168,7 +168,7 @@ impl Series {
         if let Some((Err(why), size)) =
             self.costs.last().map(|(cost, size)| (cost.answer_cost(), size))
         {
-            words.push(format!(";{size}: {}", why.of_time()));
+            words.push(format!(";{size}: {}", why.with_time_unit()));
         }
         words
     }
@@ -179,7 +179,7 @@ impl Series {
         for (cost, size) in &self.costs {
             match cost.answer_cost() {
                 Ok(answer) => known.push(marked![answer.marked_time(), size]),
-                Err(why) => unknown += &format!(";{size}: {}", why.of_time()),
+                Err(why) => unknown += &format!(";{size}: {}", why.with_time_unit()),
             }
         }
         marked![MarkedText::join(known, ", "), unknown]
@@ -187,8 +187,9 @@ impl Series {
 
     /// That no cost may be quoted, neither at the smallest nor at the largest size, and why.
     fn unknown(&self) -> Option<String> {
-        let why =
-            |(cost, _): &(Estimate, String)| cost.answer_cost().err().map(|why| why.of_time());
+        let why = |(cost, _): &(Estimate, String)| {
+            cost.answer_cost().err().map(|why| why.with_time_unit())
+        };
         let whys: Vec<String> = self.costs.iter().map(why).collect::<Option<_>>()?;
         let ends = each_once([self.costs.first()?, self.costs.last()?].map(|(_, size)| size));
         let sizes: Vec<String> = ends.into_iter().cloned().collect();
@@ -244,7 +245,8 @@ fn by_access(cost: &CostFindings) -> Option<String> {
         .collect();
     known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
     let [(least, low), .., (most, high)] = &known[..] else { return None };
-    let factor = analysis::jump::CostRatio::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
+    let factor =
+        analysis::jump::CostRatio::between(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
     let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
     let (low, high) = (words::time(low.value), words::time(high.value));
     alike.then(|| format!("{least} is cheapest at {low}, {most} most expensive at {high}, {apart}"))
@@ -265,7 +267,7 @@ fn array(work: Work, bytes: u64) -> String {
 /// Where the working sets of a curve's members do not fit together any more.
 fn beyond_the_cache(curve: &CostCurve) -> Option<String> {
     let regions = curve.outcome.regions()?;
-    regions.of(CacheRegion::TogetherTooLarge)?;
+    regions.extent(CacheRegion::TogetherTooLarge)?;
     let place = regions.breaks.breaks.first()?.place(&regions.breaks.axis);
     Some(format!("{} from {place} on", CacheRegion::TogetherTooLarge.in_words()))
 }

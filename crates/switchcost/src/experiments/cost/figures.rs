@@ -55,7 +55,7 @@ pub(crate) fn tiles(record: &RingRecord, cost: &CostFindings) -> Vec<Tile> {
 }
 
 pub(crate) fn figures(record: &RingRecord, cost: &CostFindings, index: usize) -> Vec<Figure> {
-    let levels = MachineLevels::of(&record.header.machine, &record.header.plan);
+    let levels = MachineLevels::from_machine(&record.header.machine, &record.header.plan);
     let is_sparse = |curve: &&CostCurve| curve.work.walk == Walk::Sparse;
     let (pages, arrays): (Vec<&CostCurve>, Vec<&CostCurve>) =
         cost.curves.iter().partition(is_sparse);

@@ -147,7 +147,7 @@ fn part(of: &CostPoint) -> String {
 
 /// A figure with its interval, marked where no comparison uses it, or why there is none.
 fn told_cell(told: Result<BestEstimate, NotQuotable>) -> String {
-    told.map_or_else(|why| why.of_time(), |_| terminal::told_words(Some(told)))
+    told.map_or_else(|why| why.with_time_unit(), |_| terminal::told_words(Some(told)))
 }
 
 /// Switches as they were counted, with a mark where they are not one a hop, and the rounds.

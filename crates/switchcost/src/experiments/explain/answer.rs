@@ -1,7 +1,7 @@
 //! What a run of explanations answers in a sentence, and what else matters of it.
 
 use analysis::estimate::Estimate;
-use analysis::explain::{ExplainedSwitch, SwitchPart, whole_of};
+use analysis::explain::{ExplainedSwitch, SwitchPart, explained_ring};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
@@ -31,13 +31,15 @@ pub(crate) fn headline(record: &ExplainRecord) -> MarkedText {
             let behind = format!("{policy}, its system calls included{parts}; {setting}.");
             marked!["A switch costs ", whole.marked_time(), behind]
         }
-        Err(why) => format!("What a switch costs{policy}: {}; {setting}.", why.of_time()).into(),
+        Err(why) => {
+            format!("What a switch costs{policy}: {}; {setting}.", why.with_time_unit()).into()
+        }
     }
 }
 
 /// Returns the policy of the ring that is explained.
 pub(super) fn whole_policy(record: &ExplainRecord) -> Policy {
-    whole_of(&record.header.plan).map_or(Policy::Other, |(_, ring)| ring.policy)
+    explained_ring(&record.header.plan).map_or(Policy::Other, |(_, ring)| ring.policy)
 }
 
 pub(super) fn found(record: &ExplainRecord) -> Option<&ExplainedSwitch> {
@@ -64,7 +66,7 @@ fn rest(found: &ExplainedSwitch) -> String {
     match found.rest_ns.map(|of| of.answer()) {
         Some(Ok(rest)) if rest.value() > 0.0 => format!("{} not explained", rest.time()),
         Some(Ok(rest)) => format!("not explained: {}", rest.time()),
-        Some(Err(why)) => format!("the rest {}", why.of_time()),
+        Some(Err(why)) => format!("the rest {}", why.with_time_unit()),
         None => "the rest is not known".to_string(),
     }
 }

@@ -131,7 +131,7 @@ fn costs(record: &ResponseRecord) -> Option<Clause> {
                 (&mut parts, marked![format!("{name} takes "), ns.marked_time()])
             }
             Ok(ns) => (&mut parts, format!("{name} {}", ns.brief_time()).into()),
-            Err(why) => (&mut open, format!("{name}: {}", why.of_time()).into()),
+            Err(why) => (&mut open, format!("{name}: {}", why.with_time_unit()).into()),
         };
         to.push(Clause { words, starts_with_name });
     }
@@ -277,7 +277,10 @@ fn idle(record: &ResponseRecord) -> Option<String> {
             format!("idle states: leaving one takes {} of the wake-up; {awake}", cost.time())
         }
         Err(why) => {
-            format!("idle states: what leaving one adds to a wake-up: {}; {awake}", why.of_time())
+            format!(
+                "idle states: what leaving one adds to a wake-up: {}; {awake}",
+                why.with_time_unit()
+            )
         }
     })
 }

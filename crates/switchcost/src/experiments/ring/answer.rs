@@ -168,7 +168,7 @@ fn by_size(record: &RingRecord) -> RingAnswer {
         format!("{policy}{cycles} with {}{beside}", members(&first.case))
     ];
     let open = own.answer_cost().err();
-    let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
+    let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.with_time_unit()));
     let most = known.last().filter(|_| known.len() > 1);
     let most = most.map_or(String::new(), |(of, most)| {
         // Of another kind it is no growth: its interval says how much it is worth.
@@ -213,7 +213,7 @@ fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> RingAnswer
         match cost.answer_cost() {
             _ if Some(of.case.members) != smallest => {}
             Ok(cost) => known.push(marked![cost.marked_time(), " ", name(&of.case)]),
-            Err(why) => open.push(format!("{}: {}", name(&of.case), why.of_time())),
+            Err(why) => open.push(format!("{}: {}", name(&of.case), why.with_time_unit())),
         }
     }
     let open = open.join("; ");
@@ -256,7 +256,7 @@ pub(crate) fn cheapest<'a>(
                 answer.marked_time(),
                 "; links are not ranked."
             ],
-            Err(why) => format!("What a hop by {link} costs: {}.", why.of_time()).into(),
+            Err(why) => format!("What a hop by {link} costs: {}.", why.with_time_unit()).into(),
         });
     };
     let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
@@ -303,7 +303,7 @@ fn not_measured(record: &RingRecord) -> RingAnswer {
                 " a hop; it has no switch"
             ]),
             Some(Err(why)) => RingAnswer {
-                first: format!("Time of a hop of a ring of one: {}", why.of_time()).into(),
+                first: format!("Time of a hop of a ring of one: {}", why.with_time_unit()).into(),
                 rest: " It has no switch.".to_string(),
             },
         };

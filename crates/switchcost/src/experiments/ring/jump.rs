@@ -22,10 +22,10 @@ pub(super) fn sentence(record: &RingRecord) -> String {
     let mut places: Vec<SizedCost> = rings.clone().filter_map(place).collect();
     places.sort_by_key(|(members, _)| *members);
     let is_one_series = places.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let Some(jump) = jump::largest(&places).filter(|_| is_one_series) else {
+    let Some(jump) = jump::largest_jump(&places).filter(|_| is_one_series) else {
         return String::new();
     };
-    let levels = MachineLevels::of(&record.header.machine, &record.header.plan);
+    let levels = MachineLevels::from_machine(&record.header.machine, &record.header.plan);
     let work = rings.clone().find_map(|of| of.case.work);
     let found = levels.candidates(&jump, &SizeAxis::MEMBERS, 2, work);
     let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();

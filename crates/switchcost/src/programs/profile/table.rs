@@ -130,7 +130,7 @@ fn a_call(ns: &Estimate) -> MarkedText {
         Ok(ns) => ns.marked_time(),
         Err(why) => {
             let figure = MarkedText::figure(time(ns.value));
-            marked!["about ", figure, format!(" ({})", why.of_time())]
+            marked!["about ", figure, format!(" ({})", why.with_time_unit())]
         }
     }
 }

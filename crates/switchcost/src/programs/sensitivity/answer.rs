@@ -112,7 +112,7 @@ fn upper_end(cost: &Estimate, name: &str) -> Option<MarkedText> {
     if high <= 0.0 {
         return None;
     }
-    let interval = NotQuotable::NotResolved { low, high }.of_time();
+    let interval = NotQuotable::NotResolved { low, high }.with_time_unit();
     let most = MarkedText::figure(words::time(high));
     Some(marked![format!("A preemption costs {name} at most "), most, format!(" ({interval}).")])
 }

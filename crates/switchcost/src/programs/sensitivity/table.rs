@@ -148,7 +148,7 @@ fn timer(found: &SensitivityFindings) -> Option<String> {
         }
         Some(Err(why)) => format!(
             "timer: the cost of an interrupt is {}; it is subtracted, with that error",
-            why.of_time()
+            why.with_time_unit()
         ),
     })
 }

@@ -8,7 +8,7 @@ pub(crate) mod tests;
 
 use analysis::estimate::Estimate;
 use analysis::findings::wakeup::{CONFIDENCE, TailQuantile};
-use analysis::quote::{BestEstimate, ROUGH};
+use analysis::quote::{BestEstimate, ROUGH_MARK};
 use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::words;
@@ -36,7 +36,7 @@ fn point(x: f64, answer: &BestEstimate) -> Point {
 
 /// A time of a chart in a sentence: `~2.03 us`, where it is only roughly known.
 pub(crate) fn time_words(of: &Point) -> String {
-    let mark = if of.known == Known::Roughly { ROUGH } else { "" };
+    let mark = if of.known == Known::Roughly { ROUGH_MARK } else { "" };
     format!("{mark}{}", words::time(of.y))
 }
 
@@ -119,7 +119,8 @@ pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) ->
         (value > 0).then(|| Point::bare(value as f64, percent))
     };
     let shares = (0..=49).map(|k| 2.0 * f64::from(k)).chain(TAIL);
-    let is_known = |percent: &f64| TailQuantile::of(of, percent / 100.0, CONFIDENCE).is_some();
+    let is_known =
+        |percent: &f64| TailQuantile::from_tally(of, percent / 100.0, CONFIDENCE).is_some();
     let is_told = |percent: &f64| (holds || *percent != 50.0) && is_known(percent);
     let marked = MARKED.into_iter().filter(is_told).filter_map(at).collect();
     [

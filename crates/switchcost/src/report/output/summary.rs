@@ -118,7 +118,9 @@ pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
         .known("unit", |(case, _)| figure(case).map(|_| "ns"))
         // Whatever was found.
         .known("value", |(case, _)| Some(estimate(case)?.value))
-        .known("not_quotable", |(case, _)| Some(estimate(case)?.quote_cost().err()?.of_time()))
+        .known("not_quotable", |(case, _)| {
+            Some(estimate(case)?.quote_cost().err()?.with_time_unit())
+        })
         // In cycles of the core's clock, if it may be quoted; that clock.
         .known("cycles", |(case, _)| Some(launch(case)?.cycles(target)?.quote_cost().ok()?.value()))
         .known("clock_ghz", |(case, _)| launch(case)?.clock_ghz(target))
@@ -151,7 +153,7 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
                 Some(rounds) => rounds,
                 None => answer.kind().to_string(),
             },
-            Err(why) => why.of_time(),
+            Err(why) => why.with_time_unit(),
         },
     };
     let columns = Columns::<&Subcase>::new()

@@ -1,9 +1,9 @@
-//! What brings times that were found at several clocks of the core to one of them.
+//! Conversion of times that were measured at several clocks of the core to one of them.
 
 use std::collections::BTreeMap;
 
 use super::level::{ClockFilter, SpeedLevel};
-use super::{SpeedLevels, clean_parts, leader_cpus, sound_triples, timed_hops};
+use super::{SpeedLevels, clean_parts, clean_slices, leader_cpus, sound_triples};
 use rundata::experiment::Takes;
 use rundata::plan::Plan;
 use rundata::ring;
@@ -11,142 +11,145 @@ use stats::{
     Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, has_level_span, median,
 };
 
-/// A power that is known worse than this brings nothing to another clock: it may be that of a
-/// program that the core bounds, and that of one that memory bounds.
-const WORST_ERROR: f64 = 0.1;
+/// Largest standard error of an elasticity that is used: with a larger one it may be that of a
+/// program that the core bounds as well as that of one that memory bounds.
+const MAX_ERROR: f64 = 0.1;
 
-/// A power that is known better than this is that of the same figure at all clocks: rounding.
-const EXACT: f64 = 1e-9;
+/// Smallest standard error of a measured elasticity: a smaller one is rounding, of a figure that was
+/// the same at all clocks.
+const MIN_ERROR: f64 = 1e-9;
 
-/// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the
-/// same may seem to.
-const MOST: f64 = 5.0;
+/// Largest elasticity that is used: a difference of two costs that are nearly the same may seem to
+/// have a larger one.
+const MAX_ELASTICITY: f64 = 5.0;
 
 /// A time and the latency quantum of its clock, in nanoseconds: `(quantum, time)`.
 pub(crate) type TimedAtClock = (f64, f64);
 
 /// Times of a hop in the clean parts of a worker's triples.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
-    /// Those of rings.
+pub(super) struct CleanParts {
+    /// Times of the rings.
     pub(super) rings: Vec<TimedAtClock>,
-    /// Those of solos, by member.
+    /// Times of the solos, by member.
     pub(super) solos: Vec<Vec<TimedAtClock>>,
 }
 
-/// How times of one kind go with the clock, by their own slices.
+/// The elasticity of times of one kind, by their own slices, and their conversion to one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ClockModel {
-    /// By which power they go with the latency quantum: 1 where the core bounds them, 0 where
-    /// memory does.
+    /// Elasticity by the latency quantum: 1 where the core bounds the times, 0 where memory does.
     pub(crate) elasticity: Elasticity,
-    /// The quantum of the clock that they are brought to, in nanoseconds.
+    /// The quantum of the clock that times are converted to, in nanoseconds.
     to_ns: f64,
-    /// How far they are brought on average, as a logarithm.
-    shift: f64,
-    /// The middle of them there, in nanoseconds.
-    pub(crate) middle_ns: f64,
+    /// Mean logarithm of that quantum over the quanta of the times.
+    mean_log_ratio: f64,
+    /// Median of the converted times, in nanoseconds.
+    pub(crate) median_ns: f64,
 }
 
 impl ClockModel {
-    /// Of times by rounds, to be brought to the clock of a quantum of `to_ns`; absent where the
-    /// clock hardly changed, or too little to say how they go with it.
+    /// Fits times by round, to be converted to the clock of a quantum of `to_ns`; absent where the
+    /// clock hardly changed, or too little to tell the elasticity.
     pub(crate) fn fit(by_round: &BTreeMap<u32, Vec<TimedAtClock>>, to_ns: f64) -> Option<Self> {
         let elasticity = estimate_elasticity(by_round).filter(is_known)?;
-        let all = || by_round.values().flatten();
-        let shift = all().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln()).sum::<f64>();
-        let mut clock =
-            Self { elasticity, to_ns, shift: shift / all().count() as f64, middle_ns: 0.0 };
-        clock.middle_ns = median(&all().map(|timed| clock.bring(*timed)).collect::<Vec<f64>>())?;
-        Some(clock)
+        let times: Vec<TimedAtClock> = by_round.values().flatten().copied().collect();
+        let log_ratios = times.iter().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln());
+        let mean_log_ratio = log_ratios.sum::<f64>() / times.len() as f64;
+        let mut model = Self { elasticity, to_ns, mean_log_ratio, median_ns: 0.0 };
+        let converted: Vec<f64> = times.into_iter().map(|time| model.convert(time)).collect();
+        model.median_ns = median(&converted)?;
+        Some(model)
     }
 
-    /// A time at that clock.
-    pub(crate) fn bring(&self, (quantum_ns, time_ns): TimedAtClock) -> f64 {
+    /// Returns a time at the model's clock, in nanoseconds.
+    pub(crate) fn convert(&self, (quantum_ns, time_ns): TimedAtClock) -> f64 {
         time_ns * (self.to_ns / quantum_ns).powf(self.elasticity.value)
     }
 
-    /// How far the middle of such times is uncertain as their power is, in nanoseconds.
+    /// Returns the error of the median that the error of the elasticity makes, in nanoseconds.
     pub(crate) fn error_ns(&self) -> f64 {
-        (self.shift * self.elasticity.standard_error * self.middle_ns).abs()
+        (self.mean_log_ratio * self.elasticity.standard_error * self.median_ns).abs()
     }
 }
 
-/// How the times of a case go with the clock; absent where its slices do not tell.
+/// The clock models of a case; each absent where its slices do not tell the elasticity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct CaseClocks {
-    /// Those of a hop.
+    /// Times of a hop.
     pub(crate) hop: Option<ClockModel>,
-    /// Those of a hop of the rings of triples.
+    /// Times of a hop of the rings of triples.
     pub(crate) ring: Option<ClockModel>,
-    /// Those of a hop of their solos.
+    /// Times of a hop of the solos of triples.
     pub(crate) solo: Option<ClockModel>,
 }
 
 impl CaseClocks {
-    /// Of all samples of a case by rounds, brought to the clock that the level has times told at.
+    /// Fits all samples of a case by round, to be converted to `level.clock_ns`.
     pub(crate) fn from_rounds(
         case: &ring::Case,
         rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
         level: &SpeedLevel,
     ) -> Self {
-        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<TimedAtClock>| {
-            let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
-            ClockModel::fit(
-                &by_round.filter(|(_, timed)| !timed.is_empty()).collect(),
-                level.clock_ns,
-            )
-        };
-        let of_triples = |of: fn(Parts) -> Vec<TimedAtClock>| {
-            clock(&|samples: &[&ring::Sample]| {
-                let whole = sound_triples(case, samples).filter(|(_, t)| t.pieces.is_none());
-                whole.flat_map(|(_, t)| of(clean_parts(t, level, ClockFilter::Any))).collect()
-            })
-        };
-        Self {
-            hop: clock(&|samples| {
-                let all = timed_hops(case, samples, level, ClockFilter::Any).into_iter();
-                all.flat_map(|(_, hops)| hops).collect()
-            }),
-            ring: of_triples(|parts| parts.rings),
-            solo: of_triples(|parts| parts.solos.concat()),
+        let mut hops: BTreeMap<u32, Vec<TimedAtClock>> = BTreeMap::new();
+        let (mut rings, mut solos) = (hops.clone(), hops.clone());
+        for (round, samples) in rounds {
+            for (_, slices) in clean_slices(case, samples, level, ClockFilter::Any) {
+                hops.entry(*round).or_default().extend(slices.into_iter().map(|(_, hop)| hop));
+            }
+            for (_, triples) in sound_triples(case, samples) {
+                if triples.pieces.is_none() {
+                    let parts = clean_parts(triples, level, ClockFilter::Any);
+                    rings.entry(*round).or_default().extend(parts.rings);
+                    solos.entry(*round).or_default().extend(parts.solos.concat());
+                }
+            }
         }
+        let [hop, ring, solo] = [hops, rings, solos].map(|mut by_round| {
+            by_round.retain(|_, times| !times.is_empty());
+            ClockModel::fit(&by_round, level.clock_ns)
+        });
+        Self { hop, ring, solo }
     }
 
-    /// What brings the rings of triples and their solos to one clock.
+    /// Returns the models of the rings of triples and of their solos, if there are both.
     pub(crate) fn above(&self) -> Option<(ClockModel, ClockModel)> {
         self.ring.zip(self.solo)
     }
 }
 
-/// How the hops of each ring of a plan go with the clock, from its samples by case and round. Where
-/// all of them tell that, the clock that the levels have figures told at becomes the one that the
-/// CPU mostly had in earlier launches, if it was seen in this one.
+/// Returns the clock models of each ring of a plan, from its samples by case and round. Where all
+/// elasticities are known, the clock that the levels convert to becomes the one that the CPU mostly
+/// had in earlier launches, if it was seen in this one.
 pub(crate) fn case_clocks(
     plan: &Plan,
     cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
     levels: &mut SpeedLevels,
 ) -> Vec<CaseClocks> {
-    let found = all_clocks(plan, cases, levels);
-    let in_triples = |case: &ring::Case| plan.batching.ring.triples.is_some() && case.members > 1;
-    let tells = |(number, case): (usize, &ring::Case)| {
-        let of = &found[number];
-        let all = of.hop.is_some() && (!in_triples(case) || of.above().is_some());
-        all || cases[number].is_empty()
-    };
-    // Trials beside the rings share the level, and need not tell how they go with the clock. What
-    // was not seen is not told: the power is that of the clocks that were.
+    let clocks = fit_cases(plan, cases, levels);
+    // Trials beside the rings share the level, and need no elasticity. A clock that was not seen is
+    // not converted to: the elasticity is that of the clocks that were.
     let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
         plan.experiment.takes() == Takes::Rings
-            && plan.rings().all(tells)
+            && plan.rings().all(|(number, case)| {
+                cases[number].is_empty() || is_complete(plan, case, &clocks[number])
+            })
             && levels.values().all(|level| level.has_seen(*usual_ns))
     });
-    let Some(usual_ns) = usual_ns else { return found };
-    levels.values_mut().for_each(|level| level.clock_ns = usual_ns);
-    all_clocks(plan, cases, levels)
+    let Some(usual_ns) = usual_ns else { return clocks };
+    for level in levels.values_mut() {
+        level.clock_ns = usual_ns;
+    }
+    fit_cases(plan, cases, levels)
 }
 
-fn all_clocks(
+/// Returns whether all elasticities that a case needs are known.
+fn is_complete(plan: &Plan, case: &ring::Case, clocks: &CaseClocks) -> bool {
+    let has_triples = plan.batching.ring.triples.is_some() && case.members > 1;
+    clocks.hop.is_some() && (!has_triples || clocks.above().is_some())
+}
+
+fn fit_cases(
     plan: &Plan,
     cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
     levels: &SpeedLevels,
@@ -160,32 +163,35 @@ fn all_clocks(
     clocks
 }
 
-/// Whether a power is known well enough to bring figures to another clock by it.
-pub(crate) fn is_known(of: &Elasticity) -> bool {
-    of.standard_error <= WORST_ERROR && of.value.abs() <= MOST
+/// Returns whether an elasticity is known well enough to convert estimates by it.
+pub(crate) fn is_known(elasticity: &Elasticity) -> bool {
+    elasticity.standard_error <= MAX_ERROR && elasticity.value.abs() <= MAX_ELASTICITY
 }
 
-/// The power of figures at latency quanta by rounds, where it is known well enough to bring them to
-/// another clock.
+/// Returns the elasticity of figures by round, each at a latency quantum, if it is known well enough
+/// to convert by it.
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<FigureAtLevel>>) -> Option<Elasticity> {
-    let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
+    let levels: Vec<f64> = rounds.values().flatten().map(|figure| figure.level).collect();
+    if !has_level_span(&levels) {
+        return None;
+    }
     let rounds: Vec<Vec<FigureAtLevel>> = rounds.values().cloned().collect();
-    // What comes in steps larger than the change says nothing of it, and seems to be known exactly.
-    let is_seen = |of: &Elasticity| is_known(of) && of.standard_error > EXACT;
-    has_level_span(&levels).then(|| fit_elasticity(&rounds)).flatten().filter(is_seen)
+    let elasticity = fit_elasticity(&rounds)?;
+    // A figure in steps larger than its change seems to be known exactly.
+    let is_measured = elasticity.standard_error > MIN_ERROR;
+    (is_measured && is_known(&elasticity)).then_some(elasticity)
 }
 
-/// The power of a sum of figures, each with its factor; absent without figures, and of a sum that
-/// is nothing.
+/// Returns the elasticity of a sum of times, each with its factor; absent without times, and of a
+/// sum of zero.
 pub(crate) fn elasticity_of_sum(parts: &[(ClockModel, f64)]) -> Option<Elasticity> {
-    let sum =
-        |of: fn(&ClockModel) -> f64| parts.iter().map(|(clock, times)| times * of(clock)).sum();
-    let all: f64 = sum(|clock| clock.middle_ns);
-    let moving: f64 = sum(|clock| clock.middle_ns * clock.elasticity.value);
-    let error = |(clock, times): &(ClockModel, f64)| {
-        times * clock.middle_ns * clock.elasticity.standard_error / all
-    };
-    let variance: f64 = parts.iter().map(|part| error(part).powi(2)).sum();
-    let found = Elasticity { value: moving / all, standard_error: variance.sqrt() };
-    Some(found).filter(is_known)
+    let sum: f64 = parts.iter().map(|(clock, times)| times * clock.median_ns).sum();
+    let weighted: f64 =
+        parts.iter().map(|(clock, times)| times * (clock.median_ns * clock.elasticity.value)).sum();
+    let mut variance = 0.0;
+    for (clock, times) in parts {
+        variance += (times * clock.median_ns * clock.elasticity.standard_error / sum).powi(2);
+    }
+    let elasticity = Elasticity { value: weighted / sum, standard_error: f64::sqrt(variance) };
+    is_known(&elasticity).then_some(elasticity)
 }

@@ -17,25 +17,26 @@ use rundata::ring::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
 };
 
-/// Quanta that must agree on a level before it is one.
+/// Smallest number of quanta that must agree on a level.
 const FEWEST_QUANTA: usize = 30;
-/// The same as a share of all quanta.
+/// Smallest share of all quanta that must agree on a level.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Cycles that a multiplication may take, and additions that may be made in a cycle, on any core:
-/// what a ratio must lie between.
+/// Fewest and most cycles of a multiplication on any core: with [`ADDS_PER_CYCLE`] the limits of a
+/// ratio.
 const MULTIPLY_CYCLES: (f64, f64) = (2.0, 6.0);
+/// Fewest and most additions in a cycle on any core.
 const ADDS_PER_CYCLE: (f64, f64) = (1.0, 12.0);
 
 /// Cycles of a 64-bit multiplication on x86-64 (Agner Fog, instruction tables: 3 on Intel since
 /// Nehalem and on AMD since Zen).
 const X86_MULTIPLY_CYCLES: f64 = 3.0;
 
-/// What a run leaves to later ones: what its plan had, and the level of its first CPU if enough
-/// of its quanta were at it.
+/// Returns the reference that a run leaves to later ones: that of its plan, and the level of its
+/// first CPU if enough of its quanta were at it.
 pub fn reference_after(plan: &Plan, samples: &[Sample]) -> Reference {
     let mut known = plan.reference.clone();
-    if let Some(level) = levels(plan, samples).values().next().filter(|of| of.is_a_finding()) {
+    if let Some(level) = levels(plan, samples).values().next().filter(|level| level.is_reliable()) {
         let SpeedLevel { unshared_ratio, established, .. } = *level;
         known.learn(&Reference {
             unshared_ratio: Some(unshared_ratio),
@@ -46,8 +47,8 @@ pub fn reference_after(plan: &Plan, samples: &[Sample]) -> Reference {
     known
 }
 
-/// Returns by which level the parts of a run of several experiments are judged: that of all
-/// samples, whether or not it would be told to later runs.
+/// Returns the reference by which the parts of a run of several experiments are judged: the level of
+/// all samples, whether or not it is good enough for later runs.
 pub(crate) fn reference_of_whole(plan: &Plan, samples: &[Sample]) -> Reference {
     let mut known = plan.reference.clone();
     if let Some(level) = levels(plan, samples).values().next() {
@@ -58,21 +59,22 @@ pub(crate) fn reference_of_whole(plan: &Plan, samples: &[Sample]) -> Reference {
     known
 }
 
-/// All quanta of a run on one CPU: latency-bound and throughput-bound loop in nanoseconds, and how
-/// often both took so long. A run has millions of quanta and thousands of different ones.
+/// All quanta of a run on one CPU, counted by the times of the latency-bound and the
+/// throughput-bound loop in nanoseconds. A run has millions of quanta and thousands of different
+/// ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuantaCounts {
-    /// Those around what was timed as the machine was found: they tell how it was.
+    /// Quanta of batches that were timed at once: their shares describe the machine.
     as_found: HashMap<(u32, u32), usize>,
-    /// Those around what waited for a core that nobody shares: they tell no shares.
+    /// Quanta of batches that waited for an unshared core: their shares describe the waiting.
     waited: HashMap<(u32, u32), usize>,
-    /// The second shortest latency-bound loop of each four in a row, where the clock stayed what it
-    /// was.
+    /// The second shortest latency-bound loop of each four in a row, where the clock did not
+    /// change.
     steady: HashMap<u32, usize>,
 }
 
-/// The second shortest of these latency-bound loops, where all are alike: the clock then is that of
-/// this one, as what disturbs a quantum lengthens it.
+/// Returns the second shortest of these latency-bound loops if all are within 2 %. It tells the
+/// clock best, as a disturbance lengthens a quantum.
 fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
     let mut sorted: Vec<u32> = latencies.collect();
     sorted.sort_unstable();
@@ -81,143 +83,153 @@ fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
 }
 
 impl QuantaCounts {
+    /// Adds the quanta around the slices of one batch.
     pub(super) fn add(&mut self, are_as_found: bool, quanta: impl Iterator<Item = (u32, u32)>) {
-        let of = if are_as_found { &mut self.as_found } else { &mut self.waited };
-        let all: Vec<(u32, u32)> = quanta.collect();
-        all.iter().for_each(|quantum| *of.entry(*quantum).or_default() += 1);
-        let latencies = |four: &[(u32, u32)]| steady_ns(four.iter().map(|(latency, _)| *latency));
-        for latency in all.windows(QUANTA_AROUND).filter_map(latencies) {
-            *self.steady.entry(latency).or_default() += 1;
+        let counts = if are_as_found { &mut self.as_found } else { &mut self.waited };
+        let quanta: Vec<(u32, u32)> = quanta.collect();
+        for quantum in &quanta {
+            *counts.entry(*quantum).or_default() += 1;
+        }
+        for four in quanta.windows(QUANTA_AROUND) {
+            if let Some(latency) = steady_ns(four.iter().map(|(latency, _)| *latency)) {
+                *self.steady.entry(latency).or_default() += 1;
+            }
         }
     }
 }
 
-/// A value and how often it came.
-type Counted = (f64, usize);
+/// A value and its count.
+type CountedValue = (f64, usize);
 
-fn sorted(values: impl Iterator<Item = Counted>) -> Vec<Counted> {
-    let mut sorted: Vec<Counted> = values.collect();
+/// Times of the latency-bound and the throughput-bound loop in nanoseconds, and the count of quanta
+/// with both.
+type CountedQuantum = ((f64, f64), usize);
+
+fn sorted(values: impl Iterator<Item = CountedValue>) -> Vec<CountedValue> {
+    let mut sorted: Vec<CountedValue> = values.collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     sorted
 }
 
-fn count<'a>(values: impl IntoIterator<Item = &'a Counted>) -> usize {
+fn count<'a>(values: impl IntoIterator<Item = &'a CountedValue>) -> usize {
     values.into_iter().map(|(_, times)| times).sum()
 }
 
-/// The median of sorted values, each as often as it came.
-fn median(sorted: &[Counted]) -> Option<f64> {
+/// Returns the median of sorted values by their counts.
+fn median(sorted: &[CountedValue]) -> Option<f64> {
     let last = count(sorted).checked_sub(1)?;
-    let (low, high) = (of_rank(sorted, last / 2)?, of_rank(sorted, last.div_ceil(2))?);
+    let (low, high) = (value_at(sorted, last / 2)?, value_at(sorted, last.div_ceil(2))?);
     Some(low + (high - low) / 2.0)
 }
 
-/// The value of that rank, from 0, among sorted values, each as often as it came.
-fn of_rank(sorted: &[Counted], rank: usize) -> Option<f64> {
-    let mut seen = 0;
-    let reaches = |(_, times): &&Counted| {
-        seen += times;
-        seen > rank
-    };
-    sorted.iter().find(reaches).map(|(value, _)| *value)
+/// Returns the value of a rank, from 0, among sorted values by their counts.
+fn value_at(sorted: &[CountedValue], rank: usize) -> Option<f64> {
+    let mut counted = 0;
+    for (value, times) in sorted {
+        counted += times;
+        if counted > rank {
+            return Some(*value);
+        }
+    }
+    None
 }
 
-/// Which clocks of the core count.
+/// The clocks of the core at which a slice may be clean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockFilter {
-    /// That which most of the run had: nothing says how times go with the clock.
+    /// The one that most of the run had: the elasticity is not known.
     TheRuns,
-    /// Any that stayed what it was.
+    /// Any that did not change during the slice.
     Any,
 }
 
-/// The level of an unshared core in one run.
+/// The times of the reference loops on an unshared core in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Level")]
 pub struct SpeedLevel {
     /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
     pub latency_ns: f64,
-    /// The same without what disturbed single ones, which lengthens them: the middle of the second
-    /// shortest of each four in a row. Times are told at this clock; where all of them tell how
-    /// they go with it, that is the one that earlier launches mostly had.
+    /// That time without disturbances, which lengthen it: the median of the second shortest of
+    /// each four in a row. Times are converted to this clock. Where all elasticities are known it
+    /// is the clock that earlier launches mostly had.
     pub clock_ns: f64,
     /// k0, the unshared core's ratio of throughput-bound to latency-bound loop.
     pub unshared_ratio: f64,
-    /// The ratio was known before the run from the program's table or from several launches; else
-    /// it is the best level that enough quanta of this run agree on, which may be that of a shared
-    /// core.
+    /// Whether the ratio was known before the run, from the program's table or from several
+    /// launches. Else it is the lowest one that enough quanta of this run agree on, which may be
+    /// that of a shared core.
     pub established: bool,
-    /// Share of the quanta in which both loops were slower or faster than that by one factor: the
-    /// clock was another.
+    /// Share of the quanta at another clock: both loops were slower or faster by one factor.
     pub other_clock_share: f64,
-    /// Which clocks were seen: the latency-bound loop on an unshared core, from the 5th to the 95th
-    /// percentile, in nanoseconds.
+    /// The clocks that were seen: the latency-bound loop on an unshared core, from the 5th to the
+    /// 95th percentile, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_range_ns: Option<(f64, f64)>,
-    /// Share of those that took as long as an unshared core does, within 2 %.
+    /// Share of the quanta at the run's clock whose ratio is within 2 % of k0.
     pub unshared_share: f64,
-    /// Median ratio of the quanta that did not, over k0: 1.4 is 40 % more time. Absent without
-    /// such.
+    /// Median ratio of the quanta above that, over k0: 1.4 is 40 % more time. Absent without such
+    /// quanta.
     pub shared_slowdown: Option<f64>,
 }
 
 impl SpeedLevel {
-    /// The level that these quanta speak of. Absent where too few agree on anything.
-    pub fn from_quanta(quanta: &QuantaCounts, reference: &Reference) -> Option<Self> {
-        let (as_found, steady) = (sound(&quanta.as_found), &quanta.steady);
-        let all = [&as_found[..], &sound(&quanta.waited)].concat();
-        let latency_ns =
-            densest(&sorted(all.iter().map(|((latency, _), times)| (*latency, *times))))?;
-        let (unshared_ratio, established) = level(&steady_ratios(&all, latency_ns), reference)?;
-        // Of the machine as it was found: what waited saw more of the unshared core than there was.
+    /// Returns the level of these quanta; absent where too few agree on any.
+    pub fn from_quanta(counts: &QuantaCounts, reference: &Reference) -> Option<Self> {
+        let as_found = complete_quanta(&counts.as_found);
+        let all = [&as_found[..], &complete_quanta(&counts.waited)].concat();
+        let latencies = all.iter().map(|((latency, _), times)| (*latency, *times));
+        let latency_ns = densest(&sorted(latencies))?;
+        let all_ratios = ratios_at_clock(&all, latency_ns);
+        let (unshared_ratio, established) = unshared_ratio(&all_ratios, reference)?;
+        // Shares are those of the machine as it was found: batches that waited for an unshared core
+        // saw it more often than it was there.
         let quanta = if as_found.is_empty() { all } else { as_found };
-        let ratios = steady_ratios(&quanta, latency_ns);
-        let shared =
+        let ratios = ratios_at_clock(&quanta, latency_ns);
+        let first_shared =
             ratios.partition_point(|(ratio, _)| *ratio <= unshared_ratio * (1.0 + TOLERANCE));
         let unshared = count(ratios.iter().filter(|(ratio, _)| near(*ratio, unshared_ratio)));
-        // Both loops slower or faster by one factor: that is the clock. What slows one of them is
-        // not.
-        let is_other_clock = |(latency, throughput): (f64, f64)| {
-            !near(latency, latency_ns) && near(throughput / latency, unshared_ratio)
-        };
-        let other_clock = quanta.iter().filter(|(quantum, _)| is_other_clock(*quantum));
-        let times = |(_, times): &(_, usize)| *times;
-        let (other_clock, all): (usize, usize) =
-            (other_clock.map(times).sum(), quanta.iter().map(times).sum());
-        let steady = steady.iter().map(|(latency, times)| (f64::from(*latency), *times));
+        // At another clock both loops change by one factor; a disturbance changes one of them.
+        let (mut other_clock, mut total) = (0, 0);
+        for ((latency, throughput), times) in &quanta {
+            total += times;
+            if !near(*latency, latency_ns) && near(throughput / latency, unshared_ratio) {
+                other_clock += times;
+            }
+        }
+        let steady = counts.steady.iter().map(|(latency, times)| (f64::from(*latency), *times));
         let clock_ns = median(&sorted(steady.filter(|(latency, _)| near(*latency, latency_ns))));
         Some(Self {
             latency_ns,
             clock_ns: clock_ns.unwrap_or(latency_ns),
             unshared_ratio,
             established,
-            other_clock_share: other_clock as f64 / all as f64,
+            other_clock_share: other_clock as f64 / total as f64,
             latency_range_ns: latency_range(&quanta, unshared_ratio),
             unshared_share: unshared as f64 / count(&ratios).max(1) as f64,
-            shared_slowdown: median(&ratios[shared..]).map(|ratio| ratio / unshared_ratio),
+            shared_slowdown: median(&ratios[first_shared..]).map(|ratio| ratio / unshared_ratio),
         })
     }
 
-    /// Whether so many quanta were at it that it is one launch's finding.
-    fn is_a_finding(&self) -> bool {
+    /// Returns whether enough quanta were at the level for it to count as this launch's.
+    fn is_reliable(&self) -> bool {
         self.unshared_share >= LEAST_LAUNCH_SHARE
     }
 
-    /// Whether a quantum ran at the run's clock on a core that nobody shared. Each loop is held
-    /// against its own level: an interrupt in the latency-bound loop makes the ratio too small.
+    /// Returns whether a quantum ran at the run's clock on an unshared core. Each loop is compared
+    /// with its own level: an interrupt in the latency-bound loop makes the ratio too small.
     pub fn is_clean(&self, latency_ns: u32, throughput_ns: u32) -> bool {
         near(f64::from(latency_ns), self.latency_ns)
             && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
     }
 
-    /// Whether a latency quantum is that of the run's clock.
+    /// Returns whether a latency quantum is that of the run's clock.
     pub(crate) fn is_its_clock(&self, latency_ns: f64) -> bool {
         near(latency_ns, self.latency_ns)
     }
 
-    /// The latency quantum of what lies between two quanta, in nanoseconds, where the core was
-    /// unshared in all of those `around` it, and at one of these clocks. It is the second shortest
-    /// of them: what disturbs a quantum lengthens it.
+    /// Returns the latency quantum of a slice in nanoseconds, by the quanta `around` it: the second
+    /// shortest, as a disturbance lengthens a quantum. Absent unless all of them ran on an unshared
+    /// core and at one of these clocks.
     pub(super) fn quantum_ns(&self, clocks: ClockFilter, around: &[(u32, u32)]) -> Option<f64> {
         if clocks == ClockFilter::TheRuns {
             let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
@@ -230,8 +242,8 @@ impl SpeedLevel {
         quantum_ns.filter(|_| around.iter().all(unshared)).map(f64::from)
     }
 
-    /// The same of slice `index`; none where others ran on the CPU in it, as far as that was looked
-    /// at.
+    /// Returns the latency quantum of slice `index`; absent also where competing tasks are known to
+    /// have run in it.
     pub(crate) fn quantum_of_slice(
         &self,
         clocks: ClockFilter,
@@ -242,12 +254,12 @@ impl SpeedLevel {
         self.quantum_ns(clocks, &around)
     }
 
-    /// The core's clock in GHz, where the cycles of a multiplication are known: on x86-64.
+    /// Returns the core's clock in GHz, where the cycles of a multiplication are known: on x86-64.
     pub fn clock_ghz(&self, target: &str) -> Option<f64> {
         clock_ghz(self.clock_ns, target)
     }
 
-    /// Whether the clock of a latency quantum was among those that were seen.
+    /// Returns whether the clock of a latency quantum was among those that were seen.
     pub(crate) fn has_seen(&self, quantum_ns: f64) -> bool {
         self.latency_range_ns.is_some_and(|(shortest_ns, longest_ns)| {
             let around = 1.0 + TOLERANCE;
@@ -255,9 +267,8 @@ impl SpeedLevel {
         })
     }
 
-    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the
-    /// slowest and the fastest. Absent where it stayed what it was, within 2 %: single quanta are
-    /// disturbed by as much.
+    /// Returns the slowest and the fastest clock that were seen, as differences from the clock of
+    /// the estimates relative to it. Absent within 2 %: single quanta are disturbed by as much.
     pub fn clock_range(&self) -> Option<(f64, f64)> {
         let (shortest_ns, longest_ns) = self.latency_range_ns?;
         let moved = longest_ns > shortest_ns * (1.0 + TOLERANCE);
@@ -265,7 +276,7 @@ impl SpeedLevel {
     }
 }
 
-/// The clock of a latency quantum in GHz, where the cycles of a multiplication are known: on
+/// Returns the clock of a latency quantum in GHz, where the cycles of a multiplication are known: on
 /// x86-64.
 pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
     let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
@@ -273,44 +284,46 @@ pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
     (is_x86 && latency_ns > 0.0).then(|| multiplies * X86_MULTIPLY_CYCLES / latency_ns)
 }
 
-/// From the 5th to the 95th percentile of the latency-bound loops on an unshared core.
-fn latency_range(quanta: &[((f64, f64), usize)], unshared_ratio: f64) -> Option<(f64, f64)> {
-    let is_unshared = |((latency, throughput), _): &&((f64, f64), usize)| {
-        near(throughput / latency, unshared_ratio)
-    };
-    let unshared =
-        quanta.iter().filter(is_unshared).map(|((latency, _), times)| (*latency, *times));
-    let sorted = sorted(unshared);
+/// Returns the 5th and the 95th percentile of the latency-bound loops on an unshared core.
+fn latency_range(quanta: &[CountedQuantum], unshared_ratio: f64) -> Option<(f64, f64)> {
+    let unshared = quanta
+        .iter()
+        .filter(|((latency, throughput), _)| near(throughput / latency, unshared_ratio));
+    let sorted = sorted(unshared.map(|((latency, _), times)| (*latency, *times)));
     let last = count(&sorted).checked_sub(1)?;
-    Some((of_rank(&sorted, last / 20)?, of_rank(&sorted, last - last / 20)?))
+    Some((value_at(&sorted, last / 20)?, value_at(&sorted, last - last / 20)?))
 }
 
-/// The quanta that have both times.
-fn sound(quanta: &HashMap<(u32, u32), usize>) -> Vec<((f64, f64), usize)> {
-    let times = quanta.iter().map(|((l, t), times)| ((f64::from(*l), f64::from(*t)), *times));
-    times.filter(|((latency, throughput), _)| *latency > 0.0 && *throughput > 0.0).collect()
+/// Returns the quanta that have both times.
+fn complete_quanta(counts: &HashMap<(u32, u32), usize>) -> Vec<CountedQuantum> {
+    let mut complete = Vec::new();
+    for ((latency, throughput), times) in counts {
+        if *latency > 0 && *throughput > 0 {
+            complete.push(((f64::from(*latency), f64::from(*throughput)), *times));
+        }
+    }
+    complete
 }
 
-/// Of the quanta that had the run's clock, ascending.
-fn steady_ratios(quanta: &[((f64, f64), usize)], latency_ns: f64) -> Vec<Counted> {
-    let steady = quanta.iter().filter(|((latency, _), _)| near(*latency, latency_ns));
-    sorted(steady.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
+/// Returns the ratios of the quanta at a clock, ascending.
+fn ratios_at_clock(quanta: &[CountedQuantum], latency_ns: f64) -> Vec<CountedValue> {
+    let at_clock = quanta.iter().filter(|((latency, _), _)| near(*latency, latency_ns));
+    sorted(at_clock.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
 }
 
-/// k0 and whether it is established. What was known stands, unless enough quanta of this run agree
-/// on a lower level: then what was known was a shared core's.
-fn level(ratios: &[Counted], reference: &Reference) -> Option<(f64, bool)> {
-    let own = lowest_level(ratios);
-    match reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) {
-        None => own.map(|own| (own, false)),
-        Some(known) => match own.filter(|own| *own < known * (1.0 - TOLERANCE)) {
-            Some(lower) => Some((lower, false)),
-            None => Some((known, reference.established)),
-        },
+/// Returns k0 and whether it is established. A known k0 stands unless enough quanta of this run
+/// agree on a lower level: then the known one was that of a shared core.
+fn unshared_ratio(ratios: &[CountedValue], reference: &Reference) -> Option<(f64, bool)> {
+    let lowest = lowest_level(ratios);
+    let known = reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite());
+    let Some(known) = known else { return Some((lowest?, false)) };
+    match lowest.filter(|lowest| *lowest < known * (1.0 - TOLERANCE)) {
+        Some(lower) => Some((lower, false)),
+        None => Some((known, reference.established)),
     }
 }
 
-/// What the loops' instructions allow on any core.
+/// Returns the ratios that the loops' instructions allow on any core.
 fn possible_ratios() -> RangeInclusive<f64> {
     let per_turn =
         f64::from(ADDS_PER_TURN * ADD_TURNS) / f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
@@ -318,59 +331,61 @@ fn possible_ratios() -> RangeInclusive<f64> {
         ..=per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0)
 }
 
-/// The lowest level that enough ratios, sorted, agree on, within what the loops' instructions
-/// allow: the first peak of the density from below. Never the smallest ratio: that is an
-/// interruption.
-pub(super) fn lowest_level(ratios: &[Counted]) -> Option<f64> {
+/// Returns the lowest level that enough sorted ratios agree on, among the possible ones: the first
+/// peak of the density from below. The smallest ratio itself would be an interruption.
+pub(super) fn lowest_level(ratios: &[CountedValue]) -> Option<f64> {
     let possible = possible_ratios();
     let from = ratios.partition_point(|(ratio, _)| ratio < possible.start());
     let to = ratios.partition_point(|(ratio, _)| ratio <= possible.end());
     let sorted = &ratios[from..to.max(from)];
     let fewest = ((count(sorted) as f64 * LEAST_SHARE).ceil() as usize).max(FEWEST_QUANTA);
     let windows = windows(sorted);
-    let is_peak = |start: &usize| {
-        let (from, (_, count)) = (sorted[*start].0, windows[*start]);
-        let rivals = sorted.partition_point(|(r, _)| *r < from / (1.0 + 2.0 * TOLERANCE))
-            ..sorted.partition_point(|(r, _)| *r <= from * (1.0 + 2.0 * TOLERANCE));
-        count >= fewest && windows[rivals].iter().all(|(_, rival)| *rival <= count)
-    };
-    let start = (0..sorted.len()).find(is_peak)?;
-    median(&sorted[start..windows[start].0])
+    let reach = 1.0 + 2.0 * TOLERANCE;
+    for (start, (end, count)) in windows.iter().enumerate() {
+        let lowest = sorted[start].0;
+        let first_rival = sorted.partition_point(|(ratio, _)| *ratio < lowest / reach);
+        let end_of_rivals = sorted.partition_point(|(ratio, _)| *ratio <= lowest * reach);
+        let rivals = &windows[first_rival..end_of_rivals];
+        if *count >= fewest && rivals.iter().all(|(_, rival)| rival <= count) {
+            return median(&sorted[start..*end]);
+        }
+    }
+    None
 }
 
-/// The middle of the window of 2 % that holds most values; they are sorted.
-fn densest(sorted: &[Counted]) -> Option<f64> {
+/// Returns the median of the window of 2 % that holds most of the sorted values.
+fn densest(sorted: &[CountedValue]) -> Option<f64> {
     let windows = windows(sorted);
     let start = (0..sorted.len()).rev().max_by_key(|start| windows[*start].1)?;
     let (end, count) = windows[start];
     (count >= FEWEST_QUANTA).then(|| median(&sorted[start..end]))?
 }
 
-/// Where the window of 2 % above each value ends, and how many values lie in it.
-fn windows(sorted: &[Counted]) -> Vec<(usize, usize)> {
+/// Returns the end of the window of 2 % above each sorted value, and the count of values in it.
+fn windows(sorted: &[CountedValue]) -> Vec<(usize, usize)> {
     let (mut end, mut count) = (0, 0);
-    let window = |(value, times): &Counted| {
+    let mut windows = Vec::new();
+    for (value, times) in sorted {
         while end < sorted.len() && sorted[end].0 <= value * (1.0 + TOLERANCE) {
             count += sorted[end].1;
             end += 1;
         }
-        let window = (end, count);
+        windows.push((end, count));
         count -= times;
-        window
-    };
-    sorted.iter().map(window).collect()
+    }
+    windows
 }
 
-/// Launches that must agree on a level before it is established.
+/// Smallest number of launches that must agree on a level before it is established.
 const FEWEST_LAUNCHES: u32 = 3;
-/// Levels that are remembered of a CPU.
-const MOST_LEVELS: usize = 8;
-/// A level is one launch's finding only if so large a share of its quanta were at it.
+/// Largest number of levels that are stored of a CPU.
+const MAX_LEVELS: usize = 8;
+/// Smallest share of a launch's quanta that must be at a level for it to be stored.
 const LEAST_LAUNCH_SHARE: f64 = 0.05;
 
-/// k0 of CPU models, as [`cpu_key`] says them, that were measured while their cores were seen both
-/// shared and not (docs/validation.md).
-pub(super) const KNOWN: &[(&str, f64)] = &[
+/// k0 by [`cpu_key`], of CPU models whose cores were measured both shared and unshared
+/// (docs/validation.md).
+pub(super) const KNOWN_RATIOS: &[(&str, f64)] = &[
     // Zen 4 (EPYC 9004): four additions a cycle and three cycles a multiplication would be 1.
     ("AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024", 1.010),
 ];
@@ -384,12 +399,12 @@ pub struct SeenClock {
     pub launches: u32,
 }
 
-/// Clocks within this share of each other are one.
+/// Largest relative difference of clocks that are stored as one.
 const SAME_CLOCK: f64 = 0.005;
-/// Clocks that are remembered of a CPU.
-const MOST_CLOCKS: usize = 16;
+/// Largest number of clocks that are stored of a CPU.
+const MAX_CLOCKS: usize = 16;
 
-/// A level that launches have seen.
+/// A ratio of an unshared core that launches have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeenRatio {
     /// Ratio of throughput-bound to latency-bound loop.
@@ -398,78 +413,85 @@ pub struct SeenRatio {
     pub launches: u32,
 }
 
-/// What launches have seen of CPUs: the file in the user's state directory.
+/// Levels and clocks that launches have seen, by CPU: the file in the user's state directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SpeedFile {
-    /// By [`cpu_key`].
+    /// Ratios by [`cpu_key`].
     pub cpus: BTreeMap<String, Vec<SeenRatio>>,
     /// The clocks that launches mostly had, by [`cpu_key`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub clocks: BTreeMap<String, Vec<SeenClock>>,
-    /// k0 by [`cpu_key`], in the place of the program's table. No program writes it: it is for
-    /// tests, which must not depend on the CPU that they run on.
+    /// k0 by [`cpu_key`], in place of the program's table. Only tests write it, as they must not
+    /// depend on the CPU that they run on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<BTreeMap<String, f64>>,
 }
 
 impl SpeedFile {
-    /// What is known of a CPU from the table and from launches: the lower of both. What no CPU can
-    /// have is passed over.
+    /// Returns the reference of a CPU by the table and by launches: the lower of both. Ratios that
+    /// no CPU can have are ignored.
     pub fn reference(&self, cpu: &str) -> Reference {
         let possible = possible_ratios();
         let table = match &self.table {
             Some(given) => given.get(cpu).copied(),
-            None => KNOWN.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio),
+            None => KNOWN_RATIOS.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio),
         };
         let table = table.filter(|ratio| possible.contains(ratio));
-        let seen = self.cpus.get(cpu).map_or(&[][..], Vec::as_slice);
-        let is_sound = |level: &&SeenRatio| possible.contains(&level.ratio);
-        let lowest = |fewest: u32| {
-            let enough = seen.iter().filter(|level| level.launches >= fewest).filter(is_sound);
-            enough.map(|level| level.ratio).reduce(f64::min)
-        };
-        let established = [table, lowest(FEWEST_LAUNCHES)].into_iter().flatten().reduce(f64::min);
+        let seen_often = self.lowest_ratio(cpu, FEWEST_LAUNCHES);
+        let established = [table, seen_often].into_iter().flatten().reduce(f64::min);
         Reference {
-            unshared_ratio: established.or_else(|| lowest(1)),
+            unshared_ratio: established.or_else(|| self.lowest_ratio(cpu, 1)),
             established: established.is_some(),
             clock_ns: self.usual_clock_ns(cpu),
             ..Reference::default()
         }
     }
 
-    /// The clock that most launches had.
+    /// Returns the lowest possible ratio that so many launches have seen.
+    fn lowest_ratio(&self, cpu: &str, fewest_launches: u32) -> Option<f64> {
+        let possible = possible_ratios();
+        let mut lowest: Option<f64> = None;
+        for seen in self.cpus.get(cpu)? {
+            if seen.launches >= fewest_launches && possible.contains(&seen.ratio) {
+                lowest = Some(lowest.map_or(seen.ratio, |lowest| lowest.min(seen.ratio)));
+            }
+        }
+        lowest
+    }
+
+    /// Returns the clock that most launches had; of several the one that is stored first.
     fn usual_clock_ns(&self, cpu: &str) -> Option<f64> {
-        let is_sound = |of: &&SeenClock| CLOCK_NS.contains(&of.clock_ns);
-        let seen = self.clocks.get(cpu)?.iter().filter(is_sound);
-        seen.rev().max_by_key(|of| of.launches).map(|of| of.clock_ns)
+        let possible =
+            self.clocks.get(cpu)?.iter().filter(|seen| CLOCK_NS.contains(&seen.clock_ns));
+        possible.rev().max_by_key(|seen| seen.launches).map(|seen| seen.clock_ns)
     }
 
     fn learn_clock(&mut self, cpu: &str, clock_ns: f64) {
         let clocks = self.clocks.entry(cpu.to_string()).or_default();
-        let is_same = |of: &&mut SeenClock| (of.clock_ns / clock_ns - 1.0).abs() <= SAME_CLOCK;
-        match clocks.iter_mut().find(is_same) {
-            Some(of) => of.launches = of.launches.saturating_add(1),
-            // Before those that as few have seen: these are older.
+        let same =
+            clocks.iter_mut().find(|seen| (seen.clock_ns / clock_ns - 1.0).abs() <= SAME_CLOCK);
+        match same {
+            Some(seen) => seen.launches = seen.launches.saturating_add(1),
+            // Before those that as few launches have seen: these are older.
             None => clocks.insert(0, SeenClock { clock_ns, launches: 1 }),
         }
-        clocks.sort_by_key(|of| std::cmp::Reverse(of.launches));
-        clocks.truncate(MOST_CLOCKS);
+        clocks.sort_by_key(|seen| std::cmp::Reverse(seen.launches));
+        clocks.truncate(MAX_CLOCKS);
     }
 
-    /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core
-    /// may have had is forgotten when enough launches agree on a lower one. Says whether anything
-    /// is new.
+    /// Adds the level of a launch, and returns whether anything changed. Stored levels only become
+    /// lower: that of a shared core is dropped when enough launches agree on a lower one.
     pub fn learn(&mut self, cpu: &str, level: &SpeedLevel) -> bool {
-        if !level.is_a_finding() || !level.unshared_ratio.is_finite() {
+        if !level.is_reliable() || !level.unshared_ratio.is_finite() {
             return false;
         }
         self.learn_clock(cpu, level.clock_ns);
         let levels = self.cpus.entry(cpu.to_string()).or_default();
-        let is_same = |seen: &&mut SeenRatio| {
-            (seen.ratio / level.unshared_ratio - 1.0).abs() <= TOLERANCE / 2.0
-        };
-        match levels.iter_mut().find(is_same) {
+        let same = levels
+            .iter_mut()
+            .find(|seen| (seen.ratio / level.unshared_ratio - 1.0).abs() <= TOLERANCE / 2.0);
+        match same {
             Some(seen) => {
                 // The mean of the launches, so that no single one decides.
                 let launches = f64::from(seen.launches.min(20));
@@ -480,31 +502,32 @@ impl SpeedFile {
         }
         levels.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
         let established = levels.iter().position(|seen| seen.launches >= FEWEST_LAUNCHES);
-        levels.truncate(established.map_or(MOST_LEVELS, |first| first + 1));
+        levels.truncate(established.map_or(MAX_LEVELS, |first| first + 1));
         true
     }
 }
 
-/// A CPU's model as the table and the file name it: vendor, family, model, stepping and microcode,
-/// and of machines with several kinds of cores the kind's relative capacity. Absent where the
-/// vendor is not known.
+/// Returns the name of a CPU's model in the table and the file: vendor, family, model, stepping and
+/// microcode, and on machines with several kinds of cores the kind's relative capacity. Absent where
+/// the vendor is not known.
 pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
     let models = machine.cpu.models.known()?;
     let model = models.iter().find(|model| model.cpus.contains(cpu)).or_else(|| models.first())?;
-    let part = |reading: &Reading<String>| {
-        reading.known().map_or_else(|| "?".to_string(), |text| text.trim().to_string())
-    };
     let topology = machine.cpu.topology.known().into_iter().flatten().find(|one| one.cpu == cpu);
     let capacity = topology.and_then(|one| one.capacity.known());
     Some(format!(
         "{} family {} model {} stepping {} microcode {}{}",
         model.vendor.known()?,
-        part(&model.family),
-        part(&model.model),
-        part(&model.stepping),
-        part(&model.microcode),
+        text_or_unknown(&model.family),
+        text_or_unknown(&model.model),
+        text_or_unknown(&model.stepping),
+        text_or_unknown(&model.microcode),
         capacity.map(|capacity| format!(" capacity {capacity}")).unwrap_or_default()
     ))
+}
+
+fn text_or_unknown(reading: &Reading<String>) -> String {
+    reading.known().map_or("?", |text| text.trim()).to_string()
 }
 
 /// A level and its quanta, for tests.
@@ -546,7 +569,7 @@ mod tests {
             let plain: Vec<f64> = single.iter().map(|(value, _)| *value).collect();
             prop_assert_eq!(median(&counted), stats::median(&plain));
             prop_assert_eq!(densest(&counted), densest(&single));
-            let ratios = |all: &[Counted]| -> Vec<Counted> {
+            let ratios = |all: &[CountedValue]| -> Vec<CountedValue> {
                 all.iter().map(|(value, times)| (value / 5900.0, *times)).collect()
             };
             prop_assert_eq!(lowest_level(&ratios(&counted)), lowest_level(&ratios(&single)));

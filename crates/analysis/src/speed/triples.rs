@@ -1,6 +1,7 @@
-//! What a hop takes above the members' own solos, all on the same memory.
+//! Time of a hop above the members' own solos, all on the same memory.
 
-use super::clock::{ClockModel, Parts, TimedAtClock};
+use super::at_the_runs_clock;
+use super::clock::{CleanParts, ClockModel, TimedAtClock};
 use super::level::{ClockFilter, SpeedLevel};
 use rundata::ring::{Triple, Triples, alone};
 use stats::{mean, median};
@@ -18,35 +19,36 @@ pub(crate) fn clean_above_solos_ns(
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
     let any_clock = if clocks.is_some() { ClockFilter::Any } else { ClockFilter::TheRuns };
-    let Parts { rings, solos } = clean_parts(triples, level, any_clock);
+    let CleanParts { rings, solos } = clean_parts(triples, level, any_clock);
     let (ring_clock, solo_clock) = clocks.unzip();
     let mut medians = Vec::new();
     for member in solos {
-        let Some(median) = median(&at_the_runs_clock(member, solo_clock)) else {
+        let Some(median) = median(&convert_all(member, solo_clock)) else {
             return Vec::new();
         };
         medians.push(median);
     }
     let Some(solo) = mean(&medians) else { return Vec::new() };
-    let mut above = at_the_runs_clock(rings, ring_clock);
+    let mut above = convert_all(rings, ring_clock);
     above.iter_mut().for_each(|ring| *ring -= solo);
     above.retain(|above| above.is_finite());
     above
 }
 
-/// Converts times to the run's clock; without one they are at it.
-fn at_the_runs_clock(times: Vec<TimedAtClock>, clock: Option<ClockModel>) -> Vec<f64> {
-    match clock {
-        Some(clock) => times.into_iter().map(|time| clock.bring(time)).collect(),
-        None => times.into_iter().map(|(_, ns)| ns).collect(),
-    }
+/// Converts times to the run's clock; without a model they are at that clock already.
+fn convert_all(times: Vec<TimedAtClock>, clock: Option<ClockModel>) -> Vec<f64> {
+    times.into_iter().map(|time| at_the_runs_clock(time, clock.as_ref())).collect()
 }
 
 /// Returns the clean parts of rings and solos at these clocks, of triples whose hops were not cut
 /// into pieces.
-pub(super) fn clean_parts(triples: &Triples, level: &SpeedLevel, clocks: ClockFilter) -> Parts {
+pub(super) fn clean_parts(
+    triples: &Triples,
+    level: &SpeedLevel,
+    clocks: ClockFilter,
+) -> CleanParts {
     if triples.places.is_some_and(|places| places.unshared == Some(0)) {
-        return Parts::default();
+        return CleanParts::default();
     }
     let mut whole = triples.alone().concat();
     whole.retain(|triple| triples.is_whole(triple));
@@ -70,7 +72,7 @@ pub(super) fn clean_parts(triples: &Triples, level: &SpeedLevel, clocks: ClockFi
             }
         }
     }
-    Parts { rings, solos }
+    CleanParts { rings, solos }
 }
 
 /// Returns the latency quantum, in nanoseconds, of what lies between quantum `first` and the next,

@@ -10,7 +10,7 @@ mod clocks;
 mod pieces;
 mod simulation;
 
-use super::level::{KNOWN, SeenRatio, lowest_level};
+use super::level::{KNOWN_RATIOS, SeenRatio, lowest_level};
 use super::*;
 use crate::table::Table;
 use rundata::experiment::Experiment;
@@ -411,7 +411,7 @@ fn the_quanta_are_not_the_rings_cpu_time() {
 
 #[test]
 fn what_the_table_has_is_established_and_yields_to_lower_levels_only() {
-    for (cpu, ratio) in KNOWN {
+    for (cpu, ratio) in KNOWN_RATIOS {
         let reference = |seen: f64| {
             let mut file = learnt(&[seen; 3]);
             let levels = file.cpus.remove("a CPU").unwrap();
@@ -428,7 +428,7 @@ fn what_the_table_has_is_established_and_yields_to_lower_levels_only() {
 /// A table that is given takes the place of the program's; what no CPU can have is in none.
 #[test]
 fn a_table_that_is_given_is_the_only_one() {
-    let (own, _) = KNOWN[0];
+    let (own, _) = KNOWN_RATIOS[0];
     let given = |cpu: &str, ratio: f64| SpeedFile {
         table: Some([(cpu.to_string(), ratio)].into()),
         ..learnt(&[1.5; 3])

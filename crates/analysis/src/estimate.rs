@@ -1,4 +1,4 @@
-//! A figure with its interval, or the word that it is not resolved.
+//! An estimate: a value with its interval, the speed at which it was measured, and its rounds.
 
 use std::borrow::Cow;
 
@@ -13,22 +13,21 @@ use stats::{
 
 use rundata::experiment::named;
 
-/// At which speed of the CPU a figure was measured.
+/// The speed of the CPU at which an estimate was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speed {
-    /// At full speed: of clean slices in many rounds, with nobody else on the core.
+    /// Full speed: clean slices in many rounds.
     Full,
-    /// At full speed, seen in few rounds: the interval covers what few rounds leave open.
+    /// Full speed, seen in few rounds: the interval is wider for it.
     FewRounds,
-    /// As the core was, as too few slices were clean: of all slices.
+    /// Core as it was: all slices, as too few were clean.
     Contended,
-    /// As the core was, while other tasks ran on its CPU in most slices or had turns near them: of
-    /// all slices.
+    /// Core as it was: all slices, as competing tasks ran in or near most of them.
     NotAlone,
-    /// By the CPU time of the members, as other tasks ran on their CPU in most slices.
+    /// CPU time of the members, as competing tasks ran in or near most slices.
     CpuTime,
-    /// Nobody looked: no reference quanta, or slices too long to be judged by them.
+    /// Not judged: no reference quanta, or slices too long to be judged by them.
     #[default]
     NotJudged,
 }
@@ -37,21 +36,20 @@ named!(Speed, "speed", Full => "full", FewRounds => "few_rounds", Contended => "
     NotAlone => "not_alone", CpuTime => "cpu_time", NotJudged => "not_judged");
 
 impl Speed {
-    /// Whether the figure was taken at the CPU's full speed, in many rounds or in few.
+    /// Returns whether the speed is full, seen in many rounds or in few.
     pub fn is_full(self) -> bool {
         matches!(self, Self::Full | Self::FewRounds)
     }
 
-    /// Whether the figure is one of the core as it was: comparisons, laws and rankings do not use
-    /// it.
+    /// Returns whether the estimate is of the core as it was, which is not quotable.
     pub fn is_as_it_was(self) -> bool {
         matches!(self, Self::Contended | Self::NotAlone | Self::CpuTime)
     }
 }
 
-/// A figure and how far it is known. Signed: a difference below zero stays below zero.
+/// A value with its interval. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Told")]
+#[serde(into = "StoredEstimate")]
 pub struct Estimate {
     /// At full speed the median of all clean slices, or a difference of such medians; else the
     /// median over rounds, each by the median of its slices.
@@ -69,17 +67,18 @@ pub struct Estimate {
     pub resolved: bool,
     /// Rounds behind the estimate.
     pub rounds: u32,
-    /// At which speed of the CPU.
+    /// The speed of the CPU.
     pub speed: Speed,
-    /// Upper bound of the figure at full speed, where that was not seen: the fastest quarter of the
+    /// Upper bound of the value at full speed, where that was not seen: the fastest quarter of the
     /// slices, as sharing a core never makes one faster. Absent where nothing is known.
     #[serde(default)]
     pub at_most: Option<f64>,
 }
 
-/// A figure and how far it is known, signed; and why it may not be quoted.
+/// An estimate as it is written, with the reason if it is not quotable.
 #[derive(Serialize, JsonSchema)]
-struct Told {
+#[schemars(rename = "Told")]
+struct StoredEstimate {
     /// At full speed the median of all clean slices, or a difference of such medians; else the
     /// median over rounds. For quoting only without `not_quotable`.
     value: f64,
@@ -96,14 +95,14 @@ struct Told {
     resolved: bool,
     /// Rounds behind the estimate.
     rounds: u32,
-    /// At which speed of the CPU: `full` and `few_rounds` are at full speed, `contended`,
+    /// The speed of the CPU: `full` and `few_rounds` are at full speed, `contended`,
     /// `not_alone` and `cpu_time` on a shared core or CPU.
     speed: Speed,
     /// Upper bound of the figure at full speed, where that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
-    /// Why no ranking, law, verdict or comparison uses the figure, in words; absent where they may.
-    /// A cost must be above zero for it, too.
+    /// Why no ranking, law, verdict or comparison uses the estimate, in words; absent if it is
+    /// quotable. A cost must be above zero as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_quotable: Option<String>,
 }
@@ -114,43 +113,42 @@ impl JsonSchema for Estimate {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Told::json_schema(generator)
+        StoredEstimate::json_schema(generator)
     }
 }
 
-impl From<Estimate> for Told {
-    fn from(of: Estimate) -> Self {
+impl From<Estimate> for StoredEstimate {
+    fn from(estimate: Estimate) -> Self {
         Self {
-            value: of.value,
-            standard_error: of.standard_error,
-            low: of.low,
-            high: of.high,
-            confidence: of.confidence,
-            resolved: of.resolved,
-            rounds: of.rounds,
-            speed: of.speed,
-            at_most: of.at_most,
-            not_quotable: of.quote().err().map(|why| why.to_string()),
+            value: estimate.value,
+            standard_error: estimate.standard_error,
+            low: estimate.low,
+            high: estimate.high,
+            confidence: estimate.confidence,
+            resolved: estimate.resolved,
+            rounds: estimate.rounds,
+            speed: estimate.speed,
+            at_most: estimate.at_most,
+            not_quotable: estimate.quote().err().map(|why| why.to_string()),
         }
     }
 }
 
-/// Standard deviation of rounds on a shared core before any was seen, as a share of the times
-/// (launches on the test machines, docs/validation.md).
-const SHARED_ROUNDS: f64 = 0.07;
-/// Degrees of freedom that it counts as; assumed.
+/// Prior standard deviation of rounds on a shared core, relative to the times (launches on the test
+/// machines, docs/validation.md).
+const SHARED_ROUND_SCATTER: f64 = 0.07;
+/// Degrees of freedom of that prior; assumed.
 const SHARED_FREEDOM: f64 = 4.0;
-/// Scatter between launches on a core that is shared about as much, as a share: with 6 % 91 % of
-/// 2,890 intervals held the middle of such launches, and with 8 % 95 % (docs/validation.md).
+/// Relative scatter between launches on a core that is shared about as much: with 6 % 91 % of 2,890
+/// intervals covered the median of such launches, and with 8 % 95 % (docs/validation.md).
 const SHARED_LAUNCH_SCATTER: f64 = 0.07;
 
-/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10
-/// ns.
+/// Relative error of a launch's clock: quanta come in steps of up to 10 ns.
 const CLOCK_ERROR: f64 = 0.001;
 
 impl Estimate {
-    /// A figure without an interval.
-    fn bare(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
+    /// Builds an estimate without an interval.
+    fn without_interval(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
         Self {
             value,
             standard_error: None,
@@ -164,8 +162,8 @@ impl Estimate {
         }
     }
 
-    /// The same with an interval.
-    fn known(self, standard_error: f64, low: f64, high: f64) -> Self {
+    /// Returns the estimate with this interval.
+    fn with_interval(self, standard_error: f64, low: f64, high: f64) -> Self {
         Self {
             standard_error: Some(standard_error),
             low: Some(low),
@@ -175,13 +173,13 @@ impl Estimate {
         }
     }
 
-    /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on.
-    /// Absent without figures. It says nothing of other launches.
+    /// Builds the median of `figures`, one a round, with a bootstrap interval from `minimum_rounds`
+    /// on. Absent without figures. The interval does not cover variation between launches.
     pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
         Self::middle(figures, Center::Median, minimum_rounds, confidence, seed)
     }
 
-    /// The same with another middle.
+    /// Like [`Self::over`], with another center than the median.
     pub fn middle(
         figures: &[f64],
         center: Center,
@@ -190,16 +188,19 @@ impl Estimate {
         seed: u64,
     ) -> Option<Self> {
         let rounds = figures.len() as u32;
-        let bare = Self::bare(center.compute(figures)?, rounds, confidence, Speed::NotJudged);
-        let found = (rounds >= minimum_rounds)
-            .then(|| bootstrap(figures, center, confidence, seed))
-            .flatten();
-        Some(found.map_or(bare, |found| {
-            bare.known(found.standard_error, found.interval.low, found.interval.high)
-        }))
+        let bare =
+            Self::without_interval(center.compute(figures)?, rounds, confidence, Speed::NotJudged);
+        if rounds < minimum_rounds {
+            return Some(bare);
+        }
+        let Some(resampled) = bootstrap(figures, center, confidence, seed) else {
+            return Some(bare);
+        };
+        let interval = resampled.interval;
+        Some(bare.with_interval(resampled.standard_error, interval.low, interval.high))
     }
 
-    /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its
+    /// Builds an estimate of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its
     /// standard error over m resampled rounds and tau the scatter between launches. Absent below
     /// two rounds.
     pub fn at_full_speed(
@@ -212,27 +213,27 @@ impl Estimate {
         let t = student_quantile(confidence, f64::from(rounds) - 1.0)?;
         let z = normal_quantile(confidence)?;
         let half = (t * standard_error).hypot(z * launch_scatter * value);
-        let bare = Self::bare(value, rounds, confidence, Speed::Full);
-        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
+        let bare = Self::without_interval(value, rounds, confidence, Speed::Full);
+        half.is_finite().then(|| bare.with_interval(standard_error, value - half, value + half))
     }
 
-    /// Builds a figure of clean slices from few rounds: value +- sqrt((t(f) s)^2 + (z tau value)^2),
+    /// Builds an estimate of clean slices in few rounds: value +- sqrt((t(f) s)^2 + (z tau value)^2),
     /// with s its standard error, f the degrees of freedom of that, and tau the scatter between
     /// launches. Absent below one degree of freedom.
     pub fn in_few_rounds(few: FewFigures, launch_scatter: f64, confidence: f64) -> Option<Self> {
         let t = student_quantile(confidence, few.freedom)?;
         let z = normal_quantile(confidence)?;
         let FewFigures { value, standard_error, rounds, .. } = few;
-        // Of as many degrees of freedom as comparisons assume.
+        // Comparisons use the normal quantile, as for many degrees of freedom.
         let standard_error = t / z * standard_error;
         let half = z * standard_error.hypot(launch_scatter * value);
-        let bare = Self::bare(value, rounds, confidence, Speed::FewRounds);
-        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
+        let bare = Self::without_interval(value, rounds, confidence, Speed::FewRounds);
+        half.is_finite().then(|| bare.with_interval(standard_error, value - half, value + half))
     }
 
-    /// Builds the median of `figures`, one a round, of a core as it was, with the interval that
-    /// launches in the same state fall into. `scale` is the size of the times that a figure is made
-    /// of, if it is a difference: these scatter. Absent without figures.
+    /// Builds the median of `figures`, one a round, of a core as it was, with an interval that covers
+    /// launches in the same state. For a difference, `scale` is the size of the times that it is
+    /// made of, as these scatter. Absent without figures.
     pub fn as_it_was(
         figures: &[f64],
         scale: Option<f64>,
@@ -241,35 +242,35 @@ impl Estimate {
     ) -> Option<Self> {
         let value = median(figures)?;
         let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
-        let deviation = SHARED_ROUNDS * scale;
+        let deviation = SHARED_ROUND_SCATTER * scale;
         let prior = PriorScatter { deviation, freedom: SHARED_FREEDOM };
         let few = FewFigures::robust(figures, prior)?;
         let found = Self::in_few_rounds(few, SHARED_LAUNCH_SCATTER, confidence)?;
         Some(Self { speed, ..found })
     }
 
-    /// Marks a figure beside which other tasks ran on its CPU.
+    /// Marks an estimate that was measured beside competing tasks.
     pub(crate) fn not_alone(self) -> Self {
         Self { speed: Speed::NotAlone, ..self }
     }
 
-    /// Takes away what `--strict` does not tell: a figure that was not seen at full speed in many
-    /// rounds keeps its value alone.
+    /// Removes the interval, as `--strict` does, of an estimate that was not seen at full speed in
+    /// many rounds.
     pub(crate) fn strict(self) -> Self {
         let speed = match self.speed {
             Speed::FewRounds => Speed::Contended,
             Speed::CpuTime => Speed::NotAlone,
-            other => other,
+            speed => speed,
         };
         match speed {
             Speed::Contended | Speed::NotAlone => {
-                Self::bare(self.value, self.rounds, self.confidence, speed)
+                Self::without_interval(self.value, self.rounds, self.confidence, speed)
             }
             _ => self,
         }
     }
 
-    /// The same in another unit; none for a factor that is not above zero.
+    /// Returns the estimate in another unit; absent for a factor that is not above zero.
     pub fn scaled(&self, factor: f64) -> Option<Self> {
         (factor > 0.0).then(|| Self {
             value: self.value * factor,
@@ -281,59 +282,67 @@ impl Estimate {
         })
     }
 
-    /// The same where something else leaves it open, too: shares of the figure.
-    pub fn with_open(&self, open: ExtraUncertainty) -> Self {
-        let there = self.part(1.0, open.error);
-        let ends = there.interval().zip(there.standard_error);
-        let more = open.slack * there.value.abs();
-        ends.map_or(there, |(ends, error)| there.known(error, ends.low - more, ends.high + more))
+    /// Returns the estimate with an interval widened by an uncertainty relative to its value.
+    pub fn widened_by(&self, extra: ExtraUncertainty) -> Self {
+        let estimate = self.times_factor(1.0, extra.error);
+        let Some((interval, error)) = estimate.interval().zip(estimate.standard_error) else {
+            return estimate;
+        };
+        let slack = extra.slack * estimate.value.abs();
+        estimate.with_interval(error, interval.low - slack, interval.high + slack)
     }
 
-    /// So large a share of it, where that is known to a standard error.
-    pub fn part(&self, share: f64, error: f64) -> Self {
-        let value = self.value * share;
-        let standard_error = self.standard_error.map(|of| (of * share).hypot(self.value * error));
-        let half = || {
-            let half = self.interval()?.half_width() * share;
-            Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
+    /// Returns the estimate times a factor that is known to a standard error of `error`.
+    pub fn times_factor(&self, factor: f64, error: f64) -> Self {
+        let value = self.value * factor;
+        let standard_error = self
+            .standard_error
+            .map(|standard_error| (standard_error * factor).hypot(self.value * error));
+        let bare = Self {
+            value,
+            standard_error,
+            low: None,
+            high: None,
+            resolved: false,
+            at_most: self.at_most.map(|bound| bound * factor),
+            ..*self
         };
-        let at_most = self.at_most.map(|most| most * share);
-        let bare = Self { value, standard_error, low: None, high: None, at_most, ..*self };
-        let bare = Self { resolved: false, ..bare };
-        match standard_error.zip(half()) {
-            Some((error, half)) => bare.known(error, value - half, value + half),
+        let half = self.interval().and_then(|interval| {
+            let half = interval.half_width() * factor;
+            Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
+        });
+        match standard_error.zip(half) {
+            Some((error, half)) => bare.with_interval(error, value - half, value + half),
             None => bare,
         }
     }
 
-    /// What is left of it without another figure, where the errors of the two are independent.
-    pub fn less(&self, other: &Self) -> Self {
+    /// Returns the estimate less another one whose error is independent (Zou and Donner 2008).
+    pub fn minus(&self, other: &Self) -> Self {
         let value = self.value - other.value;
-        let bare = Self::bare(value, self.rounds, self.confidence, self.speed);
-        let ends = || {
-            let (own, others) = (self.interval()?, other.interval()?);
-            let below = (self.value - own.low).hypot(others.high - other.value);
-            let above = (own.high - self.value).hypot(other.value - others.low);
-            let error = self.standard_error?.hypot(other.standard_error?);
-            Some((error, value - below, value + above))
-        };
-        ends().map_or(bare, |(error, low, high)| bare.known(error, low, high))
+        let bare = Self::without_interval(value, self.rounds, self.confidence, self.speed);
+        let errors = self.standard_error.zip(other.standard_error);
+        let Some((upper, lower)) = self.interval().zip(other.interval()) else { return bare };
+        let Some((upper_error, lower_error)) = errors else { return bare };
+        let below = (self.value - upper.low).hypot(lower.high - other.value);
+        let above = (upper.high - self.value).hypot(other.value - lower.low);
+        bare.with_interval(upper_error.hypot(lower_error), value - below, value + above)
     }
 
-    /// A time in nanoseconds in cycles of the clock that it was taken at, in GHz; none of a time at
-    /// no full speed, whose clock nobody knows.
+    /// Converts a time in nanoseconds to cycles of the clock in GHz that it was measured at; absent
+    /// unless at full speed, as the clock is not known.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {
-        self.speed.is_full().then(|| self.part(clock_ghz, clock_ghz * CLOCK_ERROR))
+        self.speed.is_full().then(|| self.times_factor(clock_ghz, clock_ghz * CLOCK_ERROR))
     }
 
-    /// The interval, if there is one.
+    /// Returns the interval, if there is one.
     pub fn interval(&self) -> Option<Interval> {
         let (low, high) = (self.low?, self.high?);
         Some(Interval { low, high, confidence: self.confidence })
     }
 
-    /// Half-width of the interval relative to the estimate: 0.01 is 1 %. Absent without interval
-    /// and for an estimate of zero.
+    /// Returns the half-width of the interval relative to the value: 0.01 is 1 %. Absent without an
+    /// interval and for a value of zero.
     pub fn relative_half_width(&self) -> Option<f64> {
         let half = self.interval()?.half_width();
         (self.value != 0.0).then(|| half / self.value.abs())
@@ -341,14 +350,14 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Relative half-width of the interval, by which a run stops; absent of the core as it was,
-    /// which more rounds may still show at full speed.
+    /// Returns the relative half-width by which a run stops; absent of the core as it was, which
+    /// more rounds may still show at full speed.
     pub(crate) fn precision(&self) -> Option<f64> {
         self.relative_half_width().filter(|_| !self.speed.is_as_it_was())
     }
 }
 
-/// The widest of these relative half-widths; absent as long as one has no interval.
+/// Returns the widest of these relative half-widths; absent as long as one has no interval.
 pub(crate) fn widest(widths: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     widths.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }

@@ -1,5 +1,15 @@
-//! What is asked of a run's samples while it goes on: how precise they are, and which cases need
-//! more of them.
+//! Interim checks: how precise a running run is, and which cases need more rounds.
+//!
+//! A run stops when the widest interval is as narrow as asked, or when its time is up. A rule that
+//! is checked after every round stops too early, at a lucky moment, so checks are spaced by half as
+//! much again: after 8, 12, 18, 27, 41, ... rounds. Example of a run that asks for 1 %:
+//!
+//! - after 8 rounds, the rings of 2, 4 and 8 members are known to 0.8, 1.1 and 3 %: it goes on;
+//! - after 12 rounds, to 0.7, 0.9 and 2.2 %. In a run of several experiments the first two may
+//!   pause, so that the third gets their time; every fourth round has them again, as the machine
+//!   changes. A solo ring goes on while the interval of one of its rings is too wide;
+//! - after 27 rounds, to 0.6, 0.7 and 0.98 %: it stops. Checked after each round, it might have
+//!   stopped at a lucky 0.99 % after 20, and stated an interval that covers less than 95 %.
 
 use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
@@ -18,15 +28,17 @@ use rundata::ring::{self, Policy};
 use rundata::run::Failure;
 use rundata::trial::Trial;
 
-/// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
-/// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
+/// Returns whether the precision is checked after `rounds` rounds: after 8, 12, 18, 27, ...
 pub fn is_interim_check(rounds: u32) -> bool {
-    let looks = std::iter::successors(Some(FEWEST_ROUNDS), |look| Some(look + look.div_ceil(2)));
-    looks.take_while(|look| *look <= rounds).last() == Some(rounds)
+    let mut check = FEWEST_ROUNDS;
+    while check < rounds {
+        check += check.div_ceil(2);
+    }
+    check == rounds
 }
 
-/// The widest relative half-width among the cases that are still measured; absent as long as one of
-/// them has no interval.
+/// Returns the widest relative half-width among the cases that are still measured; absent as long as
+/// one of them has no interval.
 pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
     if plan.parts.is_empty() {
         let table = &Table::new(plan, samples);
@@ -34,27 +46,33 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
             widths(&summaries(table, failures)).chain(findings::widths(table, failures)),
         );
     }
-    let mut of_parts = Vec::new();
+    let mut precisions = Vec::new();
     for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
         let failed = failures_within(failures, &cases);
-        // An experiment of which nothing can be measured keeps no other going.
-        let has_failed = |case: usize| failed.iter().any(|failure| failure.case == case);
-        if !(0..plan.cases.len()).all(has_failed) {
-            of_parts.push(worst_precision(plan, samples, &failed));
+        // An experiment of which nothing can be measured does not keep the run going.
+        if !(0..plan.cases.len()).all(|case| has_failed(&failed, case)) {
+            precisions.push(worst_precision(plan, samples, &failed));
         }
     }
-    widest(of_parts.into_iter())
+    widest(precisions.into_iter())
+}
+
+fn has_failed(failures: &[Failure], case: usize) -> bool {
+    failures.iter().any(|failure| failure.case == case)
 }
 
 /// Returns the failures of these cases, numbered from the first of them.
 fn failures_within(failures: &[Failure], cases: &Range<usize>) -> Vec<Failure> {
-    let within = failures.iter().filter(|failure| cases.contains(&failure.case));
-    within.map(|of| Failure { case: of.case - cases.start, ..of.clone() }).collect()
+    let mut within = Vec::new();
+    for failure in failures.iter().filter(|failure| cases.contains(&failure.case)) {
+        within.push(Failure { case: failure.case - cases.start, ..failure.clone() });
+    }
+    within
 }
 
-/// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or
-/// what its first trial is about. Absent until that is measured; without an interval in the first
-/// rounds.
+/// Returns the estimate that is shown while a run goes on: the cost of a switch of its smallest
+/// ring, or the headline of its first trial. Absent until that is measured; without an interval in
+/// the first rounds.
 pub fn interim_estimate(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
     if !plan.parts.is_empty() {
         return split(plan, samples)
@@ -62,33 +80,36 @@ pub fn interim_estimate(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
             .find_map(|(plan, samples)| interim_estimate(plan, samples));
     }
     let table = &Table::new(plan, samples);
-    let of_two = plan.rings().filter(|(_, case)| case.members > 1);
-    match of_two.min_by_key(|(number, case)| (case.members, *number)) {
+    let rings = plan.rings().filter(|(_, case)| case.members > 1);
+    match rings.min_by_key(|(number, case)| (case.members, *number)) {
         Some((ring, _)) => table.above_solo(ring, 0),
         None => findings::figure_ns(table, plan.trials().next()?.0),
     }
 }
 
-/// Numbers of the cases that have not been seen at full speed, not even in few rounds, though the
-/// CPU's speed was looked at: more rounds of these may show it. Rings first. Of a ring that has its
-/// answer under SCHED_FIFO, as others keep the normal one from the CPU, nothing is lacking.
+/// Returns the numbers of the cases whose speed was checked and that were not seen at full speed,
+/// not even in few rounds: more rounds may show it. Rings come first. A ring that was seen at full
+/// speed under SCHED_FIFO, where competing tasks wait, needs no more.
 pub fn cases_without_full_speed(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
+    let mut lacking = Vec::new();
     if !plan.parts.is_empty() {
-        let mut all = Vec::new();
         for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
-            all.extend(
-                cases_without_full_speed(plan, samples).into_iter().map(|case| cases.start + case),
-            );
+            let within = cases_without_full_speed(plan, samples);
+            lacking.extend(within.into_iter().map(|case| cases.start + case));
         }
-        return all;
+        return lacking;
     }
     let table = &Table::new(plan, samples);
-    let lacks = |case: &usize| table.is_judged(*case) && !table.has_seen_full_speed(*case);
-    let has_twin =
-        |case: &usize| fifo_twin(plan, *case).is_some_and(|twin| table.has_seen_full_speed(twin));
-    let of_rings = plan.rings().map(|(case, _)| case).filter(|case| lacks(case) && !has_twin(case));
-    let of_trials = plan.trials().map(|(case, _)| case);
-    of_rings.chain(of_trials.filter(|case| findings::lacks_clean(table, *case))).collect()
+    for (case, _) in plan.rings() {
+        let twin = fifo_twin(plan, case);
+        let twin_has_it = twin.is_some_and(|twin| table.has_seen_full_speed(twin));
+        if table.is_judged(case) && !table.has_seen_full_speed(case) && !twin_has_it {
+            lacking.push(case);
+        }
+    }
+    let trials = plan.trials().map(|(case, _)| case);
+    lacking.extend(trials.filter(|case| findings::lacks_clean(table, *case)));
+    lacking
 }
 
 /// Returns the number of the same ring under SCHED_FIFO, which a plan has where the CPU was busy.
@@ -98,84 +119,93 @@ fn fifo_twin(plan: &Plan, case: usize) -> Option<usize> {
     plan.find_ring(|ring| *ring == twin)
 }
 
-/// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of
-/// working sets, whose intervals differ most, the wider half, but every fourth round all. Those
-/// that can mostly not be judged take the most time and are left out, unless it is all.
+/// Rounds from one to the next that have all cases of a run that otherwise has some of them.
+const ALL_CASES_EVERY: u32 = 4;
+
+/// Returns the numbers of the cases that round `round` measures, where these are not all: with
+/// working sets, whose intervals differ most, the half with the wider ones, except in every fourth
+/// round. Cases that can mostly not be judged take most time, and are left out unless all are such.
 pub fn focused_cases(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
-    if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round % 4 == 0 {
+    let has_triples = plan.batching.ring.triples.is_some();
+    if !has_triples || round < FEWEST_ROUNDS || round % ALL_CASES_EVERY == 0 {
         return None;
     }
     let table = Table::new(plan, samples);
-    let width = |case: usize| {
+    let mut cases: Vec<usize> = plan.rings().map(|(case, _)| case).collect();
+    if cases.iter().any(|case| is_mostly_judged(&table, *case)) {
+        cases.retain(|case| is_mostly_judged(&table, *case));
+    }
+    let mut widths = Vec::new();
+    for case in cases {
         let estimate = table.above_solo(case, 0);
-        estimate.as_ref().and_then(Estimate::precision).unwrap_or(f64::INFINITY)
-    };
-    let all = || plan.rings().map(|(case, _)| case);
-    let is_judged = |case: &usize| table.slices(*case).is_some_and(CaseSlices::is_mostly_judged);
-    let any = !all().any(|case| is_judged(&case));
-    let judged = all().filter(|case| any || is_judged(case));
-    let mut widths: Vec<(usize, f64)> = judged.map(|case| (case, width(case))).collect();
-    widths.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let width = estimate.as_ref().and_then(Estimate::precision).unwrap_or(f64::INFINITY);
+        widths.push((case, width));
+    }
+    widths.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     widths.truncate(widths.len().div_ceil(2));
     Some(widths.into_iter().map(|(case, _)| case).collect())
 }
 
-/// Numbers of the cases that may pause: their intervals are as narrow as the plan asks for, and no
-/// figure of another case that still needs samples is taken from theirs.
-pub fn pausable_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
-    let mut paused = BTreeSet::new();
-    for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
-        let narrow = narrow(plan, samples);
-        let measured: BTreeSet<usize> = samples.iter().map(Sample::case).collect();
-        let mut needed = BTreeSet::new();
-        // One that could never be measured keeps no other going.
-        let open = measured.difference(&narrow).copied();
-        for case in open.filter(|case| plan.ring(*case).is_some()) {
-            needed.extend(plan.solo_of(case));
-            needed.extend(plan.none_of(case));
-        }
-        paused.extend(narrow.difference(&needed).map(|case| cases.start + case));
-    }
-    paused
+fn is_mostly_judged(table: &Table, case: usize) -> bool {
+    table.slices(case).is_some_and(CaseSlices::is_mostly_judged)
 }
 
-/// Numbers of the cases of a plan of one experiment whose intervals are narrow enough.
-fn narrow(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
+/// Returns the numbers of the cases that may pause: their intervals are as narrow as the plan asks
+/// for, and no case that still needs samples takes its difference from theirs.
+pub fn pausable_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
+    let mut pausable = BTreeSet::new();
+    for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
+        let precise = precise_cases(plan, samples);
+        // A case that could never be measured does not keep others going.
+        let measured: BTreeSet<usize> = samples.iter().map(Sample::case).collect();
+        let mut needed = BTreeSet::new();
+        for case in measured.difference(&precise).copied() {
+            if plan.ring(case).is_some() {
+                needed.extend(plan.solo_of(case));
+                needed.extend(plan.none_of(case));
+            }
+        }
+        pausable.extend(precise.difference(&needed).map(|case| cases.start + case));
+    }
+    pausable
+}
+
+/// Returns the numbers of the cases whose intervals are narrow enough, in a plan of one experiment.
+fn precise_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
     let table = &Table::new(plan, samples);
-    let is_narrow = |width: Option<f64>| width.is_some_and(|it| it <= plan.stopping.precision);
-    let mut narrow = BTreeSet::new();
+    let limit = plan.stopping.precision;
+    let mut precise = BTreeSet::new();
     for ((case, _), summary) in plan.rings().zip(summaries(table, &[])) {
-        if is_narrow(summary.headline().and_then(Estimate::relative_half_width)) {
-            narrow.insert(case);
+        let width = summary.headline().and_then(Estimate::relative_half_width);
+        if width.is_some_and(|width| width <= limit) {
+            precise.insert(case);
         }
     }
     for ((case, _), width) in plan.trials().zip(findings::widths(table, &[])) {
-        if is_narrow(width) {
-            narrow.insert(case);
+        if width.is_some_and(|width| width <= limit) {
+            precise.insert(case);
         }
     }
-    narrow
+    precise
 }
 
-/// The share of the time that the cases of one kind of one experiment may have taken and still take
-/// part in the next round, where others need time too.
-const LARGEST_SHARE: f64 = 1.0 / 3.0;
-/// The same of rings of an experiment that is about trials, as `response` is: they are its details.
-const DETAILS_SHARE: f64 = 0.1;
+/// Largest share of the time that a group of cases may have taken and still be in the next round,
+/// where others need time too.
+const MAX_SHARE: f64 = 1.0 / 3.0;
+/// Like [`MAX_SHARE`], for the rings of an experiment that is about trials: they are its details.
+const MAX_DETAILS_SHARE: f64 = 0.1;
 
-/// Where a few groups share all of the time, each may have so many times its part of it: two that
-/// take about as long are to be in the same rounds.
-const FEW_GROUPS: f64 = 1.25;
+/// Factor over its equal share of the time that a group may have had where few groups are left: two
+/// that take about as long are to be in the same rounds.
+const FEW_GROUPS_FACTOR: f64 = 1.25;
 
-/// Rounds from one to the next that paused cases take part in too, as the machine changes.
-const PAUSED_EVERY: u32 = 4;
-
-/// Numbers of the cases that a round of a plan of several experiments is for, in their order.
-/// `spent_ns` is the time that each case has taken so far.
+/// Returns the numbers of the cases that a round of a plan of several experiments measures, in their
+/// order. `spent_ns` is the time that each case has taken so far.
 ///
-/// The first round is for all. Later the cases of each kind (rings, loops, wake-ups) of each
-/// experiment are a group: one whose cases take long sits out a round once it has had its share, so
-/// that none takes the time of the others.
+/// The first round has all. Later the cases of each kind (rings, loops, wake-ups) of each experiment
+/// are a group: one whose cases take long is left out of rounds once it has had its share, so that
+/// it does not take the time of the others. Paused cases are in every fourth round, as the machine
+/// changes.
 pub fn cases_of_round(
     plan: &Plan,
     round: u32,
@@ -187,54 +217,59 @@ pub fn cases_of_round(
     if round == 0 || !order.iter().any(is_open) {
         return order;
     }
-    let mut open = groups(plan);
+    let mut open = case_groups(plan);
     open.retain(|group| group.cases.iter().any(is_open));
-    let whole: f64 = open.iter().map(|group| group.spent(spent_ns)).sum();
-    let shares: f64 = open.iter().map(|group| group.share).sum();
-    let has_all = round % PAUSED_EVERY == 0;
+    let spent: f64 = open.iter().map(|group| group.spent(spent_ns)).sum();
+    let shares: f64 = open.iter().map(|group| group.max_share).sum();
     let mut taking_part = BTreeSet::new();
     for group in open {
-        let limit = whole * group.share.max(FEW_GROUPS * group.share / shares);
-        if group.spent(spent_ns) <= limit {
+        let equal_share = FEW_GROUPS_FACTOR * group.max_share / shares;
+        if group.spent(spent_ns) <= spent * group.max_share.max(equal_share) {
             taking_part.extend(group.cases.into_iter().filter(is_open));
         }
     }
-    order.retain(|case| taking_part.contains(case) || (has_all && paused.contains(case)));
+    let has_paused = round % ALL_CASES_EVERY == 0;
+    order.retain(|case| taking_part.contains(case) || (has_paused && paused.contains(case)));
     order
 }
 
 /// The cases of one kind of one experiment.
-struct Group {
+struct CaseGroup {
     cases: Vec<usize>,
-    /// The share of the time that they may have had.
-    share: f64,
+    /// The kind of trial; absent for rings.
+    kind: Option<Discriminant<Trial>>,
+    /// Largest share of the time that they may have had.
+    max_share: f64,
 }
 
-impl Group {
+impl CaseGroup {
+    /// Returns the time that the group has taken, in nanoseconds.
     fn spent(&self, spent_ns: &[u64]) -> f64 {
-        let all = self.cases.iter().filter_map(|case| spent_ns.get(*case));
-        all.fold(0.0, |sum, ns| sum + *ns as f64)
+        let mut sum = 0.0;
+        for ns in self.cases.iter().filter_map(|case| spent_ns.get(*case)) {
+            sum += *ns as f64;
+        }
+        sum
     }
 }
 
-/// The cases of a plan in groups by experiment and kind.
-fn groups(plan: &Plan) -> Vec<Group> {
-    let kind = |case: usize| plan.trial(case).map(|case| discriminant(&case.trial));
+/// Returns the cases of a plan in groups by experiment and kind.
+fn case_groups(plan: &Plan) -> Vec<CaseGroup> {
     let mut groups = Vec::new();
     for (experiment, cases) in plan.spans() {
-        let mut of_kinds: Vec<(Option<Discriminant<Trial>>, Group)> = Vec::new();
+        let mut of_experiment: Vec<CaseGroup> = Vec::new();
         for case in cases {
-            let own = kind(case);
-            match of_kinds.iter_mut().find(|(kind, _)| *kind == own) {
-                Some((_, group)) => group.cases.push(case),
+            let kind = plan.trial(case).map(|case| discriminant(&case.trial));
+            match of_experiment.iter_mut().find(|group| group.kind == kind) {
+                Some(group) => group.cases.push(case),
                 None => {
-                    let is_detail = own.is_none() && experiment.takes() == Takes::Both;
-                    let share = if is_detail { DETAILS_SHARE } else { LARGEST_SHARE };
-                    of_kinds.push((own, Group { cases: vec![case], share }));
+                    let is_detail = kind.is_none() && experiment.takes() == Takes::Both;
+                    let max_share = if is_detail { MAX_DETAILS_SHARE } else { MAX_SHARE };
+                    of_experiment.push(CaseGroup { cases: vec![case], kind, max_share });
                 }
             }
         }
-        groups.extend(of_kinds.into_iter().map(|(_, group)| group));
+        groups.extend(of_experiment);
     }
     groups
 }

@@ -1,11 +1,9 @@
-//! Was the machine quiet enough for the figures to mean something?
-
-use std::collections::BTreeMap;
+//! The noise of the machine: whether it was quiet enough for the estimates to be of use.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
+use crate::speed::{CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
 use crate::table::Table;
 use rundata::experiment::{Takes, named};
 use rundata::ring::{Case, Disturbance, Halt, Sample};
@@ -14,62 +12,62 @@ use rundata::trial::interference::Environment;
 use rundata::words;
 use stats::{mad_sigma, median};
 
-/// How quiet the machine was, from what cannot be told to the worst.
+/// The noise level of the machine, from unknown to the worst.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseLevel {
-    /// Too few rounds to tell.
+    /// Too few rounds to judge it.
     Unknown,
     /// Differences of a few percent can be seen.
     Quiet,
-    /// Figures stand, within their intervals; small differences drown.
+    /// Estimates hold within their intervals; small differences are not seen.
     Noisy,
-    /// The figures say more about the neighbours than about switching.
+    /// The estimates depend more on competing tasks than on switching.
     Unusable,
 }
 
 named!(NoiseLevel, "level of noise", Unknown => "unknown", Quiet => "quiet", Noisy => "noisy",
     Unusable => "unusable");
 
-/// How much of the time something else shared the core of a measured CPU.
+/// The sharing of a measured CPU's core with another hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedCore {
     /// Share of the quanta, 0 to 1, in which the core was shared.
     pub share: f64,
-    /// How many times as long the throughput-bound loop took then, at the median.
+    /// Median factor by which the throughput-bound loop took longer then.
     pub slowdown: f64,
 }
 
 /// Samples of rings that stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HaltedSamples {
-    /// Why most of them did.
+    /// The most frequent reason.
     pub halt: Halt,
-    /// How many did so.
+    /// Samples with that reason.
     pub count: u32,
-    /// Of so many samples.
+    /// All samples.
     pub samples: u32,
 }
 
-/// The verdict on the machine's noise and what it rests on.
+/// The verdict on the machine's noise, and the shares that it is made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseVerdict {
-    /// How quiet.
+    /// The level.
     pub level: NoiseLevel,
-    /// Share of the slices, 0 to 1, that ran at full speed with nobody else on the core as the
-    /// machine was found. The verdict rests on it where it is there; absent where nobody looked.
+    /// Share of clean slices, 0 to 1, among those timed without waiting for an unshared core. The
+    /// level is that of this share if it is there; absent where the speed was not checked.
     pub clean_share: Option<f64>,
-    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the
-    /// slowest and the fastest. Absent where it moved by less than 2 %. It is no disturbance.
+    /// The slowest and the fastest clock that were seen, as differences from the clock of the
+    /// estimates relative to it. Absent below 2 %. A changed clock is no disturbance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_range: Option<(f64, f64)>,
-    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU, or had a turn
-    /// within 10 ms; absent where nobody looked.
+    /// Share of the slices, 0 to 1, with competing tasks on the measured CPU in them or within 10
+    /// ms; absent where the speed was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_alone_share: Option<f64>,
-    /// How the core was shared, of the CPU where it was most; absent below 2 % of the time.
+    /// The sharing of the core that was shared most; absent below 2 % of the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_core: Option<SharedCore>,
     /// Samples of rings that stood still; absent where none did.
@@ -82,29 +80,29 @@ pub struct NoiseVerdict {
     /// share a disturbance evenly: a solo ring never sleeps, so the scheduler gives others more of
     /// its time than of a ring whose members sleep.
     pub disturbed_share: f64,
-    /// What it was, in words; empty when quiet.
+    /// The disturbances, in words; empty when quiet.
     pub reasons: Vec<String>,
 }
 
-/// Below this share of clean slices a machine is called noisy; unusable if below [`LEAST_SHARE`] of
-/// all were clean, those that were waited for included.
+/// Smallest share of clean slices on a quiet machine. It is unusable if fewer than [`LEAST_SHARE`]
+/// of all slices were clean, those that were waited for included.
 const QUIET_SHARE: f64 = 0.5;
 
-/// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable.
-/// Where nobody looked at its speed.
+/// Largest scatter between rounds on a quiet machine whose speed was not checked; above
+/// [`UNUSABLE_SPREAD`] it is unusable.
 pub const NOISY_SPREAD: f64 = 0.05;
 /// See [`NOISY_SPREAD`].
 pub const UNUSABLE_SPREAD: f64 = 0.25;
-/// Above this share of disturbed samples a machine is called noisy, above
-/// [`UNUSABLE_DISTURBED`] unusable.
+/// Largest share of disturbed samples on a quiet machine; above [`UNUSABLE_DISTURBED`] it is
+/// unusable.
 pub const NOISY_DISTURBED: f64 = 0.10;
 /// See [`NOISY_DISTURBED`].
 pub const UNUSABLE_DISTURBED: f64 = 0.50;
 
-/// Shares of the time below this are not told.
-const TOLD_SHARE: f64 = 0.02;
+/// Smallest share of the time that is reported.
+const MIN_REPORTED_SHARE: f64 = 0.02;
 
-/// What a disturbed sample did, by [`kind`]; behind these come the halts.
+/// Kinds of disturbance in words, by [`kind_of`]; the halts follow them.
 const KINDS: [&str; 4] = [
     "had time stolen by the hypervisor",
     "shared the CPU with other work",
@@ -115,7 +113,7 @@ const KINDS: [&str; 4] = [
 /// Samples by kind of disturbance.
 type KindCounts = [usize; KINDS.len() + Halt::ALL.len()];
 
-fn kind(disturbance: &Disturbance) -> usize {
+fn kind_of(disturbance: &Disturbance) -> usize {
     match disturbance {
         Disturbance::Steal(_) => 0,
         Disturbance::OtherWork(_) => 1,
@@ -125,150 +123,182 @@ fn kind(disturbance: &Disturbance) -> usize {
     }
 }
 
-/// The halt that most samples had.
+/// Returns the halt that most samples had.
 fn most_halted(kinds: &KindCounts, samples: usize) -> Option<HaltedSamples> {
     let counts = Halt::ALL.into_iter().zip(&kinds[KINDS.len()..]);
     let (halt, count) = counts.max_by_key(|(_, count)| **count).filter(|(_, count)| **count > 0)?;
     Some(HaltedSamples { halt, count: *count as u32, samples: samples as u32 })
 }
 
-/// Disturbed samples by what disturbed them, in words.
-fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
-    let halts = Halt::ALL.map(|halt| format!("stood still: {}", halt.in_words()));
-    let names = KINDS.into_iter().chain(halts.iter().map(String::as_str));
-    let kinds = disturbed.iter().zip(names).filter(|(count, _)| **count > 0);
-    kinds.map(|(count, what)| format!("{count} of {samples} samples {what}")).collect()
+/// Returns the counts of disturbed samples by kind, in words.
+fn disturbances_in_words(counts: &[usize], samples: usize) -> Vec<String> {
+    let mut kinds: Vec<String> = KINDS.iter().map(ToString::to_string).collect();
+    for halt in Halt::ALL {
+        kinds.push(format!("stood still: {}", halt.in_words()));
+    }
+    let mut words = Vec::new();
+    for (count, kind) in counts.iter().zip(kinds) {
+        if *count > 0 {
+            words.push(format!("{count} of {samples} samples {kind}"));
+        }
+    }
+    words
 }
 
-/// Scatter of figures relative to the size of their median, which may be below zero.
+/// Returns the scatter of figures relative to the size of their median, which may be below zero.
 fn spread(figures: &[f64]) -> Option<f64> {
-    Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?.abs())
+    let median = median(figures).filter(|median| *median != 0.0)?;
+    Some(mad_sigma(figures)? / median.abs())
 }
 
-/// The verdict on the noise of a run, by its rings and its trials as far as it has them.
+/// Returns the verdict on the noise of a run, by its rings and its trials as far as it has them.
 pub fn judge(table: &Table) -> NoiseVerdict {
     match table.plan.experiment.takes() {
-        Takes::Rings => of_rings(table),
-        Takes::Trials => of_trials(table),
+        Takes::Rings => judge_rings(table),
+        Takes::Trials => judge_trials(table),
         Takes::Both => {
-            let rings = table.plan.rings().next().map(|_| ("rings", of_rings(table)));
-            let trials = table.plan.trials().next().map(|_| ("trials", of_trials(table)));
-            NoiseVerdict::together(rings.into_iter().chain(trials), &speed_in_words(table.levels()))
+            let mut groups = Vec::new();
+            if table.plan.rings().next().is_some() {
+                groups.push(("rings", judge_rings(table)));
+            }
+            if table.plan.trials().next().is_some() {
+                groups.push(("trials", judge_trials(table)));
+            }
+            NoiseVerdict::together(groups, &sharing_in_words(table.levels()))
         }
     }
 }
 
-/// By the share of clean slices where there are slices, else by the scatter of the cases' medians
-/// from round to round and by the samples that lost time to the hypervisor. Cases that are
-/// disturbed on purpose say nothing of the machine.
-fn of_trials(table: &Table) -> NoiseVerdict {
-    let is_left_alone = |(_, trial): &(usize, &Trial)| match trial {
-        Trial::Execution(of) => of.environment != Environment::Disturbed,
-        _ => true,
-    };
-    let left_alone = || table.trials().filter(is_left_alone);
-    let spread = |(case, trial): (usize, &Trial)| {
+/// Judges trials by the share of clean slices where there are slices, else by the scatter of the
+/// cases' medians from round to round and by the samples that lost time to the hypervisor. Cases
+/// that are disturbed on purpose do not count.
+fn judge_trials(table: &Table) -> NoiseVerdict {
+    let (mut spreads, mut counts) = (Vec::new(), CleanCounts::default());
+    let (mut samples, mut stolen) = (0, 0);
+    for (case, trial) in table.trials() {
+        if is_disturbed_on_purpose(trial) {
+            continue;
+        }
         let figure = trial.headline().of;
-        let figures = table.of_trial(case).iter().filter_map(|sample| figure(sample));
-        spread(&figures.collect::<Vec<f64>>())
-    };
-    let spreads: Vec<f64> = left_alone().filter_map(spread).collect();
-    let samples = || left_alone().flat_map(|(case, _)| table.of_trial(case));
-    let stolen = samples().filter(|sample| sample.steal_ns.is_some_and(|ns| ns > 0)).count();
-    let all = samples().count();
-    let share = stolen as f64 / (all as f64).max(1.0);
-    let counts = left_alone().map(|(case, _)| table.counts(case));
-    let counts = counts.fold(CleanCounts::default(), CleanCounts::plus);
-    let reasons = in_words(&[stolen], all);
+        let figures: Vec<f64> =
+            table.of_trial(case).iter().filter_map(|sample| figure(sample)).collect();
+        spreads.extend(spread(&figures));
+        counts = counts.plus(table.counts(case));
+        for sample in table.of_trial(case) {
+            samples += 1;
+            stolen += usize::from(sample.steal_ns.is_some_and(|ns| ns > 0));
+        }
+    }
+    let share = stolen as f64 / (samples as f64).max(1.0);
+    let reasons = disturbances_in_words(&[stolen], samples);
     verdict(median(&spreads), share, reasons, counts, table.levels())
 }
 
-/// By the share of clean slices and what kept the others from being so, or where nobody looked by
-/// the scatter of rounds and the disturbed samples.
-fn of_rings(table: &Table) -> NoiseVerdict {
-    let (mut kinds, mut count, mut halted) = (KindCounts::default(), 0, NoiseLevel::Unknown);
-    let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
+fn is_disturbed_on_purpose(trial: &Trial) -> bool {
+    matches!(trial, Trial::Execution(run) if run.environment == Environment::Disturbed)
+}
+
+/// Judges rings by the share of clean slices, or where the speed was not checked by the scatter of
+/// rounds and the disturbed samples.
+fn judge_rings(table: &Table) -> NoiseVerdict {
+    let (mut kinds, mut samples, mut halted) = (KindCounts::default(), 0, NoiseLevel::Unknown);
+    let (mut spreads, mut counts) = (Vec::new(), CleanCounts::default());
+    let (mut disturbed_share, mut solo_share): (f64, f64) = (0.0, 0.0);
     for (number, case) in table.plan.rings() {
-        let (mut disturbed, mut all) = (0, 0);
+        let (mut disturbed, mut total) = (0, 0);
         for disturbances in table.samples(number).map(|sample| sample.disturbances(case)) {
-            disturbances.iter().for_each(|disturbance| kinds[kind(disturbance)] += 1);
+            for disturbance in &disturbances {
+                kinds[kind_of(disturbance)] += 1;
+            }
             disturbed += usize::from(!disturbances.is_empty());
-            all += 1;
+            total += 1;
         }
-        shares.insert(number, disturbed as f64 / f64::max(all as f64, 1.0));
-        halted = halted.max(by_halts(table.samples(number), case));
-        count += all;
+        let share = disturbed as f64 / f64::max(total as f64, 1.0);
+        disturbed_share = disturbed_share.max(share);
+        if case.members == 1 {
+            solo_share = solo_share.max(share);
+        }
+        halted = halted.max(judge_halts(table.samples(number), case));
+        samples += total;
+        let by_round = table.as_found_by_round(number, Sample::ns_per_hop);
+        spreads.extend(spread(&by_round.into_values().collect::<Vec<f64>>()));
+        if let Some(slices) = table.slices(number) {
+            counts = counts.plus(slices.clean_counts());
+        }
     }
-    let rings = || shares.keys().copied();
-    let by_round = |case| table.as_found_by_round(case, Sample::ns_per_hop).into_values();
-    let spreads = rings().filter_map(|case| spread(&by_round(case).collect::<Vec<f64>>()));
-    let spreads = median(&spreads.collect::<Vec<f64>>());
-    let disturbed = shares.values().copied().fold(0.0, f64::max);
-    let clean = rings().filter_map(|case| table.slices(case)).map(CaseSlices::clean_counts);
-    let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
-    let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, table.levels());
+    let reasons = disturbances_in_words(&kinds, samples);
+    let mut verdict = verdict(median(&spreads), disturbed_share, reasons, counts, table.levels());
     verdict.level = verdict.level.max(halted);
-    verdict.halted = most_halted(&kinds, count);
-    let solos = table.plan.rings().filter(|(_, case)| case.members == 1);
-    let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
-    if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
+    verdict.halted = most_halted(&kinds, samples);
+    if solo_share > NOISY_DISTURBED && verdict.clean_share.is_none() {
         verdict.reasons.push(format!(
             "{:.0} % of the solo ring's: costs above it by real time are biased, mostly down",
-            solo * 100.0
+            solo_share * 100.0
         ));
     }
     verdict
 }
 
-/// How a core was shared; absent where that is not worth telling.
+/// Returns the sharing of a core; absent below the smallest share that is reported.
 fn shared_core(level: &SpeedLevel) -> Option<SharedCore> {
     let share = 1.0 - level.unshared_share;
-    let slowdown = level.shared_slowdown.filter(|_| share >= TOLD_SHARE)?;
+    let slowdown = level.shared_slowdown.filter(|_| share >= MIN_REPORTED_SHARE)?;
     Some(SharedCore { share, slowdown })
 }
 
-fn most_shared(all: impl Iterator<Item = SharedCore>) -> Option<SharedCore> {
-    all.max_by(|one, other| one.share.total_cmp(&other.share))
+fn most_shared(cores: impl Iterator<Item = SharedCore>) -> Option<SharedCore> {
+    cores.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// What the quanta say of who shared the core.
-fn speed_in_words(levels: &SpeedLevels) -> Vec<String> {
-    let words = |(cpus, level): (&Vec<u32>, &SpeedLevel)| {
-        let one = levels.len() == 1;
-        let on = if one { String::new() } else { format!(" on CPU {}", words::list(cpus)) };
-        shared_core(level).map(|SharedCore { share, slowdown }| {
-            format!(
-                "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as \
-                 slow",
-                share * 100.0
-            )
-        })
-    };
-    levels.iter().flat_map(words).collect()
-}
-
-/// What the samples of a case that stood still say: by their share, and by their share of the time,
-/// which is in the mean. The quanta between slices do not see them.
-fn by_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> NoiseLevel {
-    let (mut all, mut stood, mut elapsed_ns, mut stood_ns) = (0.0, 0.0, 0.0, 0.0);
-    for sample in samples {
-        let halts = sample.disturbances(case).into_iter().filter_map(|one| match one {
-            Disturbance::Halt(_, ns) => Some(ns as f64),
-            _ => None,
-        });
-        let halted_ns = halts.reduce(f64::max);
-        all += 1.0;
-        stood += f64::from(u8::from(halted_ns.is_some()));
-        elapsed_ns += sample.elapsed_ns as f64;
-        stood_ns += halted_ns.unwrap_or(0.0);
+/// Returns the sharing of each core in words, by the quanta.
+fn sharing_in_words(levels: &SpeedLevels) -> Vec<String> {
+    let mut words = Vec::new();
+    for (cpus, level) in levels {
+        let Some(SharedCore { share, slowdown }) = shared_core(level) else { continue };
+        let cpu = match levels.len() {
+            1 => String::new(),
+            _ => format!(" on CPU {}", words::list(cpus)),
+        };
+        words.push(format!(
+            "the core was shared{cpu} for {:.0} % of the time and then {slowdown:.2} times as slow",
+            share * 100.0
+        ));
     }
-    let by_time = stood_ns > NOISY_DISTURBED * elapsed_ns;
-    let by_time = if by_time { NoiseLevel::Noisy } else { NoiseLevel::Unknown };
-    by_time.max(by_disturbed(stood / f64::max(all, 1.0)))
+    words
 }
 
-/// What a share of disturbed samples alone says.
-fn by_disturbed(share: f64) -> NoiseLevel {
+/// Judges the samples of a case that stood still: by their share, and by their share of the time,
+/// which is in the mean. The quanta between slices do not see them.
+fn judge_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> NoiseLevel {
+    let (mut total, mut halted, mut elapsed_ns, mut halted_ns) = (0.0, 0.0, 0.0, 0.0);
+    for sample in samples {
+        total += 1.0;
+        elapsed_ns += sample.elapsed_ns as f64;
+        if let Some(longest_ns) = longest_halt_ns(sample, case) {
+            halted += 1.0;
+            halted_ns += longest_ns;
+        }
+    }
+    let by_count = judge_disturbed(halted / f64::max(total, 1.0));
+    if halted_ns > NOISY_DISTURBED * elapsed_ns {
+        by_count.max(NoiseLevel::Noisy)
+    } else {
+        by_count
+    }
+}
+
+fn longest_halt_ns(sample: &Sample, case: &Case) -> Option<f64> {
+    let mut longest_ns: Option<f64> = None;
+    for disturbance in sample.disturbances(case) {
+        if let Disturbance::Halt(_, ns) = disturbance {
+            longest_ns = Some(longest_ns.unwrap_or(0.0).max(ns as f64));
+        }
+    }
+    longest_ns
+}
+
+/// Judges by the share of disturbed samples alone.
+fn judge_disturbed(share: f64) -> NoiseLevel {
     match share {
         share if share > UNUSABLE_DISTURBED => NoiseLevel::Unusable,
         share if share > NOISY_DISTURBED => NoiseLevel::Noisy,
@@ -276,9 +306,8 @@ fn by_disturbed(share: f64) -> NoiseLevel {
     }
 }
 
-/// The verdict by the clean ones of the judged slices, where there are such, else by a relative
-/// scatter between rounds and a share of disturbed samples; `reasons` are the disturbances in
-/// words.
+/// Returns the verdict by the clean slices, where slices were judged, else by the relative scatter
+/// between rounds and the share of disturbed samples; `reasons` are the disturbances in words.
 fn verdict(
     round_spread: Option<f64>,
     disturbed_share: f64,
@@ -289,18 +318,22 @@ fn verdict(
     let clean_share = clean.share_as_found();
     let not_alone_share = clean.not_alone_share();
     let level = match (clean_share, round_spread) {
-        // Too few of all, waited for or not: no figure at full speed comes of them.
-        (Some(_), _) if clean.share().is_some_and(|all| all < LEAST_SHARE) => NoiseLevel::Unusable,
+        // Too few, waited for or not: there is no estimate at full speed.
+        (Some(_), _) if clean.share().is_some_and(|share| share < LEAST_SHARE) => {
+            NoiseLevel::Unusable
+        }
         (Some(_), _) if clean.are_not_alone() => NoiseLevel::Unusable,
-        (Some(_), _) if clean.undisturbed_share().is_some_and(|of| of < QUIET_SHARE) => {
+        (Some(_), _) if clean.undisturbed_share().is_some_and(|share| share < QUIET_SHARE) => {
             NoiseLevel::Noisy
         }
-        // The figures are of the slices between, and hold; quiet it was not.
+        // Estimates of the slices between hold, but the machine was not quiet.
         (Some(_), _) if disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
-        (Some(_), _) if not_alone_share.is_some_and(|of| of > NOISY_DISTURBED) => NoiseLevel::Noisy,
+        (Some(_), _) if not_alone_share.is_some_and(|share| share > NOISY_DISTURBED) => {
+            NoiseLevel::Noisy
+        }
         (Some(_), _) => NoiseLevel::Quiet,
         (None, None) => NoiseLevel::Unknown,
-        (None, Some(spread)) => by_disturbed(disturbed_share).max(match spread {
+        (None, Some(spread)) => judge_disturbed(disturbed_share).max(match spread {
             spread if spread > UNUSABLE_SPREAD => NoiseLevel::Unusable,
             spread if spread > NOISY_SPREAD => NoiseLevel::Noisy,
             _ => NoiseLevel::Quiet,
@@ -308,7 +341,13 @@ fn verdict(
     };
     let first = match (clean_share, round_spread) {
         (Some(_), _) => {
-            others_in_words(not_alone_share).into_iter().chain(speed_in_words(levels)).collect()
+            let mut sharing = sharing_in_words(levels);
+            if let Some(share) = not_alone_share.filter(|share| *share >= MIN_REPORTED_SHARE) {
+                let percent = share * 100.0;
+                let words = format!("other tasks shared the CPU in {percent:.0} % of the slices");
+                sharing.insert(0, words);
+            }
+            sharing
         }
         (None, None) => vec!["one round is too few to judge it".to_string()],
         (None, Some(spread)) if spread > NOISY_SPREAD => {
@@ -330,51 +369,49 @@ fn verdict(
     }
 }
 
-/// Of all CPUs that were measured on.
+/// Returns the range of clocks over all measured CPUs.
 fn clock_range(levels: &SpeedLevels) -> Option<(f64, f64)> {
-    levels.values().filter_map(SpeedLevel::clock_range).reduce(wider)
+    levels.values().filter_map(SpeedLevel::clock_range).reduce(wider_range)
 }
 
-fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
-    (one.0.min(other.0), one.1.max(other.1))
+fn wider_range(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// `the core's clock went from 12 % below that of the figures to 2 % above it`.
-fn clocks_in_words((slowest, fastest): (f64, f64)) -> String {
-    let apart = |share: f64| match (100.0 * share).round() as i64 {
-        0 => String::new(),
-        percent if percent < 0 => format!("{} % below ", -percent),
-        percent => format!("{percent} % above "),
-    };
-    let (from, to) = (apart(slowest), apart(fastest));
+/// Returns a range of clocks in words: `the core's clock went from 12 % below that of the figures to
+/// 2 % above it`.
+fn clocks_in_words(range: (f64, f64)) -> String {
+    let (from, to) = (difference_in_words(range.0), difference_in_words(range.1));
     format!("the core's clock went from {from}that of the figures to {to}it")
 }
 
-fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
-    let share = not_alone_share.filter(|share| *share >= TOLD_SHARE)?;
-    Some(format!("other tasks shared the CPU in {:.0} % of the slices", share * 100.0))
+fn difference_in_words(share: f64) -> String {
+    match (100.0 * share).round() as i64 {
+        0 => String::new(),
+        percent if percent < 0 => format!("{} % below ", -percent),
+        percent => format!("{percent} % above "),
+    }
 }
 
 impl NoiseLevel {
-    /// Returns the level as people are told it.
+    /// Returns the level as it is printed.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Unusable => "very noisy",
-            other => other.name(),
+            level => level.name(),
         }
     }
 }
 
 impl NoiseVerdict {
-    /// The verdict on several groups of cases, each with its name: the worst of theirs. What is
-    /// `common` to them is told once.
+    /// Combines the verdicts on several groups of cases, each with its name: the worst of theirs.
+    /// Reasons that are `common` to them are given once.
     pub fn together<'a>(
         groups: impl IntoIterator<Item = (&'a str, Self)>,
         common: &[String],
     ) -> Self {
-        let (level, reasons) = (NoiseLevel::Unknown, Vec::new());
-        let mut all = Self {
-            level,
+        let mut worst = Self {
+            level: NoiseLevel::Unknown,
             clean_share: None,
             clock_range: None,
             not_alone_share: None,
@@ -382,45 +419,46 @@ impl NoiseVerdict {
             halted: None,
             round_spread: None,
             disturbed_share: 0.0,
-            reasons,
+            reasons: Vec::new(),
         };
         for (name, group) in groups {
-            let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
-                [one, other].into_iter().flatten().reduce(of)
-            };
-            all.level = all.level.max(group.level);
-            all.round_spread = both(all.round_spread, group.round_spread, f64::max);
-            all.clean_share = both(all.clean_share, group.clean_share, f64::min);
-            all.clock_range =
-                [all.clock_range, group.clock_range].into_iter().flatten().reduce(wider);
-            all.halted = all.halted.or(group.halted);
-            all.shared_core =
-                most_shared([all.shared_core, group.shared_core].into_iter().flatten());
-            all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
-            all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
+            worst.level = worst.level.max(group.level);
+            worst.round_spread = either(worst.round_spread, group.round_spread, f64::max);
+            worst.clean_share = either(worst.clean_share, group.clean_share, f64::min);
+            worst.clock_range = either(worst.clock_range, group.clock_range, wider_range);
+            worst.halted = worst.halted.or(group.halted);
+            let cores = [worst.shared_core, group.shared_core];
+            worst.shared_core = most_shared(cores.into_iter().flatten());
+            worst.not_alone_share = either(worst.not_alone_share, group.not_alone_share, f64::max);
+            worst.disturbed_share = worst.disturbed_share.max(group.disturbed_share);
             for reason in group.reasons {
-                match common.contains(&reason) {
-                    false => all.reasons.push(format!("{name}: {reason}")),
-                    true if all.reasons.contains(&reason) => {}
-                    true => all.reasons.push(reason),
+                if !common.contains(&reason) {
+                    worst.reasons.push(format!("{name}: {reason}"));
+                } else if !worst.reasons.contains(&reason) {
+                    worst.reasons.push(reason);
                 }
             }
         }
-        all
+        worst
     }
 
-    /// One sentence: the level and why.
+    /// Returns the level and the reasons in one sentence.
     pub fn in_words(&self) -> String {
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {
             facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
-        } else if let Some(spread) = self.round_spread.filter(|s| *s <= NOISY_SPREAD) {
+        } else if let Some(spread) = self.round_spread.filter(|spread| *spread <= NOISY_SPREAD) {
             facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
         }
         facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
         format!("{} ({})", self.level.in_words(), facts.join("; "))
     }
+}
+
+/// Combines two values, of which either may be absent.
+fn either<T>(a: Option<T>, b: Option<T>, combine: fn(T, T) -> T) -> Option<T> {
+    [a, b].into_iter().flatten().reduce(combine)
 }
 
 #[cfg(test)]

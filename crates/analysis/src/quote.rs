@@ -1,6 +1,15 @@
-//! The one gate: which figures a sentence, a table's value, a chart's point, a ranking, a law, a
-//! comparison, a profile or an export's estimate may use, and the words for those that may not be
-//! used.
+//! The gate that every printed number passes: which estimates may be quoted, and why others may not.
+//!
+//! Laws, rankings, comparisons, profiles and exports use quotable estimates only ([`QuotedFigure`]):
+//! measured at full speed, or where the speed cannot be checked, with an interval that excludes
+//! zero. People are shown the best that is known ([`BestEstimate`]), marked where it is not quotable.
+//! Examples of the cost of a switch, in nanoseconds:
+//!
+//! - 1,000 (971 to 1,029) at full speed: quotable, `1.00 us (0.971 to 1.03)`.
+//! - -350 (-873 to 173): a difference that includes zero, `not resolved: -873 to 173 ns`.
+//! - 2,010 (1,230 to 7,530,000): the interval is wider than tenfold, not resolved either.
+//! - 2,000 (1,700 to 2,300) on a shared core: shown as `~2.00 us (1.70 to 2.30, core shared)`.
+//! - 1,230 in one round: shown as `~1.23 us (1 round)`, without an interval.
 
 use std::fmt;
 
@@ -9,9 +18,8 @@ use crate::marked;
 use crate::marked::MarkedText;
 use rundata::words::{four_digits, three_digits, time, time_unit, whole};
 
-/// A figure that holds: it has an interval that excludes zero, and was measured at full speed with
-/// nobody else on the CPU, or where nobody can look at the speed. There is no other way to one than
-/// [`Estimate::quote`].
+/// A quotable estimate: its interval excludes zero, and it was measured at full speed, or where the
+/// speed cannot be checked. Only [`Estimate::quote`] and its variants build one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuotedFigure {
     value: f64,
@@ -20,49 +28,49 @@ pub struct QuotedFigure {
     standard_error: Option<f64>,
 }
 
-/// Intervals narrower than this share of their value are told with four digits.
-const FINE: f64 = 0.01;
+/// Width of an interval over its value below which four digits are printed.
+const FINE_WIDTH: f64 = 0.01;
 
 impl QuotedFigure {
-    /// The figure, in the unit of its estimate.
+    /// Returns the value, in the unit of its estimate.
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// Lower end of its interval.
+    /// Returns the lower end of the interval.
     pub fn low(&self) -> f64 {
         self.low
     }
 
-    /// Upper end of its interval.
+    /// Returns the upper end of the interval.
     pub fn high(&self) -> f64 {
         self.high
     }
 
-    /// Whether the difference from another of the same run is resolved (95 %): its scatter between
-    /// launches is in both.
+    /// Returns whether the difference from another estimate of the same run is resolved (95 %). The
+    /// variation between launches is in both, and is left out.
     pub fn differs_from(&self, other: &Self) -> bool {
         let errors = self.standard_error.zip(other.standard_error);
         errors.is_some_and(|(a, b)| (self.value - other.value).abs() > 1.96 * a.hypot(b))
     }
 
-    /// Standard error within the run, without the scatter between launches; none of a sum.
+    /// Returns the standard error within the run, without the variation between launches; absent for
+    /// a sum.
     pub fn standard_error(&self) -> Option<f64> {
         self.standard_error
     }
 }
 
-/// Why a figure may not be quoted.
+/// Why an estimate is not quotable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NotQuotable {
-    /// Other tasks ran on its CPU in most slices, or had turns near them.
+    /// Competing tasks ran in most slices, or near them.
     NotAlone,
     /// Too few slices were at the CPU's full speed.
     NotAtFullSpeed,
-    /// So many rounds are too few for an interval.
+    /// The rounds, counted here, are too few for an interval.
     TooFewRounds(u32),
-    /// The interval, from one end to the other, does not exclude what would make the figure
-    /// meaningless: zero, and of a cost all that is below.
+    /// The interval includes values that are not a result: zero, and for a cost all below it.
     NotResolved {
         /// Lower end.
         low: f64,
@@ -72,32 +80,35 @@ pub enum NotQuotable {
 }
 
 impl Estimate {
-    /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less
-    /// than nothing means anything; of a cost it does not ([`Self::quote_cost`]).
+    /// Returns a difference, if it is quotable. It may be below zero; a cost may not
+    /// ([`Self::quote_cost`]).
     pub fn quote(&self) -> Result<QuotedFigure, NotQuotable> {
-        self.quote_if(|of| (of.low > 0.0 && of.value > 0.0) || (of.high < 0.0 && of.value < 0.0))
-    }
-
-    /// The same of a cost, which cannot be below zero: an interval that is says that it was not
-    /// measured.
-    pub fn quote_cost(&self) -> Result<QuotedFigure, NotQuotable> {
-        self.quote_if(|of| {
-            of.low > 0.0 && of.value > 0.0 && !is_too_wide(of.value, of.low, of.high)
+        self.quote_if(|figure| {
+            (figure.low > 0.0 && figure.value > 0.0) || (figure.high < 0.0 && figure.value < 0.0)
         })
     }
 
-    /// The same of what was counted, as a rate or a share: nothing is an answer, too.
+    /// Returns a cost, if it is quotable. A cost is above zero: an interval that reaches below is
+    /// not resolved, and so is one that is too wide.
+    pub fn quote_cost(&self) -> Result<QuotedFigure, NotQuotable> {
+        self.quote_if(|figure| {
+            let is_positive = figure.low > 0.0 && figure.value > 0.0;
+            is_positive && !is_too_wide(figure.value, figure.low, figure.high)
+        })
+    }
+
+    /// Returns a count, rate or share, if it is quotable. Zero is a result, too.
     pub fn quote_count(&self) -> Result<QuotedFigure, NotQuotable> {
-        self.quote_if(|of| of.low >= 0.0 && of.value >= 0.0)
+        self.quote_if(|figure| figure.low >= 0.0 && figure.value >= 0.0)
     }
 
     fn quote_if(&self, holds: impl Fn(&QuotedFigure) -> bool) -> Result<QuotedFigure, NotQuotable> {
-        let known = match self.speed {
+        match self.speed {
             Speed::NotAlone | Speed::CpuTime => return Err(NotQuotable::NotAlone),
             Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
-            Speed::Full | Speed::FewRounds | Speed::NotJudged => self.low.zip(self.high),
-        };
-        let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
+            Speed::Full | Speed::FewRounds | Speed::NotJudged => {}
+        }
+        let (low, high) = self.low.zip(self.high).ok_or(NotQuotable::TooFewRounds(self.rounds))?;
         let quoted =
             QuotedFigure { value: self.value, low, high, standard_error: self.standard_error };
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
@@ -108,32 +119,32 @@ impl Estimate {
         }
     }
 
-    /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in
-    /// common. Why not, where one of them may not be quoted.
+    /// Returns the sum of costs. The ends of its interval are the sums of theirs, so that it holds
+    /// whatever the parts have in common. An error if one of them is not quotable.
     pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
         let quoted: Vec<QuotedFigure> =
             parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
         let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
-        let sum = |of: fn(&QuotedFigure) -> f64| quoted.iter().map(of).sum::<f64>();
-        let speed = speed_of_both(parts.iter().map(|part| part.speed));
+        let value: f64 = quoted.iter().map(QuotedFigure::value).sum();
+        let low: f64 = quoted.iter().map(QuotedFigure::low).sum();
+        let high: f64 = quoted.iter().map(QuotedFigure::high).sum();
+        let speed = combined_speed(parts.iter().map(|part| part.speed));
         let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
-        Ok(first.with(
-            sum(QuotedFigure::value),
-            [sum(QuotedFigure::low), sum(QuotedFigure::high)],
-            rounds,
-            speed,
-        ))
+        Ok(first.replaced_by(value, [low, high], rounds, speed))
     }
 
-    /// What is left of a cost above another: measured apart, so that both intervals count in full.
+    /// Returns this cost less another one. The two were measured apart, so that both intervals count
+    /// in full. An error if one of them is not quotable.
     pub fn above(&self, other: &Self) -> Result<Self, NotQuotable> {
-        let (own, less) = (self.quote_cost()?, other.quote_cost()?);
-        let speed = speed_of_both([self.speed, other.speed]);
-        let ends = [own.low - less.high, own.high - less.low];
-        Ok(self.with(own.value - less.value, ends, self.rounds.min(other.rounds), speed))
+        let (upper, lower) = (self.quote_cost()?, other.quote_cost()?);
+        let speed = combined_speed([self.speed, other.speed]);
+        let ends = [upper.low - lower.high, upper.high - lower.low];
+        let rounds = self.rounds.min(other.rounds);
+        Ok(self.replaced_by(upper.value - lower.value, ends, rounds, speed))
     }
 
-    fn with(&self, value: f64, [low, high]: [f64; 2], rounds: u32, speed: Speed) -> Self {
+    /// Returns another value with its interval at the same confidence.
+    fn replaced_by(&self, value: f64, [low, high]: [f64; 2], rounds: u32, speed: Speed) -> Self {
         Self {
             value,
             standard_error: None,
@@ -147,19 +158,18 @@ impl Estimate {
         }
     }
 
-    /// Returns the best that is known of a difference, signed, whatever may use it; else why nothing
-    /// is.
+    /// Returns the best that is known of a difference, signed and quotable or not; an error if
+    /// nothing is known.
     pub fn answer(&self) -> Result<BestEstimate, NotQuotable> {
         self.answer_if(|low, high| low > 0.0 || high < 0.0)
     }
 
-    /// Like [`Self::answer`], of a cost: it cannot be below zero.
+    /// Like [`Self::answer`], for a cost: it cannot be below zero.
     pub fn answer_cost(&self) -> Result<BestEstimate, NotQuotable> {
-        let is_wide = |low, high| is_too_wide(self.value, low, high);
-        self.answer_if(|low, high| low > 0.0 && !is_wide(low, high))
+        self.answer_if(|low, high| low > 0.0 && !is_too_wide(self.value, low, high))
     }
 
-    /// Like [`Self::answer`], of what was counted: zero is an answer, too.
+    /// Like [`Self::answer`], for a count, rate or share: zero is a result, too.
     pub fn answer_count(&self) -> Result<BestEstimate, NotQuotable> {
         self.answer_if(|low, _| low >= 0.0)
     }
@@ -184,16 +194,17 @@ impl Estimate {
     }
 }
 
-/// A cost whose interval reaches to so many times its value, or to that part of it, says nothing.
-const MOST_FACTOR: f64 = 10.0;
+/// Largest factor between the value of a cost and an end of its interval.
+const MAX_FACTOR: f64 = 10.0;
 
 /// Returns whether the interval of a cost is too wide for a figure: `2.01 us (1.23 to 7530)`.
 fn is_too_wide(value: f64, low: f64, high: f64) -> bool {
-    high > MOST_FACTOR * value || value > MOST_FACTOR * low
+    high > MAX_FACTOR * value || value > MAX_FACTOR * low
 }
 
-/// A figure made of several is at full speed where all of them are, in few rounds where one is.
-fn speed_of_both(speeds: impl IntoIterator<Item = Speed>) -> Speed {
+/// Returns the speed of a figure made of several: full where all of them are, few rounds where one
+/// is of few rounds.
+fn combined_speed(speeds: impl IntoIterator<Item = Speed>) -> Speed {
     speeds.into_iter().fold(Speed::Full, |one, other| match (one, other) {
         (Speed::Full, Speed::Full) => Speed::Full,
         (one, other) if one.is_full() && other.is_full() => Speed::FewRounds,
@@ -201,7 +212,7 @@ fn speed_of_both(speeds: impl IntoIterator<Item = Speed>) -> Speed {
     })
 }
 
-/// The best that is known of a figure, and of which kind it is. People are told it; comparisons,
+/// The best that is known of a figure, and how it was measured. It is shown to people; comparisons,
 /// laws, rankings and verdicts use [`QuotedFigure`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestEstimate {
@@ -213,28 +224,28 @@ pub struct BestEstimate {
 }
 
 impl BestEstimate {
-    /// The figure, in the unit of its estimate.
+    /// Returns the value, in the unit of its estimate.
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// Its interval; absent of fewer rounds than one needs where nobody looks at the speed.
+    /// Returns the interval; absent with too few rounds where the speed cannot be checked.
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.ends
     }
 
-    /// Whether it is an estimate of the core as it was, or has no interval: it is marked, and no
-    /// comparison uses it.
+    /// Returns whether the estimate is of the core as it was, or has no interval: it is marked, and
+    /// not quotable.
     pub fn is_rough(&self) -> bool {
         self.speed.is_as_it_was() || self.ends.is_none()
     }
 
-    /// The mark before a figure that no comparison uses.
+    /// Returns the mark before a figure that is not quotable; empty for others.
     pub fn mark(&self) -> &'static str {
         if self.is_rough() { ROUGH_MARK } else { "" }
     }
 
-    /// Returns under which conditions it was measured, if not at full speed: `core shared`.
+    /// Returns how the estimate was measured, if not at full speed: `core shared`.
     pub fn kind(&self) -> &'static str {
         match self.speed {
             Speed::Contended => "core shared",
@@ -244,8 +255,8 @@ impl BestEstimate {
         }
     }
 
-    /// How many rounds it rests on, where they are few: `full speed in 3 rounds`, or `2 rounds`
-    /// where nobody looks at the speed.
+    /// Returns the number of rounds, where they are few: `full speed in 3 rounds`, or `2 rounds`
+    /// where the speed cannot be checked.
     pub fn few_rounds(&self) -> Option<String> {
         let is_few = self.speed == Speed::FewRounds || self.ends.is_none();
         let plural = if self.rounds == 1 { "" } else { "s" };
@@ -253,21 +264,21 @@ impl BestEstimate {
         is_few.then(|| format!("{at_speed}{} round{plural}", self.rounds))
     }
 
-    /// Whether it is of CPU time.
+    /// Returns whether the estimate is of CPU time.
     pub fn is_by_cpu_time(&self) -> bool {
         self.speed == Speed::CpuTime
     }
 
-    /// Whether other tasks were on its CPU all the time.
+    /// Returns whether competing tasks were there all the time.
     pub fn is_beside_others(&self) -> bool {
         matches!(self.speed, Speed::NotAlone | Speed::CpuTime)
     }
 
-    /// An upper bound of the figure at full speed, where it was not seen and the bound is well below
-    /// the figure.
+    /// Returns the upper bound of the figure at full speed, where that was not seen and the bound is
+    /// well below the value.
     pub fn bound(&self) -> Option<f64> {
-        let is_told = |most: &f64| self.speed.is_as_it_was() && *most < WELL_BELOW * self.value;
-        self.at_most.filter(is_told)
+        let bound = self.at_most.filter(|bound| *bound < MAX_BOUND * self.value)?;
+        self.speed.is_as_it_was().then_some(bound)
     }
 
     /// Returns the time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27, core
@@ -281,13 +292,13 @@ impl BestEstimate {
         self.describe_time(None)
     }
 
-    /// Without interval and kind: `~2.03 us`.
+    /// Returns the time without interval and kind: `~2.03 us`.
     pub fn brief_time(&self) -> String {
         format!("{}{}", self.mark(), time(self.value))
     }
 
-    /// Returns the time and, where it says more, the bound of the figure at full speed: `~2.03 us
-    /// (1.75 to 2.27, core shared; at full speed at most 1.9)`.
+    /// Returns the time and its bound at full speed, if there is one: `~2.03 us (1.75 to 2.27, core
+    /// shared; at full speed at most 1.9)`.
     pub fn time_and_bound(&self) -> String {
         self.marked_time_and_bound().into()
     }
@@ -319,15 +330,15 @@ impl BestEstimate {
     }
 }
 
-/// A bound is told that is below this share of its figure.
-const WELL_BELOW: f64 = 0.97;
+/// Largest bound over the value that is printed: a larger one says no more than the value.
+const MAX_BOUND: f64 = 0.97;
 
-/// The mark of a figure that no comparison uses.
+/// The mark of a figure that is not quotable.
 pub const ROUGH_MARK: &str = "~";
 
 fn is_fine(value: f64, low: f64, high: f64) -> bool {
     let width = high - low;
-    width > 0.0 && width < FINE * value.abs()
+    width > 0.0 && width < FINE_WIDTH * value.abs()
 }
 
 impl QuotedFigure {
@@ -335,14 +346,15 @@ impl QuotedFigure {
         is_fine(self.value, self.low, self.high)
     }
 
-    /// A count without its interval: `5,470`, with a fourth digit where it is known that well.
+    /// Returns a count without its interval: `5,470`, with a fourth digit where it is known that
+    /// well.
     pub fn whole(&self) -> String {
         let digits = if self.is_fine() { four_digits } else { three_digits };
         whole(digits(self.value).parse().unwrap_or(self.value))
     }
 
-    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With
-    /// four digits where it is known that well: `1.483 us (1.478 to 1.488)`.
+    /// Returns a time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`.
+    /// With four digits where it is known that well: `1.483 us (1.478 to 1.488)`.
     pub fn time(&self) -> String {
         self.marked_time().into()
     }
@@ -356,7 +368,7 @@ impl QuotedFigure {
     }
 }
 
-/// Returns a cost in nanoseconds with its interval and kind: `1.54 us (1.52 to 1.57)`; else why
+/// Returns a cost in nanoseconds with its interval and kind, `1.54 us (1.52 to 1.57)`, or why
 /// nothing is known of it.
 pub fn cost(estimate: &Estimate) -> String {
     estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.time())
@@ -375,7 +387,7 @@ pub fn brief_cost(estimate: &Estimate) -> String {
     estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.brief_time())
 }
 
-/// Like [`cost`], of a difference of times, which may be below zero.
+/// Like [`cost`], for a difference of times, which may be below zero.
 pub fn difference(estimate: &Estimate) -> String {
     estimate.answer().map_or_else(|why| why.with_time_unit(), |difference| difference.time())
 }
@@ -392,14 +404,14 @@ impl NotQuotable {
         }
     }
 
-    /// In words, of a time in nanoseconds: `not resolved: -900 to 200 ns`.
+    /// Returns the reason for a time in nanoseconds: `not resolved: -900 to 200 ns`.
     pub fn with_time_unit(&self) -> String {
         let Self::NotResolved { low, high } = *self else { return self.to_string() };
         let (scale, unit) = time_unit(if low.abs() > high.abs() { low } else { high });
         Self::NotResolved { low: low / scale, high: high / scale }.with_unit(unit)
     }
 
-    /// In words, of what has this unit: `not resolved: -0.4 to 1.2 %`.
+    /// Returns the reason for a figure in this unit: `not resolved: -0.4 to 1.2 %`.
     pub fn with_unit(&self, unit: &str) -> String {
         match self {
             Self::NotResolved { .. } => format!("{self} {unit}"),
@@ -408,7 +420,7 @@ impl NotQuotable {
     }
 }
 
-/// Where the unit stands elsewhere or there is none.
+/// Formats the reason without a unit.
 impl fmt::Display for NotQuotable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason())?;

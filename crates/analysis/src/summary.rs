@@ -192,8 +192,8 @@ impl CaseSummary {
         let (Some(cost), Some(clock_ghz)) = (cost, self.clock_ghz) else { return };
         self.cycles_per_switch = cost.cycles(clock_ghz);
         self.two_parts = self.elasticity.filter(|_| !self.is_told_by_hop()).map(|of| TwoParts {
-            core_cycles: cost.part(clock_ghz * of.value, clock_ghz * of.standard_error),
-            memory_ns: cost.part(1.0 - of.value, of.standard_error),
+            core_cycles: cost.times_factor(clock_ghz * of.value, clock_ghz * of.standard_error),
+            memory_ns: cost.times_factor(1.0 - of.value, of.standard_error),
         });
     }
 

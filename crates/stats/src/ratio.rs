@@ -166,7 +166,7 @@ impl CostPair {
     }
 
     /// The same where something else leaves it open, too.
-    pub fn with_open(self, open: ExtraUncertainty) -> Self {
+    pub fn widened_by(self, open: ExtraUncertainty) -> Self {
         match self {
             Self::Separate(apart) => Self::Separate(SeparateCosts { open, ..apart }),
             Self::Paired(within) => Self::Paired(PairedCosts { open, ..within }),

@@ -138,7 +138,7 @@ pub(super) fn pairs<'a>(
                 _ => Costs::apart(&base, &new, scatter).ok_or("one of its figures is not a number"),
             };
             let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
-            costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, bound, ..costs })
+            costs.map(|costs| Costs { of: costs.of.widened_by(open), at_one_clock, bound, ..costs })
         };
         match pair(partner, case, terms.wanted, names, costs) {
             Ok(pair) => {

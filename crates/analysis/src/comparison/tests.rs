@@ -402,7 +402,7 @@ fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> Values {
 
 fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::CostRatio {
     let (base, new, open) = super::clock::at_one_clock(base, new);
-    Costs::apart(&base, &new, 0.001).unwrap().of.with_open(open).ratio(0.95)
+    Costs::apart(&base, &new, 0.001).unwrap().of.widened_by(open).ratio(0.95)
 }
 
 #[test]

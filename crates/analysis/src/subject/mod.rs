@@ -94,7 +94,7 @@ impl Measured {
         let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor()));
         let there = Self {
             by_round: figures.collect(),
-            estimate: self.estimate.map(|of| of.part(by.factor(), 0.0)),
+            estimate: self.estimate.map(|of| of.times_factor(by.factor(), 0.0)),
             clock: Some(AtClock { quantum_ns: to_ns, ..clock }),
             is_whole: self.is_whole,
         };
@@ -179,7 +179,7 @@ impl Values {
         Some(
             there
                 .together(launch_scatter)?
-                .with_open(ClockConversion { log_ratio: apart, elasticity: power }.uncertainty()),
+                .widened_by(ClockConversion { log_ratio: apart, elasticity: power }.uncertainty()),
         )
     }
 

@@ -317,18 +317,6 @@ impl Estimate {
         }
     }
 
-    /// Returns the estimate less another one whose error is independent (Zou and Donner 2008).
-    pub fn minus(&self, other: &Self) -> Self {
-        let value = self.value - other.value;
-        let bare = Self::without_interval(value, self.rounds, self.confidence, self.speed);
-        let errors = self.standard_error.zip(other.standard_error);
-        let Some((upper, lower)) = self.interval().zip(other.interval()) else { return bare };
-        let Some((upper_error, lower_error)) = errors else { return bare };
-        let below = (self.value - upper.low).hypot(lower.high - other.value);
-        let above = (upper.high - self.value).hypot(other.value - lower.low);
-        bare.with_interval(upper_error.hypot(lower_error), value - below, value + above)
-    }
-
     /// Converts a time in nanoseconds to cycles of the clock in GHz that it was measured at; absent
     /// unless at full speed, as the clock is not known.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {

@@ -1,6 +1,6 @@
-//! What `switchcost explain` says: what a switch by pipe is made of, from differences of rings that
-//! differ in one thing, measured in the same rounds. The parts form a chain that adds up to the
-//! whole and a rest; what would add to it stands apart.
+//! The parts of a switch by pipe (`switchcost explain`): differences of rings that differ in one
+//! thing, measured in the same rounds. Parts and rest add up to the whole; burdens that would be
+//! added to it are apart.
 
 mod names;
 #[cfg(test)]
@@ -21,216 +21,240 @@ use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Wakeup};
 
 pub use names::PartName;
 
-/// The link that is explained: two calls a hop, whether it switches or not.
+/// The link that is explained: two system calls a hop, in a solo ring too.
 pub const PIPE: &str = "pipe";
-/// The link whose members switch and do not sleep: one call a switch.
+/// A link whose members switch without sleeping: one system call a switch.
 pub const YIELD: &str = "yield";
-/// A link that sleeps and wakes and does little else.
+/// A link that does little more than put to sleep and wake.
 pub const EVENTFD: &str = "eventfd";
-/// Runnable threads that stand for many.
+/// Runnable threads of the ring that measures a long run queue.
 pub const MANY: u32 = 100;
-/// Calls of a hop by pipe or eventfd, also of a solo ring.
+/// System calls of a hop by pipe or eventfd, in a solo ring too.
 const CALLS_PER_HOP: f64 = 2.0;
 
 /// A part of a switch, or what would add to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SwitchPart")]
 pub struct SwitchPart {
-    /// Which.
+    /// The part's name.
     pub part: PartName,
-    /// Numbers of the cases that it is a difference of.
+    /// Numbers of the cases whose difference it is.
     pub cases: Vec<usize>,
-    /// In nanoseconds. Signed.
+    /// Its time in nanoseconds. Signed.
     pub ns: Option<Estimate>,
-    /// What changes it.
+    /// The setting that changes it.
     pub changed_by: String,
-    /// By round: for comparisons, in no record.
+    /// Its time by round, for comparisons; not stored.
     #[serde(skip)]
     pub by_round: Figures,
 }
 
-/// What a switch is made of.
+/// A switch and its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ExplainFindings")]
 pub struct ExplainedSwitch {
-    /// What the members of the ring are.
+    /// The kind of the ring's members.
     pub kind: Kind,
-    /// The whole, measured by itself: a hop of the ring of two by pipe, its calls included.
+    /// The whole as measured: a hop of the ring of two by pipe, its system calls included.
     pub whole_ns: Option<Estimate>,
-    /// What of it is above the solo ring: what `ring` prints as the cost of a switch.
+    /// The part of it above the solo ring, which `ring` prints as the cost of a switch.
     pub above_solo_ns: Option<Estimate>,
-    /// The chain: parts that add up.
+    /// The parts that add up, in the order of a hop.
     pub parts: Vec<SwitchPart>,
     /// Their sum; absent where one of them was not measured.
     pub sum_ns: Option<Estimate>,
-    /// The whole less the sum: what is not explained. Signed.
+    /// The whole less the sum, which is not explained. Signed.
     pub rest_ns: Option<Estimate>,
-    /// What would add to a switch, each by itself.
+    /// Burdens that would be added to a switch, each by itself.
     pub added: Vec<SwitchPart>,
-    /// The whole and the rest by round: for comparisons, in no record.
+    /// The whole and the rest by round, for comparisons; not stored.
     #[serde(skip)]
     pub by_round: [Figures; 2],
 }
 
-/// Whose hop is the whole: the first ring of two by pipe with nothing special about it.
+/// Returns the ring whose hop is explained: the first of two by pipe without state and burden.
 pub fn explained_ring(plan: &Plan) -> Option<(usize, &Case)> {
-    let is_bare = |of: &Case| of.state.is_none() && of.burden.is_none();
-    let is_it = |of: &Case| of.members == 2 && of.link == PIPE && is_bare(of);
-    plan.rings().find(|(_, of)| is_it(of))
-}
-
-/// What a run says of its parts; absent where its plan has no whole.
-pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
-    let (number, whole) = explained_ring(table.plan)?;
-    let of = Chain::of(table, whole);
-    let (chain, added) = (of.chain(), of.added(number));
-    let all = SumOfHops::of(number);
-    let together = |sums: &[(PartName, Option<SumOfHops>)]| {
-        let add = |sum: SumOfHops, of: &Option<SumOfHops>| Some(sum.plus(of.as_ref()?, 1.0));
-        sums.iter().try_fold(SumOfHops::default(), |sum, (_, of)| add(sum, of))
-    };
-    let sum = together(&chain);
-    let rest = sum.as_ref().map(|sum| all.clone().plus(sum, -1.0));
-    let by_round = |sum: &SumOfHops| table.sum_by_round(sum, of.call.as_ref());
-    let part = |scatter| {
-        let of = &of;
-        move |(name, sum): &(PartName, Option<SumOfHops>)| of.part(*name, sum.as_ref(), scatter)
-    };
-    let mut added: Vec<SwitchPart> = added.iter().map(part(Scatter::Common)).collect();
-    added.extend(sleepers(table));
-    Some(ExplainedSwitch {
-        kind: whole.kind,
-        whole_ns: of.estimate(&all, Scatter::OfEach, 0),
-        above_solo_ns: of.above_solo(whole).and_then(|sum| of.estimate(&sum, Scatter::Common, 1)),
-        parts: chain.iter().map(part(Scatter::OfEach)).collect(),
-        sum_ns: sum.as_ref().and_then(|sum| of.estimate(sum, Scatter::OfEach, 2)),
-        rest_ns: rest.as_ref().and_then(|rest| of.estimate(rest, Scatter::OfEach, 3)),
-        added,
-        by_round: [by_round(&all), rest.as_ref().map(by_round).unwrap_or_default()],
+    plan.rings().find(|(_, case)| {
+        let is_bare = case.state.is_none() && case.burden.is_none();
+        case.members == 2 && case.link == PIPE && is_bare
     })
 }
 
+/// Returns the parts of a run's switch; absent where its plan has no ring to explain.
+pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
+    let (number, ring) = explained_ring(table.plan)?;
+    let rings = ExplainRings::new(table, ring);
+    let hop = SumOfHops::of(number);
+    let parts = rings.parts();
+    let sum = sum_of_parts(&parts);
+    let rest = sum.as_ref().map(|sum| hop.clone().plus(sum, -1.0));
+    let rest_by_round = rest.as_ref().map(|rest| rings.by_round(rest)).unwrap_or_default();
+    let above_solo = rings.above_solo(ring);
+    let mut added: Vec<SwitchPart> = rings
+        .added(number)
+        .iter()
+        .map(|(name, sum)| rings.part(*name, sum.as_ref(), Scatter::Common))
+        .collect();
+    added.extend(sleeper_parts(table));
+    Some(ExplainedSwitch {
+        kind: ring.kind,
+        whole_ns: rings.estimate(&hop, Scatter::OfEach, 0),
+        above_solo_ns: above_solo.and_then(|sum| rings.estimate(&sum, Scatter::Common, 1)),
+        parts: parts
+            .iter()
+            .map(|(name, sum)| rings.part(*name, sum.as_ref(), Scatter::OfEach))
+            .collect(),
+        sum_ns: sum.as_ref().and_then(|sum| rings.estimate(sum, Scatter::OfEach, 2)),
+        rest_ns: rest.as_ref().and_then(|rest| rings.estimate(rest, Scatter::OfEach, 3)),
+        added,
+        by_round: [rings.by_round(&hop), rest_by_round],
+    })
+}
+
+/// A part and the hops that it is made of; these are absent where one was not measured.
+type PartSum = (PartName, Option<SumOfHops>);
+
+/// Returns the sum of parts; absent where one of them was not measured.
+fn sum_of_parts(parts: &[PartSum]) -> Option<SumOfHops> {
+    let mut sum = SumOfHops::default();
+    for (_, part) in parts {
+        sum = sum.plus(part.as_ref()?, 1.0);
+    }
+    Some(sum)
+}
+
+fn difference(upper: Option<SumOfHops>, lower: Option<&SumOfHops>) -> Option<SumOfHops> {
+    Some(upper?.plus(lower?, -1.0))
+}
+
 /// The rings of a plan as sums of their hops.
-struct Chain<'a> {
+struct ExplainRings<'a> {
     table: &'a Table<'a>,
-    whole: &'a Case,
+    /// The ring that is explained.
+    ring: &'a Case,
     call_case: Option<usize>,
-    /// A system call that does nothing.
+    /// Time of a system call that does nothing.
     call: Option<Estimate>,
 }
 
-impl<'a> Chain<'a> {
-    fn of(table: &'a Table<'a>, whole: &'a Case) -> Self {
-        let is_call = |of: &Trial| matches!(of, Trial::Loop { call } if call == GETUID);
-        let call_case = table.find(is_call);
+impl<'a> ExplainRings<'a> {
+    fn new(table: &'a Table<'a>, ring: &'a Case) -> Self {
+        let call_case = table.find(|trial| matches!(trial, Trial::Loop { call } if call == GETUID));
         let call = call_case.and_then(|case| headline_ns(table, case).estimate(table.plan));
-        Self { table, whole, call_case, call }
+        Self { table, ring, call_case, call }
     }
 
-    fn ring(&self, case: &Case) -> Option<usize> {
-        self.table.plan.find_ring(|of| of == case)
+    fn number(&self, case: &Case) -> Option<usize> {
+        self.table.plan.find_ring(|ring| ring == case)
     }
 
-    /// What a counted switch costs above the solo ring. What a member alone does is the same in a
-    /// process and in a thread.
+    /// Returns the cost of a counted switch above the solo ring. A solo ring of processes and one of
+    /// threads do the same, so either will do.
     fn above_solo(&self, case: &Case) -> Option<SumOfHops> {
-        let other = match case.kind {
+        let other_kind = match case.kind {
             Kind::Process => Kind::Thread,
             Kind::Thread => Kind::Process,
         };
-        let solos = [case.kind, other].map(|kind| Case { kind, ..case.solo() });
-        let solo = solos.iter().find_map(|solo| self.ring(solo))?;
-        let ring = self.ring(case)?;
-        let each = 1.0 / self.table.switches_per_hop(ring)?;
-        Some(SumOfHops::of(ring).plus(&SumOfHops::of(solo), -1.0).times(each))
+        let solo = self
+            .number(&case.solo())
+            .or_else(|| self.number(&Case { kind: other_kind, ..case.solo() }))?;
+        let ring = self.number(case)?;
+        let hops_per_switch = 1.0 / self.table.switches_per_hop(ring)?;
+        Some(SumOfHops::of(ring).plus(&SumOfHops::of(solo), -1.0).times(hops_per_switch))
     }
 
-    /// The same of two, or more, by a link without work.
-    fn by(&self, link: &str, kind: Kind, members: u32) -> Option<SumOfHops> {
-        let link = link.to_string();
-        self.above_solo(&Case { link, kind, members, ..self.whole.clone() })
+    /// Returns the cost of a switch of a ring of two by another link.
+    fn by_link(&self, link: &str, kind: Kind) -> Option<SumOfHops> {
+        self.above_solo(&Case { link: link.to_string(), kind, members: 2, ..self.ring.clone() })
     }
 
-    /// The parts in the order of a hop.
-    fn chain(&self) -> Vec<(PartName, Option<SumOfHops>)> {
-        let call = |times: f64| SumOfHops::of_apart(times);
-        let calls = self.call.map(|_| call(CALLS_PER_HOP));
-        let solo = self.ring(&self.whole.solo()).map(SumOfHops::of);
-        let link = solo.filter(|_| calls.is_some()).map(|of| of.plus(&call(CALLS_PER_HOP), -1.0));
-        let threads = self.by(YIELD, Kind::Thread, 2);
-        // A switch by yield is one call of its own.
-        let scheduler = threads.clone().map(|of| of.plus(&call(1.0), -1.0));
-        let less = |one: Option<SumOfHops>, other: &Option<SumOfHops>| {
-            one.zip(other.as_ref()).map(|(one, other)| one.plus(other, -1.0))
-        };
-        let processes = || less(self.by(YIELD, Kind::Process, 2), &threads);
-        let space =
-            (self.whole.kind == Kind::Process).then(|| (PartName::AddressSpace, processes()));
-        let waking = less(self.by(EVENTFD, Kind::Thread, 2), &scheduler);
-        let first = [
+    /// Returns the parts in the order of a hop.
+    fn parts(&self) -> Vec<PartSum> {
+        let two_calls = SumOfHops::of_apart(CALLS_PER_HOP);
+        let calls = self.call.map(|_| two_calls.clone());
+        let solo = self.number(&self.ring.solo()).map(SumOfHops::of);
+        let link = difference(solo.filter(|_| calls.is_some()), Some(&two_calls));
+        let threads = self.by_link(YIELD, Kind::Thread);
+        // A switch by yield is one system call.
+        let scheduler = difference(threads.clone(), Some(&SumOfHops::of_apart(1.0)));
+        let waking = difference(self.by_link(EVENTFD, Kind::Thread), scheduler.as_ref());
+        let mut parts = vec![
             (PartName::SystemCalls, calls),
             (PartName::Link, link),
             (PartName::Scheduler, scheduler),
         ];
-        first.into_iter().chain(space).chain([(PartName::Waking, waking)]).collect()
+        if self.ring.kind == Kind::Process {
+            let processes = self.by_link(YIELD, Kind::Process);
+            parts.push((PartName::AddressSpace, difference(processes, threads.as_ref())));
+        }
+        parts.push((PartName::Waking, waking));
+        parts
     }
 
-    /// What would add to the whole, of those that the plan has.
-    fn added(&self, whole: usize) -> Vec<(PartName, Option<SumOfHops>)> {
-        let mut all = Vec::new();
-        let less = |one: Option<SumOfHops>, other: Option<SumOfHops>| {
-            one.zip(other).map(|(one, other)| one.plus(&other, -1.0))
-        };
+    /// Returns the burdens that the plan has, each less the ring without it.
+    fn added(&self, explained: usize) -> Vec<PartSum> {
+        let mut added = Vec::new();
         let many = Case {
             link: YIELD.to_string(),
             kind: Kind::Thread,
             members: MANY,
-            ..self.whole.clone()
+            ..self.ring.clone()
         };
-        if self.ring(&many).is_some() {
-            let two = self.by(YIELD, Kind::Thread, 2);
-            all.push((PartName::Runnable, less(self.above_solo(&many), two)));
+        if self.number(&many).is_some() {
+            let two = self.by_link(YIELD, Kind::Thread);
+            added.push((PartName::Runnable, difference(self.above_solo(&many), two.as_ref())));
         }
-        let none = Case { state: Some(State::None), ..self.whole.clone() };
-        for (number, of) in self.table.plan.rings().filter(|(_, of)| of.members == 2) {
-            let is_elsewhere = of.placement != self.whole.placement;
-            let above = || Some(SumOfHops::of(number).plus(&SumOfHops::of(whole), -1.0));
-            match (of.state.and_then(PartName::of_state), of.burden) {
+        let without_state = Case { state: Some(State::None), ..self.ring.clone() };
+        for (number, case) in self.table.plan.rings().filter(|(_, case)| case.members == 2) {
+            let is_elsewhere = case.placement != self.ring.placement;
+            let above = SumOfHops::of(number).plus(&SumOfHops::of(explained), -1.0);
+            match (case.state.and_then(PartName::of_state), case.burden) {
                 (Some(name), None) => {
-                    all.push((name, less(self.above_solo(of), self.above_solo(&none))));
+                    let base = self.above_solo(&without_state);
+                    added.push((name, difference(self.above_solo(case), base.as_ref())));
                 }
                 (None, Some(burden)) => {
-                    all.extend(
-                        PartName::of_burden(burden, is_elsewhere).map(|name| (name, above())),
-                    );
+                    if let Some(name) = PartName::of_burden(burden, is_elsewhere) {
+                        added.push((name, Some(above)));
+                    }
                 }
-                (None, None) if is_elsewhere => all.push((PartName::OtherCpu, above())),
+                (None, None) if is_elsewhere => added.push((PartName::OtherCpu, Some(above))),
                 _ => {}
             }
         }
-        all.sort_by_key(|(name, _)| *name);
-        all
+        added.sort_by_key(|(name, _)| *name);
+        added
     }
 
     fn estimate(&self, sum: &SumOfHops, scatter: Scatter, stream: u64) -> Option<Estimate> {
         self.table.sum_of_hops(sum, scatter, self.call.as_ref(), (8 << 32) + stream)
     }
 
+    fn by_round(&self, sum: &SumOfHops) -> Figures {
+        self.table.sum_by_round(sum, self.call.as_ref())
+    }
+
     fn part(&self, name: PartName, sum: Option<&SumOfHops>, scatter: Scatter) -> SwitchPart {
-        let is_call = sum.is_some_and(|sum| sum.apart != 0.0);
-        let cases = sum.into_iter().flat_map(|sum| sum.hops.keys().copied());
-        let by_round = || match sum {
-            // A call alone has rounds of its own.
-            Some(sum) if sum.hops.is_empty() => self.call_by_round(sum.apart),
-            Some(sum) => self.table.sum_by_round(sum, self.call.as_ref()),
-            None => Figures::new(),
-        };
+        let mut cases = Vec::new();
+        let mut by_round = Figures::new();
+        if let Some(sum) = sum {
+            cases.extend(sum.hops.keys().copied());
+            if sum.apart != 0.0 {
+                cases.extend(self.call_case);
+            }
+            // A system call alone has rounds of its own.
+            by_round = if sum.hops.is_empty() {
+                self.call_by_round(sum.apart)
+            } else {
+                self.by_round(sum)
+            };
+        }
         SwitchPart {
             part: name,
-            cases: cases.chain(self.call_case.filter(|_| is_call)).collect(),
+            cases,
             ns: sum.and_then(|sum| self.estimate(sum, scatter, 4 + name as u64)),
             changed_by: name.changed_by().to_string(),
-            by_round: by_round(),
+            by_round,
         }
     }
 
@@ -240,27 +264,42 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// What leaving an idle state and the slack of applications take of a timer's wake-up; each absent
-/// where the plan does not have it.
-fn sleepers(table: &Table) -> Vec<SwitchPart> {
-    let sleeper = |slack_ns: u64, latency_us: Option<u32>| {
-        let is_it = |of: &Wakeup| of.timer_slack_ns == slack_ns && of.cpu_latency_us == latency_us;
-        table.find(|of| matches!(of, Trial::Wakeup(of) if is_it(of)))
-    };
-    let plain = sleeper(LEAST_SLACK_NS, None);
-    let less = |name: PartName, one: Option<usize>, other: Option<usize>| {
-        let cases = [one?, other?];
-        let [own, others] = cases.map(|case| medians(table, case));
-        let above = ByRound::together([&own, &others], |[own, others]| own - others);
-        Some(SwitchPart {
-            part: name,
-            cases: cases.to_vec(),
-            ns: above.estimate(table.plan),
-            changed_by: name.changed_by().to_string(),
-            by_round: above.figures().collect(),
-        })
-    };
-    let idle = less(PartName::LeavingIdle, plain, sleeper(LEAST_SLACK_NS, Some(0)));
-    let slack = less(PartName::TimerSlack, sleeper(DEFAULT_SLACK_NS, None), plain);
+/// Returns the parts of a timer's wake-up that leaving an idle state and the timer slack of
+/// applications take, as far as the plan has them.
+fn sleeper_parts(table: &Table) -> Vec<SwitchPart> {
+    let plain = sleeper(table, LEAST_SLACK_NS, None);
+    let awake = sleeper(table, LEAST_SLACK_NS, Some(0));
+    let slack = sleeper(table, DEFAULT_SLACK_NS, None);
+    let idle = sleeper_part(table, PartName::LeavingIdle, plain, awake);
+    let slack = sleeper_part(table, PartName::TimerSlack, slack, plain);
     idle.into_iter().chain(slack).collect()
+}
+
+/// Returns the case of the sleeper with this timer slack and limit of idle states.
+fn sleeper(table: &Table, slack_ns: u64, latency_us: Option<u32>) -> Option<usize> {
+    table.find(|trial| match trial {
+        Trial::Wakeup(Wakeup { timer_slack_ns, cpu_latency_us, .. }) => {
+            *timer_slack_ns == slack_ns && *cpu_latency_us == latency_us
+        }
+        _ => false,
+    })
+}
+
+/// Returns the median lateness of one sleeper less that of another, within rounds.
+fn sleeper_part(
+    table: &Table,
+    name: PartName,
+    later: Option<usize>,
+    earlier: Option<usize>,
+) -> Option<SwitchPart> {
+    let cases = [later?, earlier?];
+    let [later, earlier] = cases.map(|case| medians(table, case));
+    let difference = ByRound::together([&later, &earlier], |[later, earlier]| later - earlier);
+    Some(SwitchPart {
+        part: name,
+        cases: cases.to_vec(),
+        ns: difference.estimate(table.plan),
+        changed_by: name.changed_by().to_string(),
+        by_round: difference.figures().collect(),
+    })
 }

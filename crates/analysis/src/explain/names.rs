@@ -1,4 +1,4 @@
-//! The parts of a switch and what would add to it, by name; and what changes each.
+//! Names of the parts of a switch and of burdens on it, and the settings that change them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use rundata::experiment::named;
 use rundata::ring::{Burden, State};
 
-/// A part of a switch, or what would add to it.
+/// A part of a switch, or a burden that would be added to it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -15,19 +15,19 @@ use rundata::ring::{Burden, State};
 pub enum PartName {
     /// Entry into the kernel and exit, of the two calls of a hop.
     SystemCalls,
-    /// What the link does in these calls for one who does not switch.
+    /// Work of the link in these calls, without a switch.
     Link,
     /// Choosing the next task and switching to it, threads of one process.
     Scheduler,
     /// Changing the address space.
     AddressSpace,
-    /// Putting the one to sleep and waking the other.
+    /// Putting one member to sleep and waking the other.
     Waking,
-    /// A hundred runnable threads in place of two.
+    /// A hundred runnable threads instead of two.
     Runnable,
     /// XMM0 to XMM15 in use.
     Sse,
-    /// The upper halves of YMM0 to YMM15, too.
+    /// YMM0 to YMM15 in use.
     Avx,
     /// ZMM0 to ZMM31 and the masks in use.
     Avx512,
@@ -47,13 +47,13 @@ pub enum PartName {
     PerfEvent,
     /// The other member on another CPU, which is idle.
     OtherCpu,
-    /// The same, where CPUs poll in place of idling.
+    /// The other member on another CPU, which polls instead of idling.
     OtherCpuAwake,
-    /// The same, where that CPU is busy with less important work.
+    /// The other member on another CPU, which is busy with less important work.
     OtherCpuBusy,
-    /// Of a sleeper: its CPU leaves an idle state.
+    /// Leaving an idle state of the sleeper's CPU.
     LeavingIdle,
-    /// Of a sleeper: the timer slack of applications.
+    /// Timer slack of applications, on a sleeper.
     TimerSlack,
 }
 
@@ -66,7 +66,7 @@ named!(PartName, "part of a switch", SystemCalls => "system-calls", Link => "lin
     LeavingIdle => "leaving-idle", TimerSlack => "timer-slack");
 
 impl PartName {
-    /// As sentences and tables have it.
+    /// Returns the name that is printed.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::SystemCalls => "two system calls",
@@ -93,7 +93,7 @@ impl PartName {
         }
     }
 
-    /// What makes it cheaper or dearer: a parameter, a setting, a kind of link.
+    /// Returns what makes the part cheaper or dearer: a boot parameter, a setting, a kind of link.
     pub fn changed_by(self) -> &'static str {
         match self {
             Self::SystemCalls => "pti=, mitigations= (boot)",
@@ -114,7 +114,7 @@ impl PartName {
         }
     }
 
-    /// What a burden on the ring is.
+    /// Returns the part that a burden makes; absent for a burden that needs another placement.
     pub(super) fn of_burden(burden: Burden, is_elsewhere: bool) -> Option<Self> {
         Some(match (burden, is_elsewhere) {
             (Burden::Awake, true) => Self::OtherCpuAwake,
@@ -129,7 +129,7 @@ impl PartName {
         })
     }
 
-    /// What registers in use are; nothing of those that differ from others in no state.
+    /// Returns the part that a register state makes; absent for a state without extra registers.
     pub(super) fn of_state(state: State) -> Option<Self> {
         match state {
             State::Sse => Some(Self::Sse),

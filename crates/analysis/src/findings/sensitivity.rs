@@ -1,9 +1,9 @@
-//! `sensitivity`: what being preempted costs a command, measured on the command itself.
+//! `sensitivity`: the cost of a preemption for a command, measured on the command itself.
 //!
-//! A neighbour at a higher priority preempts it some thousand times a second. What the command's
-//! CPU time is then above that of its run alone, in the same round, over the preemptions that the
-//! kernel counted more, is what one costs. What a timer's interrupt charges to the command without
-//! any switch is measured by itself and taken off. Times are brought to the full speed of the CPU
+//! A neighbour at a higher priority preempts it some thousand times a second. The cost is the
+//! command's CPU time above that of its run alone in the same round, over the additional preemptions
+//! that the kernel counted. The time of a timer's interrupt, which is charged to the command without
+//! a switch, is measured apart and subtracted. Times are converted to the full speed of the CPU
 //! (`speed`). Formulas: `docs/method.md`.
 
 mod speed;
@@ -19,15 +19,15 @@ use crate::estimate::Estimate;
 use crate::table::Table;
 use rundata::competing::CompetingTasks;
 use rundata::trial::command::*;
-use rundata::trial::{Sample, Trial};
+use rundata::trial::{Sample, Tally, Trial};
 use speed::CoreSpeed;
-pub use speed::CoreSpeedFound;
+pub use speed::CoreSpeedFindings;
 
-/// Preemptions that a sample must have above those of the program alone: fewer are lost in what
-/// differs from run to run.
+/// Fewest preemptions of a sample above those of the program alone: fewer are lost in the
+/// variation from run to run.
 const FEWEST_EVENTS: f64 = 20.0;
 
-/// What one preemption costs by neighbours that wake at one rate.
+/// The cost of a preemption by a neighbour that wakes at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AtRate")]
 pub struct RatePoint {
@@ -44,75 +44,82 @@ pub struct RatePoint {
     pub more_cpu_share: Option<Estimate>,
 }
 
-/// What one preemption costs by a neighbour that uses so much cache.
+/// The cost of a preemption by a neighbour that uses one amount of cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct SensitivityPoint {
     /// Bytes that the neighbour writes to whenever it wakes.
     pub bytes: u64,
-    /// How long it stays then, in nanoseconds; 0 where it goes through its bytes once.
+    /// Time that it runs then, in nanoseconds; 0 where it goes through its bytes once.
     #[serde(default)]
     pub stays_ns: u64,
     /// CPU time of the command for a preemption, in nanoseconds, of all rates together.
     pub ns_per_preemption: Option<Estimate>,
     /// By rate, ascending.
     pub rates: Vec<RatePoint>,
-    /// What a preemption costs at the highest rate above what it does at the lowest, in
-    /// nanoseconds: where it is resolved, the loss is not proportional to the count.
+    /// Cost of a preemption at the highest rate less that at the lowest, in nanoseconds: where it is
+    /// resolved, the loss is not proportional to the count.
     pub highest_above_lowest_ns: Option<Estimate>,
 }
 
-/// What the experiment says.
+/// Findings of `sensitivity`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct SensitivityFindings {
-    /// What was preempted.
+    /// The command or process that was preempted.
     pub subject: Subject,
     /// The file that it runs, as far as that was found.
     pub executable: Option<Executable>,
-    /// CPU time alone of a run, or for one of what a process's progress is counted in, in
-    /// nanoseconds.
+    /// CPU time of a run alone, or of one unit of a process's progress, in nanoseconds.
     pub alone_cpu_ns: Option<Estimate>,
-    /// How fast the CPU was; absent where nobody looked.
-    pub core_speed: Option<CoreSpeedFound>,
-    /// What a timer's interrupt charges to the command without a switch, in nanoseconds, beside a
-    /// neighbour on another CPU; taken off all costs. Absent where no timer could be had.
+    /// The speed of the CPU; absent where it was not checked.
+    pub core_speed: Option<CoreSpeedFindings>,
+    /// Time of a timer's interrupt that is charged to the command without a switch, in nanoseconds,
+    /// beside a neighbour on another CPU; subtracted from all costs. Absent without a timer.
     pub timer_ns: Option<Estimate>,
     /// By how long the neighbour stays and what it uses, ascending.
     pub points: Vec<SensitivityPoint>,
 }
 
-/// CPU time of a sample in nanoseconds, what was done, and how many events fell into it.
+/// CPU time of a sample, its progress, and the events in it.
 #[derive(Clone, Copy)]
-struct Used {
+struct SampleUse {
     cpu_ns: f64,
+    /// Runs, or units of progress.
     done: f64,
     events: f64,
-    /// Events that were looks at the CPU's speed alone, at most.
+    /// Largest number of events that were only measurements of the CPU's speed.
     looks: f64,
-    /// How often the neighbour woke.
+    /// Wake-ups of the neighbour.
     wakes: f64,
 }
 
-impl Used {
-    /// None of a sample whose time cannot be brought to where the others are.
-    fn of(sample: &Sample, at: &CoreSpeed, count: &str) -> Option<Self> {
-        let cpu_ns = at.full(sample)? * sample.tallies.get(CPU_NS)?.total();
+impl SampleUse {
+    /// Returns the use of a sample, with the events of this count; absent where its time cannot be
+    /// converted to full speed.
+    fn from_sample(sample: &Sample, speed: &CoreSpeed, events: &str) -> Option<Self> {
+        let cpu_ns = speed.factor(sample)? * sample.tallies.get(CPU_NS)?.total();
         let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
-        let number = |name: &str| sample.count(name).unwrap_or_default() as f64;
-        let [events, looks, wakes] = [count, LOOKS, WAKES].map(number);
+        let [events, looks, wakes] =
+            [events, LOOKS, WAKES].map(|name| sample.count(name).unwrap_or_default() as f64);
         Some(Self { cpu_ns, done, events, looks: looks.min(events), wakes })
     }
 
-    fn for_one(self) -> f64 {
+    /// Returns the CPU time for one unit of progress, in nanoseconds.
+    fn cpu_ns_for_one(self) -> f64 {
         self.cpu_ns / self.done
     }
 
-    /// The same without the looks, each of which costs so much. Where the program has a CPU for a part
-    /// of the time, or one of several, looks and neighbours preempt it for the same part of how often
-    /// they wake: what it has by itself is known of it alone.
-    fn without_looks(self, look_ns: f64, own_for_one: f64) -> Self {
-        let by_others = self.events - own_for_one * self.done;
+    /// Returns the events above those of the program alone for the same progress.
+    fn additional_events(self, alone: Self) -> f64 {
+        self.events - alone.events * (self.done / alone.done)
+    }
+
+    /// Returns the use without the looks and their cost. A program that has the CPU for a part of
+    /// the time, or one of several CPUs, is preempted by looks and neighbours for the same part of
+    /// their wake-ups. The events that it has by itself are known from its run alone.
+    fn without_looks(self, look_ns: f64, events_alone_for_one: f64) -> Self {
+        let by_others = self.events - events_alone_for_one * self.done;
         let part = by_others / (self.looks + self.wakes);
         let looks = if self.looks > 0.0 { self.looks * part.clamp(0.0, 1.0) } else { 0.0 };
         let cpu_ns = self.cpu_ns - looks * look_ns;
@@ -120,207 +127,227 @@ impl Used {
     }
 }
 
-/// What each of so many events costs: the CPU time above that of the program alone for as much
-/// done, over the events above those of the program alone for as much done.
-fn each(alone: Used, beside: impl IntoIterator<Item = Used>) -> Option<f64> {
-    let (mut ns, mut events) = (0.0, 0.0);
-    for of in beside {
-        let part = of.done / alone.done;
-        let more = of.events - alone.events * part;
-        if more < FEWEST_EVENTS {
+/// Returns the cost of an event in nanoseconds: the additional CPU time of samples over their
+/// additional events. Absent where a sample has too few.
+fn cost_per_event(alone: SampleUse, samples: &[SampleUse]) -> Option<f64> {
+    let (mut cpu_ns, mut events) = (0.0, 0.0);
+    for sample in samples {
+        let additional = sample.additional_events(alone);
+        if additional < FEWEST_EVENTS {
             return None;
         }
-        (ns, events) = (ns + of.cpu_ns - alone.cpu_ns * part, events + more);
+        let progress = sample.done / alone.done;
+        cpu_ns = cpu_ns + sample.cpu_ns - alone.cpu_ns * progress;
+        events += additional;
     }
-    (events > 0.0).then(|| ns / events)
+    (events > 0.0).then(|| cpu_ns / events)
 }
 
-/// What a look costs the program: as much as a preemption by a neighbour without memory, of which
-/// these are samples. All events of these and of the program alone are of that kind, whether more
-/// or fewer in the one than in the other. Of a program that was not looked at nothing.
-fn look_ns(alone: Used, empty: &[Used]) -> Option<f64> {
-    if alone.looks == 0.0 && empty.iter().all(|of| of.looks == 0.0) {
+/// Returns the cost of a look in nanoseconds: that of a preemption by a neighbour without memory, of
+/// which these are samples. All their events are of that kind, and so are those of the program
+/// alone, whichever has more. 0 where nobody looked.
+fn cost_per_look(alone: SampleUse, empty: &[SampleUse]) -> Option<f64> {
+    if alone.looks == 0.0 && empty.iter().all(|sample| sample.looks == 0.0) {
         return Some(0.0);
     }
     let (mut products, mut squares) = (0.0, 0.0);
-    for of in empty {
-        let part = of.done / alone.done;
-        let more = of.events - alone.events * part;
-        products += more * (of.cpu_ns - alone.cpu_ns * part);
-        squares += more * more;
+    for sample in empty {
+        let additional = sample.additional_events(alone);
+        let progress = sample.done / alone.done;
+        products += additional * (sample.cpu_ns - alone.cpu_ns * progress);
+        squares += additional * additional;
     }
     (squares >= FEWEST_EVENTS * FEWEST_EVENTS).then(|| products / squares)
 }
 
-/// The cases of a plan, and how fast the CPU was in each sample.
-struct Cases<'a> {
+/// Uses of one round: of the program alone, beside neighbours, and the cost of a timer's interrupt.
+struct RoundUse {
+    alone: SampleUse,
+    /// 0 where it was not measured.
+    timer_ns: f64,
+    beside: Vec<SampleUse>,
+}
+
+impl RoundUse {
+    /// Returns the cost of a preemption beside all neighbours together.
+    fn cost(&self) -> Option<f64> {
+        Some(cost_per_event(self.alone, &self.beside)? - self.timer_ns)
+    }
+
+    /// Returns the cost beside the last neighbour less that beside the first.
+    fn last_above_first(&self) -> Option<f64> {
+        let (first, last) = (*self.beside.first()?, *self.beside.last()?);
+        Some(cost_per_event(self.alone, &[last])? - cost_per_event(self.alone, &[first])?)
+    }
+}
+
+/// The cases of a plan, and the speed of the CPU in each sample.
+struct SensitivityCases<'a> {
     speed: CoreSpeed,
     alone: usize,
     command: &'a Command,
     elsewhere: Option<usize>,
-    /// By time that they stay and bytes, then by rate.
+    /// Cases with a neighbour, by the time that it stays and its bytes, then by rate.
     beside: BTreeMap<(u64, u64), BTreeMap<u32, usize>>,
 }
 
-impl<'a> Cases<'a> {
-    fn of(table: &Table<'a>) -> Option<Self> {
-        let (mut alone, mut elsewhere, mut beside) = (None, None, BTreeMap::new());
+impl<'a> SensitivityCases<'a> {
+    fn from_table(table: &Table<'a>) -> Option<Self> {
+        let (mut alone, mut elsewhere) = (None, None);
+        let mut beside: BTreeMap<(u64, u64), BTreeMap<u32, usize>> = BTreeMap::new();
         for (case, trial) in table.trials() {
-            let Trial::Command(of) = trial else { continue };
-            match of.neighbour {
-                Neighbour::Nobody => alone = alone.or(Some((case, of))),
-                Neighbour::Elsewhere if of.timer => elsewhere = elsewhere.or(Some(case)),
+            let Trial::Command(command) = trial else { continue };
+            match command.neighbour {
+                Neighbour::Nobody => alone = alone.or(Some((case, command))),
+                Neighbour::Elsewhere if command.timer => elsewhere = elsewhere.or(Some(case)),
                 Neighbour::Elsewhere => {}
                 Neighbour::Preempts => {
-                    let kind = (of.stays_ns, of.bytes);
-                    let rates: &mut BTreeMap<u32, usize> = beside.entry(kind).or_default();
-                    rates.insert(of.rate_hz, case);
+                    let rates = beside.entry((command.stays_ns, command.bytes)).or_default();
+                    rates.insert(command.rate_hz, case);
                 }
             }
         }
         let (alone, command) = alone?;
-        let all = [Some(alone), elsewhere].into_iter().flatten();
-        let all = all.chain(beside.values().flat_map(BTreeMap::values).copied());
-        Some(Self { speed: CoreSpeed::of(table, all), alone, command, elsewhere, beside })
+        let mut cases = vec![alone];
+        cases.extend(elsewhere);
+        cases.extend(beside.values().flat_map(BTreeMap::values));
+        Some(Self { speed: CoreSpeed::fit(table, cases), alone, command, elsewhere, beside })
     }
 
-    /// The estimate of a figure of the program alone, of what a timer's interrupt costs it, and of
-    /// it beside these, all of a round. That of the timer is 0 where there was none.
+    /// Estimates a figure of the program alone, of the cost of a timer's interrupt and of the
+    /// program beside these neighbours, all in one round.
     fn estimate(
         &self,
         table: &Table,
         beside: &[usize],
-        of: impl Fn(Used, f64, &[Used]) -> Option<f64>,
+        figure: fn(&RoundUse) -> Option<f64>,
     ) -> Option<Estimate> {
-        let empty = self.beside.get(&(0, 0));
-        let empty: Vec<usize> = empty.map_or_else(Vec::new, |of| of.values().copied().collect());
+        let empty: Vec<usize> =
+            self.beside.get(&(0, 0)).into_iter().flatten().map(|(_, case)| *case).collect();
         let elsewhere = self.elsewhere.as_slice();
         let cases = [&[self.alone], elsewhere, &*empty, beside].concat();
         table.midmean_together(&cases, |samples| {
-            let used = |sample: &&Sample| Used::of(sample, &self.speed, PREEMPTIONS);
-            let all = samples.iter().map(used).collect::<Option<Vec<Used>>>()?;
-            let (_, neighbours) = all.split_at(1 + elsewhere.len());
+            let mut uses = Vec::new();
+            for sample in samples {
+                uses.push(SampleUse::from_sample(sample, &self.speed, PREEMPTIONS)?);
+            }
+            let (_, neighbours) = uses.split_at(1 + elsewhere.len());
             let (empty, beside) = neighbours.split_at(empty.len());
-            let look_ns = look_ns(all[0], empty)?;
-            let alone = all[0].without_looks(look_ns, 0.0);
-            let own_for_one = alone.events / alone.done;
-            let without = |of: &Used| of.without_looks(look_ns, own_for_one);
-            let beside: Vec<Used> = beside.iter().map(without).collect();
-            let timer_ns = if elsewhere.is_empty() { 0.0 } else { self.timer_of(samples)? };
-            of(alone, timer_ns, &beside)
+            let look_ns = cost_per_look(uses[0], empty)?;
+            let alone = uses[0].without_looks(look_ns, 0.0);
+            let alone_for_one = alone.events / alone.done;
+            let beside: Vec<SampleUse> =
+                beside.iter().map(|sample| sample.without_looks(look_ns, alone_for_one)).collect();
+            let timer_ns = if elsewhere.is_empty() { 0.0 } else { self.timer_ns(samples)? };
+            figure(&RoundUse { alone, timer_ns, beside })
         })
     }
 
-    /// What a timer's interrupt costs, by samples of the program alone and elsewhere: looks are in
-    /// both.
-    fn timer_of(&self, samples: &[&Sample]) -> Option<f64> {
-        let used = |at: usize| Used::of(samples[at], &self.speed, TIMER_INTERRUPTS);
-        each(used(0)?, [used(1)?])
+    /// Returns the cost of a timer's interrupt, by samples of the program alone and of a neighbour
+    /// elsewhere: looks are in both.
+    fn timer_ns(&self, samples: &[&Sample]) -> Option<f64> {
+        let alone = SampleUse::from_sample(samples[0], &self.speed, TIMER_INTERRUPTS)?;
+        let elsewhere = SampleUse::from_sample(samples[1], &self.speed, TIMER_INTERRUPTS)?;
+        cost_per_event(alone, &[elsewhere])
     }
 
-    /// The same over all rounds.
     fn timer(&self, table: &Table) -> Option<Estimate> {
-        table.midmean_together(&[self.alone, self.elsewhere?], |samples| self.timer_of(samples))
+        table.midmean_together(&[self.alone, self.elsewhere?], |samples| self.timer_ns(samples))
     }
 
-    /// The cost of a preemption by these cases together, less the timer's interrupt; and what the
-    /// last has above the first.
-    fn costs(&self, table: &Table, of: &[usize]) -> [Option<Estimate>; 2] {
-        let cost = |alone: Used, timer_ns: f64, beside: &[Used]| {
-            Some(each(alone, beside.iter().copied())? - timer_ns)
-        };
-        let apart = |alone: Used, _: f64, beside: &[Used]| {
-            let of = |index: usize| each(alone, [beside[index]]);
-            Some(of(beside.len() - 1)? - of(0)?)
-        };
-        [self.estimate(table, of, cost), self.estimate(table, of, apart)]
+    fn point(
+        &self,
+        table: &Table,
+        kind: (u64, u64),
+        rates: &BTreeMap<u32, usize>,
+    ) -> SensitivityPoint {
+        let (stays_ns, bytes) = kind;
+        let cases: Vec<usize> = rates.values().copied().collect();
+        let difference = self.estimate(table, &cases, RoundUse::last_above_first);
+        SensitivityPoint {
+            bytes,
+            stays_ns,
+            ns_per_preemption: self.estimate(table, &cases, RoundUse::cost),
+            rates: rates.iter().map(|(rate, case)| self.rate_point(table, *rate, *case)).collect(),
+            highest_above_lowest_ns: difference.filter(|_| cases.len() > 1),
+        }
     }
 
-    fn at_rate(&self, table: &Table, (rate_hz, case): (u32, usize)) -> RatePoint {
+    fn rate_point(&self, table: &Table, rate_hz: u32, case: usize) -> RatePoint {
         let preemptions = table.sum(case, PREEMPTIONS);
-        let cpu_ns: f64 = table
-            .of_trial(case)
-            .iter()
-            .filter_map(|of| Some(of.tallies.get(CPU_NS)?.total()))
-            .sum();
+        let cpu_tallies =
+            table.of_trial(case).iter().filter_map(|sample| sample.tallies.get(CPU_NS));
+        let cpu_ns: f64 = cpu_tallies.map(Tally::total).sum();
         let per_second = preemptions.map(|count| count as f64 / (cpu_ns / 1e9));
         RatePoint {
             case,
             rate_hz,
-            ns_per_preemption: self.costs(table, &[case])[0],
+            ns_per_preemption: self.estimate(table, &[case], RoundUse::cost),
             preemptions_per_cpu_second: per_second.filter(|rate| rate.is_finite()),
-            more_cpu_share: self.estimate(table, &[case], |alone, _, beside| {
-                Some(beside[0].for_one() / alone.for_one() - 1.0)
+            more_cpu_share: self.estimate(table, &[case], |round| {
+                Some(round.beside[0].cpu_ns_for_one() / round.alone.cpu_ns_for_one() - 1.0)
             }),
         }
     }
 }
 
-/// Share of the CPU up to which others do not keep a cost from being told: they preempt the program,
-/// too, and are preempted by the neighbour in its place.
-const MOST_OTHERS: f64 = 0.05;
+/// Largest share of the CPU that competing tasks may have had for a cost to be quotable: they
+/// preempt the program too, and are preempted by the neighbour instead of it.
+const MAX_COMPETING_SHARE: f64 = 0.05;
 
-/// None of a plan without a run alone. Where others had more than a little of the CPU no figure may
-/// be quoted.
+/// Returns the findings; absent for a plan without a run alone. Where competing tasks had more than
+/// a little of the CPU no estimate is quotable.
 pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<SensitivityFindings> {
-    let mut found = found(table)?;
-    if company.is_some_and(|of| of.seen_share() > MOST_OTHERS) {
-        let is_strict = table.plan.reference.strict;
-        let beside_others = |estimate: Estimate| match is_strict {
-            true => estimate.not_alone().strict(),
-            false => estimate.not_alone(),
-        };
-        for of in &mut found.points {
-            of.ns_per_preemption = of.ns_per_preemption.map(beside_others);
-            of.highest_above_lowest_ns = of.highest_above_lowest_ns.map(beside_others);
-            for of in &mut of.rates {
-                of.ns_per_preemption = of.ns_per_preemption.map(beside_others);
-                of.more_cpu_share = of.more_cpu_share.map(beside_others);
-            }
-        }
-        found.timer_ns = found.timer_ns.map(beside_others);
+    let mut findings = estimate_costs(table)?;
+    if company.is_none_or(|tasks| tasks.seen_share() <= MAX_COMPETING_SHARE) {
+        return Some(findings);
     }
-    Some(found)
+    let mut estimates = vec![&mut findings.timer_ns];
+    for point in &mut findings.points {
+        estimates.push(&mut point.ns_per_preemption);
+        estimates.push(&mut point.highest_above_lowest_ns);
+        for rate in &mut point.rates {
+            estimates.push(&mut rate.ns_per_preemption);
+            estimates.push(&mut rate.more_cpu_share);
+        }
+    }
+    for estimate in estimates.into_iter().flatten() {
+        *estimate = estimate.not_alone();
+        if table.plan.reference.strict {
+            *estimate = estimate.strict();
+        }
+    }
+    Some(findings)
 }
 
-/// The relative half-width of what a preemption costs, by the cases that tell it; none of one
-/// without an interval. Nothing of other experiments.
+/// Returns the relative half-width of the cost of a preemption by case; absent for a case without an
+/// interval. Empty for other experiments.
 pub(super) fn widths(table: &Table) -> BTreeMap<usize, Option<f64>> {
-    let is_command = |trial: &Trial| matches!(trial, Trial::Command(_));
-    let found = table.trials().any(|(_, trial)| is_command(trial)).then(|| found(table)).flatten();
     let mut widths = BTreeMap::new();
-    for point in found.iter().flat_map(|found| &found.points) {
+    if !table.trials().any(|(_, trial)| matches!(trial, Trial::Command(_))) {
+        return widths;
+    }
+    for point in estimate_costs(table).into_iter().flat_map(|findings| findings.points) {
         let width = point.ns_per_preemption.as_ref().and_then(Estimate::precision);
-        widths.extend(point.rates.iter().map(|of| (of.case, width)));
+        widths.extend(point.rates.iter().map(|rate| (rate.case, width)));
     }
     widths
 }
 
-fn found(table: &Table) -> Option<SensitivityFindings> {
-    let mut cases = Cases::of(table)?;
+fn estimate_costs(table: &Table) -> Option<SensitivityFindings> {
+    let mut cases = SensitivityCases::from_table(table)?;
     let timer = cases.timer(table);
     if timer.is_none() {
-        // Costs are told with it.
+        // Costs then include the timer's interrupt.
         cases.elsewhere = None;
     }
-    let point = |((stays_ns, bytes), rates): (&(u64, u64), &BTreeMap<u32, usize>)| {
-        let numbers: Vec<usize> = rates.values().copied().collect();
-        let [together, apart] = cases.costs(table, &numbers);
-        let at_rate = |(rate, case): (&u32, &usize)| cases.at_rate(table, (*rate, *case));
-        SensitivityPoint {
-            bytes: *bytes,
-            stays_ns: *stays_ns,
-            ns_per_preemption: together,
-            rates: rates.iter().map(at_rate).collect(),
-            highest_above_lowest_ns: apart.filter(|_| numbers.len() > 1),
-        }
-    };
+    let alone = cases.estimate(table, &[], |round| Some(round.alone.cpu_ns_for_one()));
     Some(SensitivityFindings {
         subject: cases.command.subject.clone(),
         executable: cases.command.executable.clone(),
-        alone_cpu_ns: cases.estimate(table, &[], |alone, _, _| Some(alone.for_one())),
-        core_speed: cases.speed.told(),
+        alone_cpu_ns: alone,
+        core_speed: cases.speed.findings(),
         timer_ns: timer,
-        points: cases.beside.iter().map(point).collect(),
+        points: cases.beside.iter().map(|(kind, rates)| cases.point(table, *kind, rates)).collect(),
     })
 }

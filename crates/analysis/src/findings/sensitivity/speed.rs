@@ -1,13 +1,12 @@
-//! How fast the CPU was while a program ran: what its CPU time goes with beside its neighbour.
+//! The speed of the CPU while a program ran, and its effect on the program's CPU time.
 //!
-//! Two things are seen by reference quanta of whoever preempted it: how much of the core it had, and
-//! the period of the core's clock. A third, the memory that all guests of a machine share, nobody
-//! sees; but it changes slowly, so that samples taken next to each other have it in common. Within
-//! each case the logarithm of the CPU time is fitted by all three: by the powers of the first two,
-//! and by the mean residual of the samples before and behind (Papadakis 1937; Bartlett 1978, Nearest
-//! neighbour models in the analysis of field experiments). So each sample is brought to an unshared
-//! core, to the clock of the run's middle, and to what its time had in common with the times around
-//! it.
+//! Reference quanta of the neighbour that preempts it see two causes: the width of the core that it
+//! had, and the period of the core's clock. A third one, the memory that all guests of a machine
+//! share, is not seen; but it changes slowly, so that samples next to each other have it in common.
+//! Within each case the logarithm of the CPU time is fitted by all three: by the powers of the first
+//! two, and by the mean residual of the samples before and after (Papadakis 1937; Bartlett 1978,
+//! Nearest neighbour models in the analysis of field experiments). So each sample is converted to an
+//! unshared core, to the median clock of the run, and to the mean conditions around it.
 
 use std::array;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,267 +19,293 @@ use super::{CPU_NS, DONE, LATENCY_QUANTUM_NS, QUANTUM_RATIO};
 use crate::table::Table;
 use rundata::trial::{Sample, Tally};
 
-/// Looks of a sample that tell how fast the core was.
+/// Fewest looks at the core's speed in a sample.
 const FEWEST_LOOKS: u64 = 10;
-/// Samples beyond one a case that a fit needs.
+/// Fewest samples of a fit beyond one a case.
 const FEWEST_FREE: usize = 20;
-/// The quickest share of looks, whose middle stands for an unshared core.
-const BEST: f64 = 0.1;
-/// A ratio of quanta counts as no more than this many times the best.
-const LONGEST: f64 = 4.0;
-/// A look with a ratio this much above the best is one of a shared core.
-const SHARED: f64 = 1.1;
-/// Residuals beyond so many standard deviations, of a normal distribution with the same middle half,
-/// count as such.
-const OUTLIER: f64 = 3.0;
-/// How far each power may go: a program can lose more than the quantum by who shares the core; none
-/// goes with more than the clock's whole period, and none has more than all in common with the
-/// samples around it.
-const BOUNDS: [f64; 3] = [3.0, 1.0, 1.0];
+/// Share of the fastest looks, whose median stands for an unshared core.
+const FASTEST_SHARE: f64 = 0.1;
+/// Largest ratio of quanta over the best; larger ones count as this.
+const MAX_OVER_BEST: f64 = 4.0;
+/// Smallest ratio over the best of a shared core.
+const SHARED_OVER_BEST: f64 = 1.1;
+/// Largest residual, in standard deviations of a normal distribution with the same quartiles.
+const MAX_DEVIATIONS: f64 = 3.0;
+/// Upper bounds of the powers: a program can lose more than the quantum on a shared core, but not
+/// more than the clock's whole period, nor have more than all in common with the samples around it.
+const MAX_POWERS: [f64; 3] = [3.0, 1.0, 1.0];
 
-/// What the program's CPU time went with beside its neighbour, over all samples.
+/// The causes of changes in the program's CPU time, over all samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CoreSpeedFound {
-    /// Whether there were samples enough to say what the CPU time goes with.
+#[schemars(rename = "CoreSpeedFound")]
+pub struct CoreSpeedFindings {
+    /// Whether there were enough samples for a fit.
     pub fitted: bool,
     /// The share of looks at which the core was shared with another hardware thread's work.
     pub shared: f64,
-    /// By which power the CPU time goes with the time that the core's width costs the quantum; 0
-    /// where that is not known.
+    /// Power by which the CPU time follows the quantum's time by the core's width; 0 without a fit.
     pub power_of_width: f64,
-    /// By which power it goes with the period of the clock; 0 where that is not known.
+    /// Power by which the CPU time follows the period of the clock; 0 without a fit.
     pub power_of_period: f64,
-    /// Which part of what the samples before and behind had more or less is in a sample, too; 0
-    /// where that is not known.
+    /// Part of the deviation of the samples before and after that a sample shares; 0 without a fit.
     pub part_of_time: f64,
-    /// How far samples of a case scatter, as a share of the CPU time: as measured, and when all
-    /// that is taken out.
+    /// Relative scatter of the CPU time within cases: as measured, and after the fit.
     pub scatter: [f64; 2],
 }
 
-/// By what the CPU time of each sample is multiplied.
+/// The factors that convert the CPU time of each sample to full speed.
 pub(super) struct CoreSpeed {
-    by_sample: BTreeMap<(usize, u32), f64>,
-    found: Option<CoreSpeedFound>,
+    /// By case and round.
+    factors: BTreeMap<(usize, u32), f64>,
+    findings: Option<CoreSpeedFindings>,
 }
 
-/// One sample's logarithms.
-struct Seen {
+/// Logarithms of one sample.
+struct SpeedSample {
     case: usize,
     round: u32,
-    /// CPU time for what is done once.
+    /// CPU time for one unit of progress.
     time: f64,
-    /// What the width costs the quantum, 0 at its best; the clock's period.
-    levels: [f64; 2],
+    /// Time that the core's width costs the quantum, 0 at its best.
+    width: f64,
+    /// The clock's period.
+    period: f64,
 }
 
 impl CoreSpeed {
-    pub(super) fn of(table: &Table, cases: impl IntoIterator<Item = usize>) -> Self {
-        let mut samples: Vec<&Sample> =
-            cases.into_iter().flat_map(|case| table.of_trial(case).to_vec()).collect();
-        in_order(table, &mut samples);
+    /// Fits the samples of these cases.
+    pub(super) fn fit(table: &Table, cases: impl IntoIterator<Item = usize>) -> Self {
+        let mut samples: Vec<&Sample> = Vec::new();
+        for case in cases {
+            samples.extend(table.of_trial(case));
+        }
+        sort_by_time(table, &mut samples);
+        let mut speeds = Vec::new();
         let best = best_ratio(&samples);
-        let seen: Vec<Seen> = samples.iter().filter_map(|of| seen(of, best?)).collect();
-        let Some(best) = best.filter(|_| !seen.is_empty()) else {
-            return Self { by_sample: BTreeMap::new(), found: None };
+        if let Some(best) = best {
+            speeds.extend(samples.iter().filter_map(|sample| speed_sample(sample, best)));
+        }
+        let Some(best) = best.filter(|_| !speeds.is_empty()) else {
+            return Self { factors: BTreeMap::new(), findings: None };
         };
-        let periods: Vec<f64> = seen.iter().map(|of| of.levels[1]).collect();
-        let middle = median(&periods).unwrap_or_default();
-        let fit = Fit::of(&seen);
-        let factor = |(of, around): (&Seen, &f64)| {
-            let [width, period, time] = fit.powers;
-            (-width * of.levels[0] - period * (of.levels[1] - middle) - time * around).exp()
-        };
-        let keys = seen.iter().map(|of| (of.case, of.round));
-        let found = CoreSpeedFound {
+        let periods: Vec<f64> = speeds.iter().map(|sample| sample.period).collect();
+        let median_period = median(&periods).unwrap_or_default();
+        let fit = SpeedFit::fit(&speeds);
+        let [width_power, period_power, time_power] = fit.powers;
+        let mut factors = BTreeMap::new();
+        for (sample, around) in speeds.iter().zip(&fit.around) {
+            let by_width = -width_power * sample.width;
+            let by_period = period_power * (sample.period - median_period);
+            let factor = (by_width - by_period - time_power * around).exp();
+            factors.insert((sample.case, sample.round), factor);
+        }
+        let findings = CoreSpeedFindings {
             fitted: fit.is_known,
-            shared: shared(&samples, best),
-            power_of_width: fit.powers[0],
-            power_of_period: fit.powers[1],
-            part_of_time: fit.powers[2],
+            shared: shared_share(&samples, best),
+            power_of_width: width_power,
+            power_of_period: period_power,
+            part_of_time: time_power,
             scatter: fit.scatter,
         };
-        Self {
-            by_sample: keys.zip(seen.iter().zip(&fit.around).map(factor)).collect(),
-            found: Some(found),
-        }
+        Self { factors, findings: Some(findings) }
     }
 
-    /// What brings a sample's CPU time to the full speed; none of one of which nobody knows how,
-    /// where the others are brought there.
-    pub(super) fn full(&self, sample: &Sample) -> Option<f64> {
-        let factor = self.by_sample.get(&(sample.case, sample.round)).copied();
-        let others_stay = self.found.is_none_or(|found| !found.fitted);
-        factor.or(others_stay.then_some(1.0))
+    /// Returns the factor of a sample's CPU time; absent for a sample without one where others were
+    /// fitted.
+    pub(super) fn factor(&self, sample: &Sample) -> Option<f64> {
+        let factor = self.factors.get(&(sample.case, sample.round)).copied();
+        let is_fitted = self.findings.is_some_and(|findings| findings.fitted);
+        if is_fitted { factor } else { factor.or(Some(1.0)) }
     }
 
-    pub(super) fn told(&self) -> Option<CoreSpeedFound> {
-        self.found
+    pub(super) fn findings(&self) -> Option<CoreSpeedFindings> {
+        self.findings
     }
 }
 
-/// By the time at which they were taken.
-fn in_order(table: &Table, samples: &mut [&Sample]) {
+/// Sorts samples by the time at which they were taken.
+fn sort_by_time(table: &Table, samples: &mut [&Sample]) {
+    let rounds: BTreeSet<u32> = samples.iter().map(|sample| sample.round).collect();
     let mut places: BTreeMap<(u32, usize), usize> = BTreeMap::new();
-    for round in samples.iter().map(|of| of.round).collect::<BTreeSet<u32>>() {
-        let order = table.plan.order(round).into_iter().enumerate();
-        places.extend(order.map(|(place, case)| ((round, case), place)));
+    for round in rounds {
+        for (place, case) in table.plan.order(round).into_iter().enumerate() {
+            places.insert((round, case), place);
+        }
     }
-    samples.sort_by_key(|of| (of.round, places.get(&(of.round, of.case)).copied()));
+    samples.sort_by_key(|sample| (sample.round, places.get(&(sample.round, sample.case)).copied()));
 }
 
 fn ratios<'a>(samples: &'a [&Sample]) -> impl Iterator<Item = &'a Tally> {
     samples.iter().filter_map(|sample| sample.tallies.get(QUANTUM_RATIO))
 }
 
-/// The quanta's ratio on an unshared core, as far as these looks tell.
+/// Returns the quanta's ratio on an unshared core, by the fastest looks.
 fn best_ratio(samples: &[&Sample]) -> Option<f64> {
-    let mut all = Tally::default();
-    ratios(samples).for_each(|of| all.merge(of));
-    all.quantile(BEST / 2.0).map(|ratio| ratio as f64).filter(|ratio| *ratio > 0.0)
-}
-
-fn shared(samples: &[&Sample], best: f64) -> f64 {
-    let (mut all, mut shared) = (0.0, 0.0);
-    for (ratio, times) in ratios(samples).flat_map(Tally::values) {
-        all += f64::from(times);
-        shared += if ratio as f64 > SHARED * best { f64::from(times) } else { 0.0 };
+    let mut merged = Tally::default();
+    for tally in ratios(samples) {
+        merged.merge(tally);
     }
-    shared / f64::max(all, 1.0)
+    let ratio = merged.quantile(FASTEST_SHARE / 2.0)? as f64;
+    (ratio > 0.0).then_some(ratio)
 }
 
-fn seen(sample: &Sample, best: f64) -> Option<Seen> {
+/// Returns the share of looks on a shared core.
+fn shared_share(samples: &[&Sample], best: f64) -> f64 {
+    let (mut looks, mut shared) = (0.0, 0.0);
+    for (ratio, times) in ratios(samples).flat_map(Tally::values) {
+        looks += f64::from(times);
+        shared += if ratio as f64 > SHARED_OVER_BEST * best { f64::from(times) } else { 0.0 };
+    }
+    shared / f64::max(looks, 1.0)
+}
+
+fn speed_sample(sample: &Sample, best: f64) -> Option<SpeedSample> {
     let cpu_ns = sample.tallies.get(CPU_NS)?.total();
     let done = sample.count(DONE)? as f64;
-    let (ratios, latency) =
-        (sample.tallies.get(QUANTUM_RATIO)?, sample.tallies.get(LATENCY_QUANTUM_NS)?);
+    let ratios = sample.tallies.get(QUANTUM_RATIO)?;
+    let latency = sample.tallies.get(LATENCY_QUANTUM_NS)?;
     if latency.count() < FEWEST_LOOKS {
         return None;
     }
-    let (mut all, mut widths) = (0.0, 0.0);
+    let (mut looks, mut widths) = (0.0, 0.0);
     for (ratio, times) in ratios.values() {
-        let ratio = (ratio as f64).clamp(best, LONGEST * best);
-        (all, widths) = (all + f64::from(times), widths + f64::from(times) * best / ratio);
+        let ratio = (ratio as f64).clamp(best, MAX_OVER_BEST * best);
+        looks += f64::from(times);
+        widths += f64::from(times) * best / ratio;
     }
     let period_ns = latency.quantile(0.5)? as f64;
-    let levels = [-(widths / all).ln(), period_ns.ln()];
+    let width = -(widths / looks).ln();
+    let period = period_ns.ln();
     let time = (cpu_ns / done).ln();
+    let is_finite = width.is_finite() && period.is_finite() && time.is_finite();
     let (case, round) = (sample.case, sample.round);
-    let all_known = levels.iter().chain([&time]).all(|of| of.is_finite());
-    all_known.then_some(Seen { case, round, time, levels })
+    is_finite.then_some(SpeedSample { case, round, time, width, period })
 }
 
-/// What the time goes with.
-struct Fit {
+/// The fit of the CPU time.
+struct SpeedFit {
     is_known: bool,
+    /// Of the width, the period, and the samples around.
     powers: [f64; 3],
-    /// Mean residual of the samples before and behind each.
+    /// Mean residual of the samples before and after each.
     around: Vec<f64>,
-    /// Of the residuals, as measured and fitted.
+    /// Scatter of the residuals, as measured and fitted.
     scatter: [f64; 2],
 }
 
 /// A value of each sample.
 type Column = Vec<f64>;
 
-impl Fit {
-    /// Nothing is known by too few samples.
-    fn of(seen: &[Seen]) -> Self {
-        let cases: BTreeSet<usize> = seen.iter().map(|of| of.case).collect();
-        let centred = |of: &dyn Fn(&Seen) -> f64| centred(seen, seen.iter().map(of).collect());
-        let time = centred(&|of| of.time);
-        let [width, period] = array::from_fn(|which| centred(&|of| of.levels[which]));
-        let mut columns = [width, period, vec![0.0; seen.len()]];
-        let raw = scatter(&time);
-        if seen.len() < cases.len() + FEWEST_FREE {
-            return Self {
-                is_known: false,
-                powers: [0.0; 3],
-                around: vec![0.0; seen.len()],
-                scatter: [raw, raw],
-            };
+impl SpeedFit {
+    /// Fits the samples; with too few all powers are 0.
+    fn fit(samples: &[SpeedSample]) -> Self {
+        let cases: BTreeSet<usize> = samples.iter().map(|sample| sample.case).collect();
+        let time = centred(samples, samples.iter().map(|sample| sample.time).collect());
+        let width = centred(samples, samples.iter().map(|sample| sample.width).collect());
+        let period = centred(samples, samples.iter().map(|sample| sample.period).collect());
+        let mut around = vec![0.0; samples.len()];
+        let mut columns = [width, period, around.clone()];
+        let measured = scatter(&time);
+        if samples.len() < cases.len() + FEWEST_FREE {
+            let scatter = [measured, measured];
+            return Self { is_known: false, powers: [0.0; 3], around, scatter };
         }
-        let mut around = vec![0.0; seen.len()];
         let mut powers = solve(&time, &columns);
-        // What the samples around have in common is known once the first two powers are, and moves
-        // these a little.
+        // The samples around are known once the first two powers are, and change these a little.
         for _ in 0..2 {
             let own = residuals(&time, &columns, [powers[0], powers[1], 0.0]);
             around = around_each(&own);
-            columns[2] = self::centred(seen, around.clone());
+            columns[2] = centred(samples, around.clone());
             powers = solve(&time, &columns);
         }
-        let left = scatter(&residuals(&time, &columns, powers));
-        Self { is_known: true, powers, around, scatter: [raw, left] }
+        let fitted = scatter(&residuals(&time, &columns, powers));
+        Self { is_known: true, powers, around, scatter: [measured, fitted] }
     }
 }
 
-/// Less the mean of each case.
-fn centred(seen: &[Seen], mut column: Column) -> Column {
+/// Returns a column less the mean of each case.
+fn centred(samples: &[SpeedSample], mut column: Column) -> Column {
     let mut sums: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for (of, value) in seen.iter().zip(&column) {
-        let (count, sum) = sums.entry(of.case).or_default();
-        (*count, *sum) = (*count + 1.0, *sum + value);
+    for (sample, value) in samples.iter().zip(&column) {
+        let (count, sum) = sums.entry(sample.case).or_default();
+        *count += 1.0;
+        *sum += value;
     }
-    for (of, value) in seen.iter().zip(&mut column) {
-        *value -= sums.get(&of.case).map_or(0.0, |(count, sum)| sum / count);
+    for (sample, value) in samples.iter().zip(&mut column) {
+        *value -= sums.get(&sample.case).map_or(0.0, |(count, sum)| sum / count);
     }
     column
 }
 
 fn residuals(time: &Column, columns: &[Column; 3], powers: [f64; 3]) -> Column {
-    let explained = |at: usize| (0..3).map(|which| powers[which] * columns[which][at]).sum::<f64>();
-    time.iter().enumerate().map(|(at, time)| time - explained(at)).collect()
+    let mut residuals = Vec::new();
+    for (number, time) in time.iter().enumerate() {
+        let explained: f64 = (0..3).map(|which| powers[which] * columns[which][number]).sum();
+        residuals.push(time - explained);
+    }
+    residuals
 }
 
-/// Half the middle half's width as that of a normal distribution's standard deviation.
+/// Returns the standard deviation of a normal distribution with the same quartiles.
 fn scatter(residuals: &[f64]) -> f64 {
-    let sizes: Vec<f64> = residuals.iter().map(|of| of.abs()).collect();
+    let sizes: Vec<f64> = residuals.iter().map(|residual| residual.abs()).collect();
     1.4826 * median(&sizes).unwrap_or_default()
 }
 
-/// The mean of the residuals before and behind each, of which none counts as more than an outlier.
+/// Returns the mean of the residuals before and after each, with outliers limited.
 fn around_each(residuals: &[f64]) -> Column {
-    let most = OUTLIER * scatter(residuals);
-    let kept: Vec<f64> = residuals.iter().map(|of| of.clamp(-most, most)).collect();
-    let around = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| kept.get(at));
-        let both = before.into_iter().chain(kept.get(at + 1));
-        let (count, sum) = both.fold((0.0, 0.0), |(count, sum), of| (count + 1.0, sum + of));
-        sum / f64::max(count, 1.0)
-    };
-    (0..kept.len()).map(around).collect()
+    let limit = MAX_DEVIATIONS * scatter(residuals);
+    let limited: Vec<f64> =
+        residuals.iter().map(|residual| residual.clamp(-limit, limit)).collect();
+    let mut around = Vec::new();
+    for number in 0..limited.len() {
+        let (mut count, mut sum) = (0.0, 0.0);
+        let before = number.checked_sub(1).and_then(|before| limited.get(before));
+        for residual in before.into_iter().chain(limited.get(number + 1)) {
+            count += 1.0;
+            sum += residual;
+        }
+        around.push(sum / f64::max(count, 1.0));
+    }
+    around
 }
 
-/// The powers within their bounds with which the columns explain the time best, by least squares;
-/// once more without outliers.
+/// Returns the powers within their bounds with which the columns explain the time best, by least
+/// squares; fitted again without outliers.
 fn solve(time: &Column, columns: &[Column; 3]) -> [f64; 3] {
-    let first = solve_for(time, columns, |_| true);
+    let first = solve_rows(time, columns, &vec![true; time.len()]);
     let residuals = residuals(time, columns, first);
-    let most = OUTLIER * scatter(&residuals);
-    solve_for(time, columns, |at| residuals[at].abs() <= most)
+    let limit = MAX_DEVIATIONS * scatter(&residuals);
+    let are_used: Vec<bool> = residuals.iter().map(|residual| residual.abs() <= limit).collect();
+    solve_rows(time, columns, &are_used)
 }
 
-fn solve_for(time: &Column, columns: &[Column; 3], counts: impl Fn(usize) -> bool) -> [f64; 3] {
-    let product = |one: &Column, other: &Column| {
-        let both = one.iter().zip(other).enumerate().filter(|(at, _)| counts(*at));
-        both.map(|(_, (one, other))| one * other).sum::<f64>()
-    };
-    let squares: [[f64; 3]; 3] =
-        array::from_fn(|one| array::from_fn(|other| product(&columns[one], &columns[other])));
-    let with_time: [f64; 3] = array::from_fn(|which| product(&columns[which], time));
-    // One power after the other: the sum of squares falls each time, and has one lowest place.
+fn solve_rows(time: &Column, columns: &[Column; 3], are_used: &[bool]) -> [f64; 3] {
+    let squares: [[f64; 3]; 3] = array::from_fn(|row| {
+        array::from_fn(|column| product(&columns[row], &columns[column], are_used))
+    });
+    let with_time: [f64; 3] = array::from_fn(|row| product(&columns[row], time, are_used));
+    // One power after the other: the sum of squares falls each time, and has a single minimum.
     const SWEEPS: usize = 200;
     let mut powers = [0.0; 3];
-    for which in (0..3).cycle().take(3 * SWEEPS) {
-        let others: f64 = (0..3)
-            .filter(|other| *other != which)
-            .map(|other| squares[which][other] * powers[other])
-            .sum();
-        if squares[which][which] > 0.0 {
-            let best = (with_time[which] - others) / squares[which][which];
-            powers[which] = best.clamp(0.0, BOUNDS[which]);
+    for row in (0..3).cycle().take(3 * SWEEPS) {
+        let others = (0..3).filter(|other| *other != row);
+        let explained: f64 = others.map(|other| squares[row][other] * powers[other]).sum();
+        if squares[row][row] > 0.0 {
+            let best = (with_time[row] - explained) / squares[row][row];
+            powers[row] = best.clamp(0.0, MAX_POWERS[row]);
         }
     }
     powers
+}
+
+/// Returns the sum of the products of two columns over the rows that are used.
+fn product(a: &Column, b: &Column, are_used: &[bool]) -> f64 {
+    let mut sum = 0.0;
+    for ((a, b), is_used) in a.iter().zip(b).zip(are_used) {
+        if *is_used {
+            sum += a * b;
+        }
+    }
+    sum
 }

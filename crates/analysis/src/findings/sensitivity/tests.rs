@@ -241,7 +241,7 @@ fn a_run_is_as_precise_as_its_costs() {
         sample(&plan, case, round, 1.0 + 0.002 * normal(random), cost)
     });
     let table = Table::of(&plan, [], &samples);
-    let found = super::found(&table).expect("a run alone");
+    let found = super::estimate_costs(&table).expect("a run alone");
     let width = |of: &Option<Estimate>| of.and_then(|of| of.relative_half_width());
     let costs: Vec<f64> =
         found.points.iter().filter_map(|of| width(&of.ns_per_preemption)).collect();

@@ -1,4 +1,4 @@
-//! What of the machine a working set, or a number of members, may outgrow.
+//! Limits of the machine that a working set, or a number of members, may exceed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,21 +14,21 @@ use rundata::words::bytes;
 /// arch/x86/include/asm/tlbflush.h).
 const X86_ADDRESS_SPACES: u64 = 6;
 
-/// So many of them others may take: the kernel's threads run in the last one's, a task beside the
-/// ring in its own.
-const TAKEN_BY_OTHERS: u64 = 2;
+/// Largest number of them that are not the ring's: the kernel's threads use the last one, a
+/// competing task has its own.
+const OTHER_ADDRESS_SPACES: u64 = 2;
 
 /// Runnable tasks that CFS, the scheduler before Linux 6.6, gives a turn each within its latency
-/// (sched_nr_latency, kernel/sched/fair.c): of more than these each turn is as short as it may be.
+/// (sched_nr_latency, kernel/sched/fair.c): with more of them each turn is as short as allowed.
 const CFS_TASKS: u64 = 8;
-/// The first kernel without CFS.
+/// The first kernel with the scheduler EEVDF instead of CFS.
 const EEVDF: (u32, u32) = (6, 6);
 
-/// Where a cache of a size of 1 begins to overflow, as pages fall into its sets by chance, and
-/// where it has.
-const OVERFLOWS: (f64, f64) = (0.5, 1.3);
+/// Parts of its size at which a cache begins to overflow, as pages fall into its sets by chance, and
+/// at which it has overflowed.
+const OVERFLOW_RANGE: (f64, f64) = (0.5, 1.3);
 
-/// Something of the machine that ends at the place of a jump: it may be its cause, and need not.
+/// A limit of the machine at the place of a jump, which may be its cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Candidate")]
 pub struct JumpCandidate {
@@ -36,7 +36,7 @@ pub struct JumpCandidate {
     pub name: String,
 }
 
-/// The data caches of the CPU that was measured on, and what else limits it.
+/// The data caches of the measured CPU, and its other limits.
 pub struct MachineLevels<'a> {
     caches: Vec<&'a Cache>,
     tlbs: &'a [Tlb],
@@ -45,7 +45,7 @@ pub struct MachineLevels<'a> {
 }
 
 impl<'a> MachineLevels<'a> {
-    /// The levels that one CPU of those measured on reaches.
+    /// Returns the levels of the first measured CPU.
     pub fn from_machine(machine: &'a Machine, plan: &Plan) -> Self {
         let cpu = plan.cpus().first().copied().unwrap_or(0);
         let caches = machine.data_caches_of(cpu).unwrap_or_default();
@@ -57,43 +57,51 @@ impl<'a> MachineLevels<'a> {
         let processes = first.is_some_and(|case| case.kind == Kind::Process);
         let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
         let kernel = machine.kernel.release.known().and_then(|release| version(release));
-        // Of other links no more than two members are runnable at once.
+        // With other links no more than two members are runnable at once.
         let all_run = first.is_some_and(|case| case.link == "yield" && !case.policy.is_realtime());
-        let runnable = (all_run && kernel.is_some_and(|of| of < EEVDF)).then_some(CFS_TASKS);
+        let runnable =
+            (all_run && kernel.is_some_and(|version| version < EEVDF)).then_some(CFS_TASKS);
         let tlbs = machine.cpu.tlbs.known().map_or(&[][..], Vec::as_slice);
         Self { caches, tlbs, address_spaces, runnable }
     }
 
-    /// Those of which the size is known, as `size` makes it of the cache and its bytes.
-    fn each(&self, what: &str, size: impl Fn(&Cache, u64) -> Option<u64>) -> Vec<MachineLevel> {
-        let level = |cache: &&Cache| {
-            let (level, bytes) = (cache.level.known()?, *cache.size_bytes.known()?);
-            Some(MachineLevel { name: format!("{what}L{level}"), size: size(cache, bytes)? })
-        };
-        self.caches.iter().filter_map(level).collect()
+    /// Returns the caches as levels, with the sizes that `size` makes of a cache and its bytes.
+    fn cache_levels(
+        &self,
+        what: &str,
+        size: impl Fn(&Cache, u64) -> Option<u64>,
+    ) -> Vec<MachineLevel> {
+        let mut levels = Vec::new();
+        for cache in &self.caches {
+            let (level, bytes) = (cache.level.known(), cache.size_bytes.known());
+            let Some((level, bytes)) = level.zip(bytes) else { continue };
+            if let Some(size) = size(cache, *bytes) {
+                levels.push(MachineLevel { name: format!("{what}L{level}"), size });
+            }
+        }
+        levels
     }
 
-    /// For bytes of one array.
+    /// Returns the levels in bytes of one array.
     pub fn for_arrays(&self) -> Vec<MachineLevel> {
-        self.each("", |_, bytes| Some(bytes))
+        self.cache_levels("", |_, bytes| Some(bytes))
     }
 
-    /// For pages of which one line is touched.
+    /// Returns the levels in pages of which one line is touched.
     pub fn for_pages(&self) -> Vec<MachineLevel> {
-        self.each("lines of ", |cache, bytes| bytes.checked_div(*cache.line_bytes.known()?))
+        self.cache_levels("lines of ", |cache, bytes| bytes.checked_div(*cache.line_bytes.known()?))
     }
 
-    /// For members that touch so many bytes each.
+    /// Returns the levels in members that touch `touched` bytes each.
     pub(super) fn for_members(&self, touched: u64) -> Vec<MachineLevel> {
-        let mut all = self.each("arrays in ", |_, bytes| bytes.checked_div(touched));
+        let mut levels = self.cache_levels("arrays in ", |_, bytes| bytes.checked_div(touched));
         let name = "address spaces in the TLB".to_string();
-        all.extend(self.address_spaces.map(|size| MachineLevel { name, size }));
-        all
+        levels.extend(self.address_spaces.map(|size| MachineLevel { name, size }));
+        levels
     }
 
-    /// What of the machine ends between the two sizes of a jump: the caches and the TLBs that the
-    /// arrays of all members, or one alone, outgrow there, and what else Linux keeps only so many
-    /// of.
+    /// Returns the limits between the two sizes of a jump: caches and TLBs that the arrays of all
+    /// members, or of one alone, exceed there, address spaces and runnable tasks.
     pub fn candidates(
         &self,
         jump: &CostJump,
@@ -101,63 +109,91 @@ impl<'a> MachineLevels<'a> {
         members: u32,
         work: Option<Work>,
     ) -> Vec<JumpCandidate> {
+        let mut names = Vec::new();
         let by_members = *axis == SizeAxis::MEMBERS;
-        // The work of a member at one size of the jump, and how many members have it.
-        let at = |size: u64| {
-            let of = work?;
-            Some(match (by_members, of.walk) {
-                (true, _) => (of, size),
-                (false, Walk::Sparse) => {
-                    let bytes = size.checked_mul(of.stride_bytes)?;
-                    (Work { bytes, ..of }, members.into())
+        if let Some(ends) = work.and_then(|work| JumpWork::at_ends(jump, axis, members, work)) {
+            for level in self.for_arrays() {
+                if ends.outgrow(level.size, Work::fetched_bytes) {
+                    names.push(format!("{} {}", level.name, bytes(level.size)));
                 }
-                (false, _) => (Work { bytes: size, ..of }, members.into()),
-            })
-        };
-        let sizes = (*axis != SizeAxis::STRIDE).then_some(());
-        let ends = sizes.and_then(|()| at(jump.from).zip(at(jump.to)));
-        // Whether all together outgrow what holds so much, before one alone has: of members none is
-        // ever alone.
-        let is_outgrown = |holds: u64, touched: fn(&Work) -> u64| {
-            ends.is_some_and(|((before, many), (after, all))| {
-                let before = touched(&before).saturating_mul(if by_members { many } else { 1 });
-                touched(&after).saturating_mul(all) as f64 > OVERFLOWS.0 * holds as f64
-                    && (before as f64) < OVERFLOWS.1 * holds as f64
-            })
-        };
-        let caches = self.for_arrays().into_iter();
-        let caches = caches.filter(|level| is_outgrown(level.size, Work::fetched_bytes));
-        let caches = caches.map(|level| format!("{} {}", level.name, bytes(level.size)));
-        let tlbs = self.tlbs.iter().filter(|tlb| {
-            let is_used = work.is_some_and(|of| of.page_bytes() == tlb.page_bytes);
-            is_used && is_outgrown(tlb.entries, Work::pages)
-        });
-        let tlbs = tlbs.map(|tlb| {
-            format!("L{} TLB of {} pages of {}", tlb.level, tlb.entries, bytes(tlb.page_bytes))
-        });
-        let spaces = self.address_spaces.filter(|spaces| {
-            by_members && jump.from <= *spaces && jump.to + TAKEN_BY_OTHERS > *spaces
-        });
-        let spaces = spaces.map(|spaces| {
-            format!(
-                "the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with \
-                 other tasks"
-            )
-        });
-        let runnable =
-            self.runnable.filter(|tasks| by_members && (jump.from..jump.to).contains(tasks));
-        let runnable = runnable
-            .map(|tasks| format!("the {tasks} tasks that CFS gives a turn within its latency"));
-        caches
-            .chain(tlbs)
-            .chain(spaces)
-            .chain(runnable)
-            .map(|name| JumpCandidate { name })
-            .collect()
+            }
+            for tlb in self.tlbs {
+                let is_used = work.is_some_and(|work| work.page_bytes() == tlb.page_bytes);
+                if is_used && ends.outgrow(tlb.entries, Work::pages) {
+                    let page = bytes(tlb.page_bytes);
+                    names.push(format!("L{} TLB of {} pages of {page}", tlb.level, tlb.entries));
+                }
+            }
+        }
+        if let Some(spaces) = self.address_spaces.filter(|_| by_members) {
+            if jump.from <= spaces && jump.to + OTHER_ADDRESS_SPACES > spaces {
+                names.push(format!(
+                    "the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with \
+                     other tasks"
+                ));
+            }
+        }
+        if let Some(tasks) = self.runnable.filter(|_| by_members) {
+            if (jump.from..jump.to).contains(&tasks) {
+                names.push(format!("the {tasks} tasks that CFS gives a turn within its latency"));
+            }
+        }
+        names.into_iter().map(|name| JumpCandidate { name }).collect()
     }
 }
 
-/// `6.1.0-18-amd64` is (6, 1).
+/// The work of a member on both sides of a jump, and the number of members that have it.
+struct JumpWork {
+    before: Work,
+    members_before: u64,
+    after: Work,
+    members_after: u64,
+    by_members: bool,
+}
+
+impl JumpWork {
+    /// Absent along the stride, which changes no size.
+    fn at_ends(jump: &CostJump, axis: &SizeAxis, members: u32, work: Work) -> Option<Self> {
+        if *axis == SizeAxis::STRIDE {
+            return None;
+        }
+        let by_members = *axis == SizeAxis::MEMBERS;
+        if by_members {
+            let (members_before, members_after) = (jump.from, jump.to);
+            return Some(Self {
+                before: work,
+                members_before,
+                after: work,
+                members_after,
+                by_members,
+            });
+        }
+        let members = members.into();
+        let [before, after] = [jump.from, jump.to].map(|size| match work.walk {
+            Walk::Sparse => Some(Work { bytes: size.checked_mul(work.stride_bytes)?, ..work }),
+            Walk::Whole | Walk::Chase => Some(Work { bytes: size, ..work }),
+        });
+        Some(Self {
+            before: before?,
+            members_before: members,
+            after: after?,
+            members_after: members,
+            by_members,
+        })
+    }
+
+    /// Returns whether all members together exceed a level after the jump, and one alone does not
+    /// yet before it. Along the members one alone is never measured.
+    fn outgrow(&self, level: u64, touched: fn(&Work) -> u64) -> bool {
+        let members_before = if self.by_members { self.members_before } else { 1 };
+        let before = touched(&self.before).saturating_mul(members_before);
+        let after = touched(&self.after).saturating_mul(self.members_after);
+        after as f64 > OVERFLOW_RANGE.0 * level as f64
+            && (before as f64) < OVERFLOW_RANGE.1 * level as f64
+    }
+}
+
+/// Returns the version of a kernel release: (6, 1) of `6.1.0-18-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split(['.', '-']).map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))

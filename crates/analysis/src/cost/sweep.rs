@@ -1,9 +1,12 @@
-//! Costs along what is not the size of an array: members of the ring, the stride.
+//! Costs of a switch by members of the ring and by stride.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CostPoint, JumpCandidate, MachineLevels, group_cases, is_main, place, point};
+use super::{
+    CostPoint, JumpCandidate, MachineLevels, group_cases, is_main_link, quotable_cost,
+    quotable_point,
+};
 use crate::curve::CurvePoint;
 use crate::estimate::Estimate;
 use crate::jump::{self, CostJump, CostPeak, SizedCost};
@@ -11,10 +14,10 @@ use crate::regions::{self, CostBreaks, NearestLevel, SizeAxis, nearest_level};
 use crate::summary::CaseSummary;
 use rundata::ring::{Walk, Work};
 
-/// The fewest sizes that are a course and no mere comparison.
-const FEWEST: usize = 3;
+/// Fewest sizes of a sweep: fewer are a mere comparison.
+const FEWEST_SIZES: usize = 3;
 
-/// What a switch costs at one size of what was swept.
+/// The cost of a switch at one size of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
     /// The size, in the unit of the axis.
@@ -31,13 +34,13 @@ pub struct SweepPoint {
 pub struct CostSweep {
     /// The smallest ring.
     pub members: u32,
-    /// What each member touches per hop, of the first point; nothing when absent.
+    /// The memory that each member touches per hop, at the first point; absent without work.
     pub work: Option<Work>,
     /// The points, by size.
     pub points: Vec<SweepPoint>,
     /// The course of the cost.
     pub breaks: CostBreaks,
-    /// For each break, what of the machine lies there; absent where nothing is known of it.
+    /// The machine's level nearest to each break; absent where none is known.
     pub beside: Vec<Option<NearestLevel>>,
     /// The course in a sentence.
     pub in_words: String,
@@ -45,100 +48,123 @@ pub struct CostSweep {
     pub indirect_breaks: Option<CostBreaks>,
     /// The largest jump of the cost between neighbours; absent where none is resolved.
     pub jump: Option<CostJump>,
-    /// The indirect cost from one end of that jump to the other, where it is known at both.
+    /// The change of the indirect cost across that jump; absent where it is not known at both ends.
     pub indirect_jump: Option<CostJump>,
     /// The highest peak of the cost.
     pub peak: Option<CostPeak>,
-    /// What of the machine ends where the jump is.
+    /// Limits of the machine that lie at the jump.
     pub candidates: Vec<JumpCandidate>,
 }
 
 impl CostSweep {
-    fn of(
-        axis: SizeAxis,
+    /// Reads the points of one sweep, ascending by size.
+    fn from_points(
+        axis: &SizeAxis,
         cases: &[CaseSummary],
         points: Vec<SweepPoint>,
         levels: &MachineLevels,
     ) -> Self {
         let first = &cases[points[0].cost.case].case;
         let (members, work) = (first.members, first.work);
-        let course = |of: fn(&SweepPoint) -> Option<Estimate>| {
-            let found: Vec<CurvePoint> =
-                points.iter().filter_map(|p| point(p.size, of(p))).collect();
-            regions::breaks(axis.clone(), &found)
-        };
-        let places = |of: fn(&SweepPoint) -> Option<Estimate>| {
-            points.iter().filter_map(|p| place(p.size, of(p))).collect::<Vec<SizedCost>>()
-        };
-        let total = |of: &SweepPoint| of.cost.total_ns;
-        let indirect = |of: &SweepPoint| of.cost.indirect_ns;
-        let breaks = course(total);
-        let sizes = match axis == SizeAxis::MEMBERS {
-            true => levels.for_members(work.map_or(0, |work| work.fetched_bytes())),
-            false => Vec::new(),
-        };
+        let totals = measured_points(&points, |cost| cost.total_ns);
+        let breaks = regions::breaks(axis.clone(), &totals);
+        let indirect = measured_points(&points, |cost| cost.indirect_ns);
+        let indirect_breaks = work.map(|_| regions::breaks(axis.clone(), &indirect));
+        let mut sizes = Vec::new();
+        if *axis == SizeAxis::MEMBERS {
+            sizes = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
+        }
         let beside = breaks.breaks.iter().map(|found| nearest_level(found, &sizes)).collect();
-        let jump = jump::largest_jump(&places(total));
-        let added = places(indirect);
-        let at = |size: u64| added.iter().find(|(of, _)| *of == size);
-        let indirect_jump =
-            jump.and_then(|jump| Some(CostJump::between(at(jump.from)?, at(jump.to)?)));
-        let candidates = jump.map(|jump| levels.candidates(&jump, &axis, members, work));
+        let total_costs = quotable_costs(&points, |cost| cost.total_ns);
+        let indirect_costs = quotable_costs(&points, |cost| cost.indirect_ns);
+        let jump = jump::largest_jump(&total_costs);
+        let mut candidates = Vec::new();
+        if let Some(jump) = &jump {
+            candidates = levels.candidates(jump, axis, members, work);
+        }
         Self {
             members,
             work,
             beside,
             in_words: breaks.in_words(),
-            indirect_breaks: work.map(|_| course(indirect)),
+            indirect_breaks,
             jump,
-            indirect_jump,
-            peak: jump::highest_peak(&places(total)),
-            candidates: candidates.unwrap_or_default(),
+            indirect_jump: jump.and_then(|jump| jump_across(&indirect_costs, &jump)),
+            peak: jump::highest_peak(&total_costs),
+            candidates,
             breaks,
             points,
         }
     }
 }
 
-/// By the size of the ring, for each kind of work and without.
+/// Returns the quotable costs as points of a curve.
+fn measured_points(
+    points: &[SweepPoint],
+    cost: fn(&CostPoint) -> Option<Estimate>,
+) -> Vec<CurvePoint> {
+    points.iter().filter_map(|point| quotable_point(point.size, cost(&point.cost))).collect()
+}
+
+fn quotable_costs(
+    points: &[SweepPoint],
+    cost: fn(&CostPoint) -> Option<Estimate>,
+) -> Vec<SizedCost> {
+    points.iter().filter_map(|point| quotable_cost(point.size, cost(&point.cost))).collect()
+}
+
+/// Returns the change of these costs between the two sizes of a jump.
+fn jump_across(costs: &[SizedCost], jump: &CostJump) -> Option<CostJump> {
+    let from = costs.iter().find(|(size, _)| *size == jump.from)?;
+    let to = costs.iter().find(|(size, _)| *size == jump.to)?;
+    Some(CostJump::between(from, to))
+}
+
+/// Returns the sweeps by the size of the ring, for each kind of work and without work.
 pub(super) fn by_members(
     cases: &[CaseSummary],
     points: &[CostPoint],
     levels: &MachineLevels,
 ) -> Vec<CostSweep> {
-    let key = |of: &CaseSummary| is_main(cases, of).then_some(of.case.work);
-    let size = |of: &CaseSummary| u64::from(of.case.members);
-    along(SizeAxis::MEMBERS, cases, points, levels, (key, size))
+    let groups = group_cases(cases, |case| is_main_link(cases, case).then_some(case.case.work));
+    let mut sweeps = Vec::new();
+    for (_, indices) in groups {
+        let sized = |index: usize| (u64::from(cases[index].case.members), index);
+        let sizes = indices.into_iter().map(sized).collect();
+        sweeps.extend(sweep(&SizeAxis::MEMBERS, cases, points, levels, sizes));
+    }
+    sweeps
 }
 
-/// By the stride, for each size of ring, array and kind of access.
+/// Returns the sweeps by stride, for each size of ring, array and kind of access.
 pub(super) fn by_stride(
     cases: &[CaseSummary],
     points: &[CostPoint],
     levels: &MachineLevels,
 ) -> Vec<CostSweep> {
-    let key = |of: &CaseSummary| {
-        let work = of.case.work.filter(|work| work.walk == Walk::Whole)?;
-        Some((of.case.members, Work { stride_bytes: 0, ..work }))
-    };
-    let size = |of: &CaseSummary| of.case.work.map_or(0, |work| work.stride_bytes);
-    along(SizeAxis::STRIDE, cases, points, levels, (key, size))
+    let groups = group_cases(cases, |case| {
+        let work = case.case.work.filter(|work| work.walk == Walk::Whole)?;
+        Some((case.case.members, Work { stride_bytes: 0, ..work }))
+    });
+    let mut sweeps = Vec::new();
+    for (_, indices) in groups {
+        let stride = |index: usize| cases[index].case.work.map_or(0, |work| work.stride_bytes);
+        let sizes = indices.into_iter().map(|index| (stride(index), index)).collect();
+        sweeps.extend(sweep(&SizeAxis::STRIDE, cases, points, levels, sizes));
+    }
+    sweeps
 }
 
-/// Along `axis`, cases that have the same key.
-fn along<K: PartialEq>(
-    axis: SizeAxis,
+/// Returns the sweep of cases by their sizes; absent with too few.
+fn sweep(
+    axis: &SizeAxis,
     cases: &[CaseSummary],
     points: &[CostPoint],
     levels: &MachineLevels,
-    (key, size): (impl Fn(&CaseSummary) -> Option<K>, impl Fn(&CaseSummary) -> u64),
-) -> Vec<CostSweep> {
-    let groups = group_cases(cases, key).into_iter().map(|(_, indices)| {
-        let point = |index: usize| SweepPoint { size: size(&cases[index]), cost: points[index] };
-        let mut points: Vec<SweepPoint> = indices.into_iter().map(point).collect();
-        points.sort_by_key(|point| point.size);
-        points
-    });
-    let enough = groups.filter(|points| points.len() >= FEWEST);
-    enough.map(|points| CostSweep::of(axis.clone(), cases, points, levels)).collect()
+    sizes: Vec<(u64, usize)>,
+) -> Option<CostSweep> {
+    let mut sweep: Vec<SweepPoint> =
+        sizes.into_iter().map(|(size, index)| SweepPoint { size, cost: points[index] }).collect();
+    sweep.sort_by_key(|point| point.size);
+    (sweep.len() >= FEWEST_SIZES).then(|| CostSweep::from_points(axis, cases, sweep, levels))
 }

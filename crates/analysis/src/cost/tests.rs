@@ -315,16 +315,16 @@ fn the_indirect_cost_is_what_is_left_of_the_total() {
     let of = |ns: f64, half: f64| estimate(ns, Some(half), NotJudged);
     // A switch of 419 us, of it 426 us by the rounds that had both: 418, with an interval over
     // both.
-    let found = indirect(of(419e3, 5e3), of(1e3, 50.0), of(426e3, 4e3)).unwrap();
+    let found = indirect_cost(of(419e3, 5e3), of(1e3, 50.0), of(426e3, 4e3)).unwrap();
     assert_eq!((found.value, found.low, found.high), (418e3, Some(414e3), Some(430e3)));
     assert!(found.quote().is_ok() && found.value < 419e3);
     // Not known better than what it is made of, and none of a direct cost that may be below zero.
     let slow = estimate(419e3, None, Contended);
-    let found = indirect(slow, estimate(1e3, Some(50.0), Full), of(426e3, 4e3)).unwrap();
+    let found = indirect_cost(slow, estimate(1e3, Some(50.0), Full), of(426e3, 4e3)).unwrap();
     assert_eq!((found.value, found.speed), (418e3, Contended));
     assert_eq!(found.quote(), Err(NotQuotable::NotAtFullSpeed));
-    assert_eq!(indirect(of(419e3, 5e3), of(20.0, 50.0), of(426e3, 4e3)), None);
-    assert_eq!(indirect(slow, estimate(-7e3, None, Contended), slow), None);
+    assert_eq!(indirect_cost(of(419e3, 5e3), of(20.0, 50.0), of(426e3, 4e3)), None);
+    assert_eq!(indirect_cost(slow, estimate(-7e3, None, Contended), slow), None);
 }
 
 proptest::proptest! {
@@ -337,7 +337,7 @@ proptest::proptest! {
         let all = [Speed::Full, Speed::Contended, Speed::NotAlone, Speed::NotJudged];
         let of = |value, which: usize| estimate(value, halves[which], all[speeds[which]]);
         let (total, direct) = (of(total, 0), of(direct, 1));
-        if let Some(found) = indirect(total, direct, of(paired, 2)) {
+        if let Some(found) = indirect_cost(total, direct, of(paired, 2)) {
             proptest::prop_assert_eq!(found.value, total.value - direct.value);
             proptest::prop_assert!(found.value < total.value);
             let both = total.quote_cost().is_ok() && direct.quote_cost().is_ok();

@@ -1,9 +1,9 @@
-//! `classic experiment interference`: does a disturbance reach the execution time of a ring of two?
-//! Tables 1 and 2 of Li, Ding and Shen (2007, section 3.3).
+//! `classic experiment interference`: whether a disturbance affects the execution time of a ring of
+//! two (Tables 1 and 2 of Li, Ding and Shen 2007, section 3.3).
 //!
 //! The two-process program runs a handful of times in each of four conditions, augmented or plain
-//! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval
-//! grew under the disturbance, and by how much. Formulas and sources are in `docs/method.md`.
+//! setting, quiet or disturbed, at several array sizes. [`judge`] compares how the interval of each
+//! setting grew under the disturbance. Formulas and sources are in `docs/method.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ use rundata::trial::{Sample, Trial};
 use rundata::words::{percent, time, times, two_digits};
 use stats::{Interval, MeanShift, Permutation, PooledGrowth, SampleSummary, ScatterGrowth, mean};
 
-/// The confidence of every interval here: the paper's.
+/// Confidence of all intervals of this experiment, as in the paper.
 pub const CONFIDENCE: f64 = 0.90;
 
-/// Events of the disturbance that all runs of a condition should have met together: below it they
-/// are hardly disturbed.
+/// Fewest events of the disturbance in all runs of a condition together: with fewer they were hardly
+/// disturbed.
 const FEWEST_EVENTS: i64 = 5;
 
 /// The runs of one setting in one environment at one array size.
@@ -44,7 +44,7 @@ pub struct ConditionTimes {
 }
 
 impl ConditionTimes {
-    /// From the execution times of single runs, by round.
+    /// Builds the condition from the execution times of single runs, by round.
     pub fn from_rounds(
         setting: Setting,
         environment: Environment,
@@ -55,14 +55,14 @@ impl ConditionTimes {
         Self { setting, environment, array_bytes, times, by_round }
     }
 
-    /// Width of the mean's interval as a part of the mean.
+    /// Returns the width of the mean's interval relative to the mean.
     fn width(&self) -> Option<f64> {
         let times = self.times.filter(|times| times.mean > 0.0)?;
         let interval = times.interval(CONFIDENCE)?;
         Some((interval.high - interval.low) / times.mean)
     }
 
-    /// The times as parts of their mean.
+    /// Returns the times relative to their mean.
     fn relative(&self) -> Option<SampleSummary> {
         let times = self.times.filter(|times| times.mean > 0.0)?;
         Some(SampleSummary { mean: 1.0, deviation: times.deviation / times.mean, ..times })
@@ -79,29 +79,29 @@ pub struct SettingComparison {
     pub array_bytes: u64,
     /// Student's interval of the quiet mean, at [`CONFIDENCE`].
     pub quiet: Option<Interval>,
-    /// The same, disturbed.
+    /// Student's interval of the disturbed mean, at [`CONFIDENCE`].
     pub disturbed: Option<Interval>,
-    /// How much the scatter, and with as many runs the half-width, grew.
+    /// Growth of the scatter, which with as many runs is that of the half-width.
     pub growth: Option<ScatterGrowth>,
-    /// How far the mean moved, disturbed - quiet, as a part of the quiet mean: Welch's interval.
+    /// Disturbed less quiet mean, relative to the quiet mean, with Welch's interval.
     pub moved: Option<MeanShift>,
 }
 
-/// How wide the intervals of both settings are in one environment, as parts of the means: what the
-/// paper asked.
+/// Widths of the intervals of both settings in one environment, relative to the means, as the paper
+/// compares them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Widths")]
 pub struct IntervalWidths {
     /// The environment.
     pub environment: Environment,
-    /// From the narrowest to the widest of the augmented setting, over the array sizes: 0.013 is
-    /// 1.3 % of the mean.
+    /// Narrowest and widest interval of the augmented setting, over the array sizes: 0.013 is 1.3 %
+    /// of the mean.
     pub augmented: (f64, f64),
-    /// The same of the plain setting.
+    /// Narrowest and widest interval of the plain setting.
     pub plain: (f64, f64),
     /// Plain over augmented: geometric mean over the array sizes. Absent where a scatter is zero.
     pub plain_over_augmented: Option<ScatterGrowth>,
-    /// How often chance gives as much; absent where single times are not known.
+    /// Permutation test of that ratio; absent where single times are not known.
     pub by_chance: Option<Permutation>,
 }
 
@@ -120,19 +120,18 @@ pub struct InterferenceVerdict {
     pub plain: Option<ScatterGrowth>,
     /// The plain setting's growth over the augmented one's.
     pub plain_over_augmented: Option<ScatterGrowth>,
-    /// How often chance gives the augmented setting's growth; absent where single times are not
-    /// known.
+    /// Permutation test of the augmented setting's growth; absent where single times are not known.
     pub augmented_by_chance: Option<Permutation>,
-    /// The same of the plain setting's.
+    /// Permutation test of the plain setting's growth.
     pub plain_by_chance: Option<Permutation>,
 }
 
-/// Compares quiet with disturbed runs in each setting. Runs may come in any order; of several with
-/// the same setting, environment and size the first counts.
+/// Compares quiet with disturbed runs in each setting. Runs may come in any order; with equal
+/// setting, environment and size the first counts.
 pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
-    let augmented = OfSetting::of(runs, Setting::Augmented);
-    let plain = OfSetting::of(runs, Setting::Plain);
-    let over = plain.pooled.zip(augmented.pooled).map(|(plain, other)| plain.over(other));
+    let augmented = SettingGrowth::from_runs(runs, Setting::Augmented);
+    let plain = SettingGrowth::from_runs(runs, Setting::Plain);
+    let over = plain.pooled.zip(augmented.pooled).map(|(plain, augmented)| plain.over(augmented));
     InterferenceVerdict {
         augmented_by_chance: augmented.by_chance,
         plain_by_chance: plain.by_chance,
@@ -140,64 +139,61 @@ pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
         plain: plain.pooled.and_then(|growth| growth.growth(CONFIDENCE)),
         plain_over_augmented: over.and_then(|growth| growth.growth(CONFIDENCE)),
         comparisons: [augmented.comparisons, plain.comparisons].concat(),
-        widths: Environment::ALL.iter().filter_map(|of| IntervalWidths::of(runs, *of)).collect(),
+        widths: Environment::ALL
+            .iter()
+            .filter_map(|environment| IntervalWidths::from_runs(runs, *environment))
+            .collect(),
     }
 }
 
+/// Returns the runs of a condition at an array size.
+fn find_condition(
+    runs: &[ConditionTimes],
+    setting: Setting,
+    environment: Environment,
+    array_bytes: u64,
+) -> Option<&ConditionTimes> {
+    let wanted = (setting, environment, array_bytes);
+    runs.iter().find(|runs| (runs.setting, runs.environment, runs.array_bytes) == wanted)
+}
+
 impl IntervalWidths {
-    /// Of the array sizes that were run in both settings.
-    fn of(runs: &[ConditionTimes], environment: Environment) -> Option<Self> {
-        let own = |setting: Setting, array_bytes: u64| {
-            runs.iter().find(|of| {
-                (of.setting, of.environment, of.array_bytes) == (setting, environment, array_bytes)
-            })
-        };
+    /// Compares the array sizes that were run in both settings.
+    fn from_runs(runs: &[ConditionTimes], environment: Environment) -> Option<Self> {
         let sizes: BTreeSet<u64> = runs.iter().map(|runs| runs.array_bytes).collect();
-        let pairs: Vec<(&ConditionTimes, &ConditionTimes)> = sizes
-            .into_iter()
-            .filter_map(|size| own(Setting::Augmented, size).zip(own(Setting::Plain, size)))
-            .collect();
-        let range = |of: fn(&(&ConditionTimes, &ConditionTimes)) -> Option<f64>| {
-            let widths = || pairs.iter().filter_map(of);
-            widths().reduce(f64::min).zip(widths().reduce(f64::max))
-        };
-        let relative = |(augmented, plain): &(&ConditionTimes, &ConditionTimes)| {
-            Some((augmented.relative()?, plain.relative()?))
-        };
-        let both: Vec<(SampleSummary, SampleSummary)> = pairs.iter().filter_map(relative).collect();
-        // Times of the rounds that have both, as parts of the means.
-        let rounds = pairs.iter().filter_map(|(augmented, plain)| {
-            let (one, other) = (augmented.times?.mean, plain.times?.mean);
-            let in_round = |(round, time): (&u32, &f64)| {
-                Some((time / one, plain.by_round.get(round)? / other))
-            };
-            Some(augmented.by_round.iter().filter_map(in_round).collect::<Vec<(f64, f64)>>())
-        });
+        let (mut augmented_widths, mut plain_widths) = (Vec::new(), Vec::new());
+        let (mut relative, mut rounds) = (Vec::new(), Vec::new());
+        for size in sizes {
+            let augmented = find_condition(runs, Setting::Augmented, environment, size);
+            let plain = find_condition(runs, Setting::Plain, environment, size);
+            let Some((augmented, plain)) = augmented.zip(plain) else { continue };
+            augmented_widths.extend(augmented.width());
+            plain_widths.extend(plain.width());
+            relative.extend(augmented.relative().zip(plain.relative()));
+            rounds.extend(relative_times(augmented, plain));
+        }
         Some(Self {
             environment,
-            augmented: range(|(augmented, _)| augmented.width())?,
-            plain: range(|(_, plain)| plain.width())?,
-            plain_over_augmented: PooledGrowth::from_pairs(&both)
+            augmented: value_range(&augmented_widths)?,
+            plain: value_range(&plain_widths)?,
+            plain_over_augmented: PooledGrowth::from_pairs(&relative)
                 .and_then(|growth| growth.growth(CONFIDENCE)),
-            by_chance: Permutation::test(&rounds.collect::<Vec<_>>()),
+            by_chance: Permutation::test(&rounds),
         })
     }
 
     /// `90 % intervals are 1.3 to 5.8 % wide in the augmented setting and 48 to 57 % in the plain
     /// one, 14.2x (9.1x to 22x) as wide`.
     fn in_words(&self) -> MarkedText {
-        let percent = |(low, high): (f64, f64)| match [low, high].map(|of| two_digits(100.0 * of)) {
-            [low, high] if low == high => format!("{low} %"),
-            [low, high] => format!("{low} to {high} %"),
-        };
-        let (augmented, plain) = (percent(self.augmented), percent(self.plain));
+        let (augmented, plain) = (percent_range(self.augmented), percent_range(self.plain));
         let wider = match self.plain_over_augmented {
             None => "which is wider is not known".into(),
-            Some(of) if of.is_resolved() && too_often(of, self.by_chance).is_none() => {
-                marked![with_range(of), " as wide"]
+            Some(growth) if growth.is_resolved() && too_often(growth, self.by_chance).is_none() => {
+                marked![with_range(growth), " as wide"]
             }
-            Some(of) => {
-                format!("no difference resolved ({} to {})", times(of.low), times(of.high)).into()
+            Some(growth) => {
+                let (low, high) = (times(growth.low), times(growth.high));
+                format!("no difference resolved ({low} to {high})").into()
             }
         };
         let settings =
@@ -206,84 +202,107 @@ impl IntervalWidths {
     }
 }
 
-/// What the runs of one setting say.
-struct OfSetting {
+/// Returns the smallest and the largest value.
+fn value_range(values: &[f64]) -> Option<(f64, f64)> {
+    let least = values.iter().copied().reduce(f64::min)?;
+    let most = values.iter().copied().reduce(f64::max)?;
+    Some((least, most))
+}
+
+/// Returns a range of shares in words: `1.3 to 5.8 %`.
+fn percent_range(range: (f64, f64)) -> String {
+    let (low, high) = (two_digits(100.0 * range.0), two_digits(100.0 * range.1));
+    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
+/// Returns the times of the rounds that have both conditions, relative to the means.
+fn relative_times(first: &ConditionTimes, second: &ConditionTimes) -> Option<Vec<(f64, f64)>> {
+    let (first_mean, second_mean) = (first.times?.mean, second.times?.mean);
+    let mut times = Vec::new();
+    for (first_time, second_time) in common_rounds(first, second) {
+        times.push((first_time / first_mean, second_time / second_mean));
+    }
+    Some(times)
+}
+
+/// Returns the times of the rounds that have both conditions.
+fn common_rounds(first: &ConditionTimes, second: &ConditionTimes) -> Vec<(f64, f64)> {
+    let mut times = Vec::new();
+    for (round, first_time) in &first.by_round {
+        if let Some(second_time) = second.by_round.get(round) {
+            times.push((*first_time, *second_time));
+        }
+    }
+    times
+}
+
+/// The comparison of quiet with disturbed runs of one setting.
+struct SettingGrowth {
+    /// By array size, ascending.
     comparisons: Vec<SettingComparison>,
     pooled: Option<PooledGrowth>,
     by_chance: Option<Permutation>,
 }
 
-impl OfSetting {
-    fn of(runs: &[ConditionTimes], setting: Setting) -> Self {
-        let own = || runs.iter().filter(|runs| runs.setting == setting);
-        let sizes: BTreeSet<u64> = own().map(|runs| runs.array_bytes).collect();
-        let (mut comparisons, mut both, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
-        // By array size, ascending.
+impl SettingGrowth {
+    fn from_runs(runs: &[ConditionTimes], setting: Setting) -> Self {
+        let own = runs.iter().filter(|runs| runs.setting == setting);
+        let sizes: BTreeSet<u64> = own.map(|runs| runs.array_bytes).collect();
+        let (mut comparisons, mut pairs, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
         for array_bytes in sizes {
-            let find = |environment: Environment| {
-                own().find(|of| (of.environment, of.array_bytes) == (environment, array_bytes))
-            };
-            let (quiet, disturbed) = (find(Environment::Quiet), find(Environment::Disturbed));
-            let interval = |runs: Option<&ConditionTimes>| runs?.times?.interval(CONFIDENCE);
-            let pair = quiet.zip(disturbed);
-            let times = pair.and_then(|(quiet, disturbed)| quiet.times.zip(disturbed.times));
+            let quiet = find_condition(runs, setting, Environment::Quiet, array_bytes);
+            let disturbed = find_condition(runs, setting, Environment::Disturbed, array_bytes);
+            let (quiet_times, disturbed_times) =
+                (quiet.and_then(|runs| runs.times), disturbed.and_then(|runs| runs.times));
+            let times = quiet_times.zip(disturbed_times);
             comparisons.push(SettingComparison {
                 setting,
                 array_bytes,
-                quiet: interval(quiet),
-                disturbed: interval(disturbed),
+                quiet: quiet_times.and_then(|times| times.interval(CONFIDENCE)),
+                disturbed: disturbed_times.and_then(|times| times.interval(CONFIDENCE)),
                 growth: times.and_then(|(a, b)| ScatterGrowth::between(&a, &b, CONFIDENCE)),
                 moved: times.and_then(|(a, b)| MeanShift::between(&a, &b, CONFIDENCE)),
             });
-            both.extend(times);
-            // Quiet and disturbed times of the rounds that have both.
-            rounds.extend(pair.map(|(quiet, disturbed)| {
-                let in_round =
-                    |(round, quiet): (&u32, &f64)| Some((*quiet, *disturbed.by_round.get(round)?));
-                quiet.by_round.iter().filter_map(in_round).collect::<Vec<(f64, f64)>>()
-            }));
+            pairs.extend(times);
+            if let Some((quiet, disturbed)) = quiet.zip(disturbed) {
+                rounds.push(common_rounds(quiet, disturbed));
+            }
         }
-        let (pooled, by_chance) = (PooledGrowth::from_pairs(&both), Permutation::test(&rounds));
+        let (pooled, by_chance) = (PooledGrowth::from_pairs(&pairs), Permutation::test(&rounds));
         Self { comparisons, pooled, by_chance }
     }
 }
 
 impl InterferenceVerdict {
-    /// Which setting's intervals grew under the disturbance and by how much, how the means moved,
-    /// and which setting bore it better; one sentence each, without the last full stop.
+    /// Returns how the intervals and means of each setting changed under the disturbance, and which
+    /// setting changed less; one sentence each, without the last full stop.
     pub fn in_words(&self) -> String {
-        let mut told = vec![
-            self.tell(Setting::Augmented, self.augmented, self.augmented_by_chance),
-            self.tell(Setting::Plain, self.plain, self.plain_by_chance),
+        let mut sentences = vec![
+            self.growth_in_words(Setting::Augmented, self.augmented, self.augmented_by_chance),
+            self.growth_in_words(Setting::Plain, self.plain, self.plain_by_chance),
         ];
-        // Whether one setting's own growth, or the other's shrinking, is more than chance; taken
-        // for granted where single times are not known.
-        let moved_apart = |more: Option<Permutation>, less: Option<Permutation>| {
-            more.is_none_or(|more| more.grew(CONFIDENCE))
-                || less.is_none_or(|less| less.shrank(CONFIDENCE))
-        };
         let (plain, augmented) = (self.plain_by_chance, self.augmented_by_chance);
         if let Some(growth) = self.plain_over_augmented {
             let factor = with_range(growth);
-            told.push(if growth.low > 1.0 && moved_apart(plain, augmented) {
+            sentences.push(if growth.low > 1.0 && is_no_chance(plain, augmented) {
                 format!("the plain setting's grew {factor} as much as the augmented one's")
-            } else if growth.high < 1.0 && moved_apart(augmented, plain) {
+            } else if growth.high < 1.0 && is_no_chance(augmented, plain) {
                 format!("the plain setting's grew only {factor} as much as the augmented one's")
             } else {
                 format!("which setting was disturbed less is not resolved, {factor}")
             });
         }
-        format!("{} ({:.0} % intervals)", told.join(". "), 100.0 * CONFIDENCE)
+        format!("{} ({:.0} % intervals)", sentences.join(". "), 100.0 * CONFIDENCE)
     }
 
-    fn tell(
+    fn growth_in_words(
         &self,
         setting: Setting,
         growth: Option<ScatterGrowth>,
         by_chance: Option<Permutation>,
     ) -> String {
         let name = format!("{setting} setting");
-        let moved = self.moves(setting);
+        let moved = self.shifts_in_words(setting);
         let Some(growth) = growth else {
             return format!(
                 "{name}: inconclusive, it needs two runs or more in both environments, and some \
@@ -308,63 +327,71 @@ impl InterferenceVerdict {
         }
     }
 
-    /// What the paper asked: how much narrower intervals are in the augmented setting than in the
-    /// plain one, in quiet and disturbed; then what the disturbance added to each.
+    /// Returns the headline: how much narrower intervals are in the augmented setting than in the
+    /// plain one, as the paper asked, quiet and disturbed; then their growth by the disturbance.
     pub fn headline(&self, noise: Noise) -> MarkedText {
-        let widths = self.widths.iter().map(|widths| match widths.environment {
-            Environment::Quiet => marked!["in quiet ", widths.in_words()],
-            Environment::Disturbed => {
-                marked![format!("under {} ", noise.events()), widths.in_words()]
-            }
-        });
-        let widths: Vec<MarkedText> = widths.collect();
-        let first = match widths.is_empty() {
-            true => "How wide intervals of execution times are in each setting is not known (too \
-                 few runs)"
-                .into(),
-            false => {
-                let confidence = 100.0 * CONFIDENCE;
-                let what = format!("Intervals of execution times ({confidence:.0} %): ");
-                marked![what, MarkedText::join(widths, "; ")]
-            }
-        };
-        let factor = |growth: Option<ScatterGrowth>, by_chance: Option<Permutation>| match growth {
-            None => "not known (too few runs)".into(),
-            Some(growth) if growth.is_resolved() && too_often(growth, by_chance).is_none() => {
-                with_range(growth)
-            }
-            Some(growth) => {
-                format!("not resolved ({} to {})", times(growth.low), times(growth.high)).into()
-            }
+        let mut widths = Vec::new();
+        for of_environment in &self.widths {
+            let environment = match of_environment.environment {
+                Environment::Quiet => "in quiet ".to_string(),
+                Environment::Disturbed => format!("under {} ", noise.events()),
+            };
+            widths.push(marked![environment, of_environment.in_words()]);
+        }
+        let first = if widths.is_empty() {
+            "How wide intervals of execution times are in each setting is not known (too few runs)"
+                .into()
+        } else {
+            let confidence = 100.0 * CONFIDENCE;
+            let what = format!("Intervals of execution times ({confidence:.0} %): ");
+            marked![what, MarkedText::join(widths, "; ")]
         };
         marked![
             first,
             format!(". By {} they grew: ", noise.events()),
-            factor(self.augmented, self.augmented_by_chance),
+            growth_factor(self.augmented, self.augmented_by_chance),
             " in the augmented setting, ",
-            factor(self.plain, self.plain_by_chance),
+            growth_factor(self.plain, self.plain_by_chance),
             " in the plain one."
         ]
     }
 
-    /// The smallest and the largest move of the setting's means, and how many are resolved.
-    fn moves(&self, setting: Setting) -> String {
-        let own = self.comparisons.iter().filter(|of| of.setting == setting);
-        let moves: Vec<MeanShift> = own.filter_map(|of| of.moved).collect();
-        let parts = || moves.iter().map(|moved| 100.0 * moved.part);
-        let Some((least, most)) = parts().reduce(f64::min).zip(parts().reduce(f64::max)) else {
-            return String::new();
-        };
-        let resolved = moves.iter().filter(|moved| moved.is_resolved()).count();
-        let range = match moves.len() {
+    /// Returns the smallest and the largest shift of the setting's means, and how many are resolved;
+    /// empty without shifts.
+    fn shifts_in_words(&self, setting: Setting) -> String {
+        let (mut percents, mut resolved) = (Vec::new(), 0);
+        for comparison in self.comparisons.iter().filter(|one| one.setting == setting) {
+            if let Some(shift) = comparison.moved {
+                percents.push(100.0 * shift.part);
+                resolved += usize::from(shift.is_resolved());
+            }
+        }
+        let Some((least, most)) = value_range(&percents) else { return String::new() };
+        let range = match percents.len() {
             1 => format!("its mean moved by {least:+.1} %"),
             _ => format!("its means moved by {least:+.1} to {most:+.1} %"),
         };
-        format!("; {range} ({resolved} of {} resolved)", moves.len())
+        format!("; {range} ({resolved} of {} resolved)", percents.len())
     }
 }
 
-/// How often chance does as much as a growth that is resolved, where that is too often.
+/// Returns whether one setting's growth, or the other one's shrinking, is more than chance; true
+/// where single times are not known.
+fn is_no_chance(grown: Option<Permutation>, shrunk: Option<Permutation>) -> bool {
+    grown.is_none_or(|grown| grown.grew(CONFIDENCE))
+        || shrunk.is_none_or(|shrunk| shrunk.shrank(CONFIDENCE))
+}
+
+/// Returns the factor of a growth, if it is resolved.
+fn growth_factor(growth: Option<ScatterGrowth>, by_chance: Option<Permutation>) -> MarkedText {
+    let Some(growth) = growth else { return "not known (too few runs)".into() };
+    if growth.is_resolved() && too_often(growth, by_chance).is_none() {
+        return with_range(growth);
+    }
+    format!("not resolved ({} to {})", times(growth.low), times(growth.high)).into()
+}
+
+/// Returns the share of permutations that do as much as a resolved growth, if that is too large.
 fn too_often(growth: ScatterGrowth, by_chance: Option<Permutation>) -> Option<f64> {
     let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
     let chance = by_chance?;
@@ -378,7 +405,7 @@ fn with_range(growth: ScatterGrowth) -> MarkedText {
     marked![MarkedText::figure(times(growth.ratio)), range]
 }
 
-/// What the experiment says.
+/// Findings of `classic experiment interference`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct InterferenceFindings {
@@ -388,77 +415,99 @@ pub struct InterferenceFindings {
     pub verdict: InterferenceVerdict,
     /// The verdict in words.
     pub in_words: String,
-    /// What the disturbance did in one run, on average, by setting; absent where nothing was
-    /// disturbed.
+    /// Mean events of the disturbance in a run, by setting; absent where nothing was disturbed.
     pub events_per_run: BTreeMap<String, f64>,
-    /// What speaks against the figures: conditions that met hardly any disturbance, runs that the
-    /// kernel may have held back.
+    /// Reasons to doubt the findings: conditions that were hardly disturbed, runs that the kernel may
+    /// have throttled.
     #[serde(default)]
     pub doubts: Vec<String>,
 }
 
 pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
-    let execution = |(case, trial): (usize, &'a Trial)| match trial {
-        Trial::Execution(execution) => Some((table.of_trial(case), execution, case)),
-        _ => None,
-    };
-    let executions: Vec<Condition> = table.trials().filter_map(execution).collect();
-    let runs_of = |(samples, execution, _): &Condition| {
-        let time = |sample: &&Sample| Some((sample.round, sample.tally(EXECUTION_NS)?.mean()?));
-        let times = samples.iter().filter_map(time).collect();
-        ConditionTimes::from_rounds(
-            execution.setting,
-            execution.environment,
-            execution.work.bytes,
-            times,
-        )
-    };
-    let runs: Vec<ConditionTimes> = executions.iter().map(runs_of).collect();
-    let events = |setting: &Setting| {
-        let own = executions.iter().filter(|(_, execution, _)| execution.setting == *setting);
-        let samples = own.flat_map(|(samples, ..)| samples.iter());
-        let counts = samples.filter_map(|sample| Some(sample.count(NOISE_EVENTS)? as f64));
-        Some((setting.to_string(), mean(&counts.collect::<Vec<f64>>())?))
-    };
+    let mut conditions = Vec::new();
+    for (case, trial) in table.trials() {
+        if let Trial::Execution(execution) = trial {
+            conditions.push(Condition { case, execution, samples: table.of_trial(case) });
+        }
+    }
+    let runs: Vec<ConditionTimes> = conditions.iter().map(Condition::times).collect();
+    let mut events_per_run = BTreeMap::new();
+    for setting in Setting::ALL.iter().copied() {
+        if let Some(events) = mean_events(&conditions, setting) {
+            events_per_run.insert(setting.to_string(), events);
+        }
+    }
     let verdict = judge(&runs);
-    let doubts = [hardly_disturbed(table, &executions), held_back(table, &executions)];
+    let doubts = [doubt_disturbance(table, &conditions), doubt_throttling(table, &conditions)];
     InterferenceFindings {
         doubts: doubts.into_iter().flatten().collect(),
         in_words: verdict.in_words(),
         verdict,
         runs,
-        events_per_run: Setting::ALL.iter().filter_map(events).collect(),
+        events_per_run,
     }
 }
 
-/// A condition's samples, what was executed, and the number of its case.
-type Condition<'a> = (&'a [&'a Sample], &'a Execution, usize);
+/// One case of the experiment.
+struct Condition<'a> {
+    case: usize,
+    execution: &'a Execution,
+    samples: &'a [&'a Sample],
+}
 
-/// Conditions whose runs together met too few events, and what helps.
-fn hardly_disturbed(table: &Table, executions: &[Condition]) -> Option<String> {
-    let few = |(_, execution, case): &Condition| {
-        let met = table.sum(*case, NOISE_EVENTS)?;
-        (met < FEWEST_EVENTS).then(|| format!("{execution} ({met})"))
-    };
-    let told: Vec<String> = executions.iter().filter_map(few).collect();
-    let events = executions.first()?.1.noise.events();
-    (!told.is_empty()).then(|| {
+impl Condition<'_> {
+    /// Returns the execution times of the runs.
+    fn times(&self) -> ConditionTimes {
+        let mut by_round = BTreeMap::new();
+        for sample in self.samples {
+            if let Some(time) = sample.tally(EXECUTION_NS).and_then(|tally| tally.mean()) {
+                by_round.insert(sample.round, time);
+            }
+        }
+        let Execution { setting, environment, .. } = *self.execution;
+        ConditionTimes::from_rounds(setting, environment, self.execution.work.bytes, by_round)
+    }
+}
+
+/// Returns the mean events of the disturbance in a run of a setting.
+fn mean_events(conditions: &[Condition], setting: Setting) -> Option<f64> {
+    let mut counts = Vec::new();
+    for condition in conditions.iter().filter(|one| one.execution.setting == setting) {
+        let events = condition.samples.iter().filter_map(|sample| sample.count(NOISE_EVENTS));
+        counts.extend(events.map(|count| count as f64));
+    }
+    mean(&counts)
+}
+
+/// Returns the conditions whose runs together met too few events, and what helps.
+fn doubt_disturbance(table: &Table, conditions: &[Condition]) -> Option<String> {
+    let mut few = Vec::new();
+    for Condition { case, execution, .. } in conditions {
+        if let Some(met) = table.sum(*case, NOISE_EVENTS).filter(|met| *met < FEWEST_EVENTS) {
+            few.push(format!("{execution} ({met})"));
+        }
+    }
+    let events = conditions.first()?.execution.noise.events();
+    (!few.is_empty()).then(|| {
         format!(
             "fewer than {FEWEST_EVENTS} {events} in all runs together of: {}; longer runs have \
                 more (--budget, or sizes that are closer together)",
-            told.join("; ")
+            few.join("; ")
         )
     })
 }
 
-/// Real-time runs that lasted so long that the kernel may have held them back.
-fn held_back(table: &Table, executions: &[Condition]) -> Option<String> {
+/// Returns a doubt if real-time runs lasted so long that the kernel may have throttled them.
+fn doubt_throttling(table: &Table, conditions: &[Condition]) -> Option<String> {
     let limit = LONGEST_REALTIME_NS as f64;
-    let policy = |case: usize| table.plan.trial(case).map(|case| case.policy);
-    let is_realtime = |case: usize| policy(case).is_some_and(|policy| policy.is_realtime());
-    let real_time = executions.iter().filter(|(_, _, case)| is_realtime(*case));
-    let samples = real_time.flat_map(|(samples, ..)| samples.iter());
-    let longest = samples.filter_map(|sample| sample.tally(EXECUTION_NS)?.max()).max()? as f64;
+    let mut times_ns = Vec::new();
+    for Condition { case, samples, .. } in conditions {
+        if table.plan.trial(*case).is_some_and(|case| case.policy.is_realtime()) {
+            let tallies = samples.iter().filter_map(|sample| sample.tally(EXECUTION_NS));
+            times_ns.extend(tallies.filter_map(|tally| tally.max()));
+        }
+    }
+    let longest = times_ns.into_iter().max()? as f64;
     (longest > limit).then(|| {
         format!(
             "real-time runs lasted up to {}: the kernel may have throttled them, as real-time \

@@ -11,19 +11,19 @@ use crate::table::Table;
 use rundata::trial::malloc::*;
 use rundata::trial::{Quantity, Sample, Tally, Trial};
 
-/// The calls that took far longer than the others, and why.
+/// The calls that took far longer than the others, and their causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Slow")]
 pub struct SlowCalls {
-    /// How many.
+    /// Their count.
     pub calls: i64,
-    /// The share of all ticks that they took, 0 to 1; absent without ticks.
+    /// Their share of all ticks, 0 to 1; absent without ticks.
     pub share: Option<f64>,
-    /// How many of each cause.
+    /// Their count by cause.
     pub causes: BTreeMap<String, i64>,
 }
 
-/// One of the two calls at one size.
+/// The cost of malloc or free at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CallCost")]
 pub struct AllocationCost {
@@ -37,7 +37,7 @@ pub struct AllocationCost {
     pub slow: SlowCalls,
 }
 
-/// One size by one allocator.
+/// Costs at one size with one allocator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct MallocPoint {
@@ -55,7 +55,7 @@ pub struct MallocPoint {
     pub per_sample: BTreeMap<String, f64>,
 }
 
-/// One allocator over all sizes.
+/// Costs with one allocator over all sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Overall")]
 pub struct AllocatorTotals {
@@ -74,7 +74,7 @@ pub struct AllocatorTotals {
     pub free_mean_ticks: Option<Estimate>,
 }
 
-/// What the experiment says.
+/// Findings of `classic experiment malloc`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct MallocFindings {
@@ -84,86 +84,111 @@ pub struct MallocFindings {
     pub overall: Vec<AllocatorTotals>,
 }
 
-/// Mean of the calls of a sample that were not slow.
-fn fast(sample: &Sample, call: Call) -> Option<f64> {
-    let all = net(sample, call)?;
-    let count = |name: &str| sample.count(name).unwrap_or(0) as f64;
-    let slow = count(call.slow);
-    let slow_ticks = count(&call.slow_by("ticks")) - slow * sample.median(EMPTY_TICKS)?;
-    let calls = all.count() as f64 - slow;
-    (calls > 0.0).then(|| (all.total() - slow_ticks) / calls)
+/// Returns the mean ticks of the calls of a sample that were not slow.
+fn fast_mean(sample: &Sample, call: Call) -> Option<f64> {
+    let net_ticks = net(sample, call)?;
+    let slow = sample.count(call.slow).unwrap_or(0) as f64;
+    let slow_ticks = sample.count(&call.slow_by("ticks")).unwrap_or(0) as f64;
+    let slow_net_ticks = slow_ticks - slow * sample.median(EMPTY_TICKS)?;
+    let calls = net_ticks.count() as f64 - slow;
+    (calls > 0.0).then(|| (net_ticks.total() - slow_net_ticks) / calls)
 }
 
-fn slow(table: &Table, case: usize, call: Call) -> SlowCalls {
+fn slow_calls(table: &Table, case: usize, call: Call) -> SlowCalls {
     let tallies = table.of_trial(case).iter().filter_map(|sample| sample.tally(call.tally));
-    let all: f64 = tallies.map(|tally| tally.total()).sum();
-    let ticks = table.sum(case, &call.slow_by("ticks"));
-    let by_cause = |cause: &Cause| {
-        let calls = table.sum(case, &call.slow_by(cause.name)).filter(|calls| *calls > 0)?;
-        Some((cause.name.to_string(), calls))
-    };
+    let all_ticks: f64 = tallies.map(|tally| tally.total()).sum();
+    let slow_ticks = table.sum(case, &call.slow_by("ticks")).filter(|_| all_ticks > 0.0);
+    let mut causes = BTreeMap::new();
+    for cause in CAUSES {
+        let calls = table.sum(case, &call.slow_by(cause.name));
+        if let Some(calls) = calls.filter(|calls| *calls > 0) {
+            causes.insert(cause.name.to_string(), calls);
+        }
+    }
     SlowCalls {
         calls: table.sum(case, call.slow).unwrap_or(0),
-        share: ticks.filter(|_| all > 0.0).map(|ticks| ticks as f64 / all),
-        causes: CAUSES.iter().filter_map(by_cause).collect(),
+        share: slow_ticks.map(|ticks| ticks as f64 / all_ticks),
+        causes,
     }
 }
 
-fn cost(table: &Table, case: usize, call: Call) -> Option<AllocationCost> {
+fn allocation_cost(table: &Table, case: usize, call: Call) -> Option<AllocationCost> {
     Some(AllocationCost {
         net_ticks: Quantity::of(&table.merged(case, |sample| net(sample, call)))?,
         median_ticks: table.estimate(case, |sample| net(sample, call)?.median()),
-        fast_ticks: table.estimate(case, |sample| fast(sample, call)),
-        slow: slow(table, case, call),
+        fast_ticks: table.estimate(case, |sample| fast_mean(sample, call)),
+        slow: slow_calls(table, case, call),
     })
 }
 
+/// Returns the mean of a count over the samples that have it.
+fn mean_count(table: &Table, case: usize, name: &str) -> Option<f64> {
+    let samples = table.of_trial(case).iter().filter(|sample| sample.count(name).is_some());
+    Some(table.sum(case, name)? as f64 / samples.count() as f64)
+}
+
 pub(super) fn find(table: &Table) -> MallocFindings {
-    let point = |(case, trial): (usize, &Trial)| {
-        let Trial::Malloc { bytes, preload } = trial else { return None };
-        let per_sample = |name: &str| {
-            let counted = table.of_trial(case).iter().filter(|sample| sample.count(name).is_some());
-            Some((name.to_string(), table.sum(case, name)? as f64 / counted.count() as f64))
-        };
-        let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
-        Some(MallocPoint {
+    let mut points: Vec<MallocPoint> = Vec::new();
+    for (case, trial) in table.trials() {
+        let Trial::Malloc { bytes, preload } = trial else { continue };
+        let mut per_sample = BTreeMap::new();
+        for name in [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS] {
+            if let Some(mean) = mean_count(table, case, name) {
+                per_sample.insert(name.to_string(), mean);
+            }
+        }
+        points.push(MallocPoint {
             case,
             bytes: *bytes,
             preload: preload.clone(),
-            malloc: cost(table, case, Call::MALLOC),
-            free: cost(table, case, Call::FREE),
-            per_sample: counts.into_iter().filter_map(per_sample).collect(),
-        })
-    };
-    let points: Vec<MallocPoint> = table.trials().filter_map(point).collect();
+            malloc: allocation_cost(table, case, Call::MALLOC),
+            free: allocation_cost(table, case, Call::FREE),
+            per_sample,
+        });
+    }
     // Each allocator once, in the order of the plan.
-    let is_first = |(at, point): &(usize, &MallocPoint)| {
-        points[..*at].iter().all(|earlier| earlier.preload != point.preload)
-    };
-    let overall = points.iter().enumerate().filter(is_first);
-    let overall = overall.map(|(_, point)| overall_of(table, &points, &point.preload)).collect();
+    let mut overall: Vec<AllocatorTotals> = Vec::new();
+    for point in &points {
+        if overall.iter().all(|totals| totals.preload != point.preload) {
+            overall.push(allocator_totals(table, &points, &point.preload));
+        }
+    }
     MallocFindings { overall, points }
 }
 
-fn overall_of(table: &Table, points: &[MallocPoint], preload: &Option<String>) -> AllocatorTotals {
-    let own = points.iter().filter(|point| point.preload == *preload);
-    let cases: Vec<usize> = own.map(|point| point.case).collect();
-    let over_sizes = |call: Call, of: fn(&Tally) -> Option<f64>| {
-        table.estimate_together(&cases, |samples| {
-            let figures = samples.iter().map(|sample| of(&net(sample, call)?));
-            stats::mean(&figures.collect::<Option<Vec<f64>>>()?)
-        })
-    };
+fn allocator_totals(
+    table: &Table,
+    points: &[MallocPoint],
+    preload: &Option<String>,
+) -> AllocatorTotals {
+    let same = points.iter().filter(|point| point.preload == *preload);
+    let cases: Vec<usize> = same.map(|point| point.case).collect();
     AllocatorTotals {
-        malloc_median_ticks: over_sizes(Call::MALLOC, Tally::median),
-        malloc_mean_ticks: over_sizes(Call::MALLOC, Tally::mean),
+        malloc_median_ticks: mean_over_sizes(table, &cases, Call::MALLOC, Tally::median),
+        malloc_mean_ticks: mean_over_sizes(table, &cases, Call::MALLOC, Tally::mean),
         malloc_fast_ticks: table.estimate_together(&cases, |samples| {
-            // Sizes of which every call is slow have none.
-            let fast = samples.iter().filter_map(|sample| fast(sample, Call::MALLOC));
+            // Sizes at which every call is slow are left out.
+            let fast = samples.iter().filter_map(|sample| fast_mean(sample, Call::MALLOC));
             stats::mean(&fast.collect::<Vec<f64>>())
         }),
-        free_median_ticks: over_sizes(Call::FREE, Tally::median),
-        free_mean_ticks: over_sizes(Call::FREE, Tally::mean),
+        free_median_ticks: mean_over_sizes(table, &cases, Call::FREE, Tally::median),
+        free_mean_ticks: mean_over_sizes(table, &cases, Call::FREE, Tally::mean),
         preload: preload.clone(),
     }
+}
+
+/// Estimates the mean over sizes of a figure of each round.
+fn mean_over_sizes(
+    table: &Table,
+    cases: &[usize],
+    call: Call,
+    figure: fn(&Tally) -> Option<f64>,
+) -> Option<Estimate> {
+    table.estimate_together(cases, |samples| {
+        let mut figures = Vec::new();
+        for sample in samples {
+            figures.push(figure(&net(sample, call)?)?);
+        }
+        stats::mean(&figures)
+    })
 }

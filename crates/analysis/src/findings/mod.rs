@@ -1,4 +1,4 @@
-//! What a run of trials says beyond its measures: a file an experiment.
+//! Findings of a run of trials beyond its measures: a file for each experiment.
 
 pub mod gaps;
 mod headline;
@@ -30,7 +30,7 @@ use stats::{Elasticity, median};
 
 pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths};
 
-/// One case and what came of it.
+/// The summary of one trial case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Summary")]
 pub struct TrialSummary {
@@ -38,30 +38,30 @@ pub struct TrialSummary {
     pub case: Case,
     /// Rounds in which it was measured.
     pub rounds: u32,
-    /// Every tally of all rounds together, of all slices.
+    /// Each tally over all rounds and slices.
     pub quantities: BTreeMap<String, Quantity>,
-    /// What its measures say, over rounds; each name ends in its unit (docs/record-format.md).
+    /// Estimates of its measures, over rounds; each name ends in its unit (docs/record-format.md).
     #[serde(default)]
     pub measures: BTreeMap<String, Estimate>,
     /// Every count, summed over all rounds.
     pub counts: BTreeMap<String, i64>,
-    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a
-    /// loop, of primes by threadclock. Absent where that was not seen at full speed, of what waits,
-    /// and where a multiplication's cycles are not known (on x86-64 they are).
+    /// The core's clock of the headline, in GHz: of a call in a row, of a loop, of primes by
+    /// threadclock. Absent where that was not seen at full speed, for a trial that waits, and where a
+    /// multiplication's cycles are not known (on x86-64 they are).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
-    /// That figure in cycles of that clock.
+    /// The headline in cycles of that clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Estimate>,
-    /// By which power it goes with the period of the core's clock: 1 where the core bounds it, 0
-    /// where memory or a device does. Absent where the run did not see several clocks.
+    /// The elasticity of the headline: 1 where the core bounds it, 0 where memory or a device does.
+    /// Absent where the run did not see several clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
-    /// Why the case was not measured (any further).
+    /// The reason why the case was not measured, or not any further.
     pub failure: Option<String>,
 }
 
-/// What the experiment is about.
+/// Findings of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Findings")]
@@ -81,7 +81,7 @@ pub enum ExperimentFindings {
 }
 
 impl ExperimentFindings {
-    /// None of an experiment whose measures say it all.
+    /// Returns the findings; absent for an experiment that has no more than its measures.
     pub(crate) fn from_table(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
         Some(match table.plan.experiment {
             Experiment::ClockPrimes => Self::Primes(primes::find(table)),
@@ -97,39 +97,46 @@ impl ExperimentFindings {
     }
 }
 
-/// Summaries of all trials of a run, in the order of its plan.
+/// Returns the summaries of all trials of a run, in the order of its plan.
 pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<TrialSummary> {
-    let summary = |(number, case): (usize, &Case)| {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-        for sample in table.of_trial(number) {
-            for (name, tally) in sample.all_tallies() {
-                tallies.entry(name).or_default().merge(&tally);
-            }
-            for (name, count) in &sample.counts {
-                let sum = counts.entry(name.clone()).or_default();
-                *sum = sum.saturating_add(*count);
-            }
-        }
-        let figures = headline_ns(table, number);
-        let clock = clock_of(table.plan, number, &figures);
-        let clock_ghz = clock.and_then(|of| of.ghz(&run.header.build.target));
-        let quantity = |(name, tally): (String, Tally)| Some((name, Quantity::of(&tally)?));
-        TrialSummary {
-            case: case.clone(),
-            rounds: table.of_trial(number).len() as u32,
-            quantities: tallies.into_iter().filter_map(quantity).collect(),
-            measures: headline::measures(table, number),
-            counts,
-            clock_ghz,
-            cycles: clock_ghz.and_then(|ghz| figures.estimate(table.plan)?.cycles(ghz)),
-            elasticity: clock.and_then(|of| of.elasticity),
-            failure: failure_of(&run.failures, number),
-        }
-    };
-    table.plan.trials().map(summary).collect()
+    table.plan.trials().map(|(number, case)| summary(run, table, number, case)).collect()
 }
 
+fn summary(run: &Run, table: &Table, number: usize, case: &Case) -> TrialSummary {
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for sample in table.of_trial(number) {
+        for (name, tally) in sample.all_tallies() {
+            tallies.entry(name).or_default().merge(&tally);
+        }
+        for (name, count) in &sample.counts {
+            let sum = counts.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+    let mut quantities = BTreeMap::new();
+    for (name, tally) in tallies {
+        if let Some(quantity) = Quantity::of(&tally) {
+            quantities.insert(name, quantity);
+        }
+    }
+    let figures = headline_ns(table, number);
+    let clock = clock_of(table.plan, number, &figures);
+    let clock_ghz = clock.and_then(|clock| clock.ghz(&run.header.build.target));
+    TrialSummary {
+        case: case.clone(),
+        rounds: table.of_trial(number).len() as u32,
+        quantities,
+        measures: headline::measures(table, number),
+        counts,
+        clock_ghz,
+        cycles: clock_ghz.and_then(|ghz| figures.estimate(table.plan)?.cycles(ghz)),
+        elasticity: clock.and_then(|clock| clock.elasticity),
+        failure: failure_of(&run.failures, number),
+    }
+}
+
+/// Returns the median nanoseconds of a tick over the trials that know it.
 pub(crate) fn ns_per_tick(samples: &[case::Sample]) -> Option<f64> {
     median(&trials(samples).filter_map(|sample| sample.ns_per_tick()).collect::<Vec<f64>>())
 }

@@ -1,4 +1,4 @@
-//! `classic experiment primes`: how precise and how accurate two ways of timing the same work are
+//! `classic experiment primes`: precision and accuracy of two ways of timing the same work
 //! (Hines, Wyatt and Chang 2000, section 4, their `primes`).
 
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ pub struct TimingSpread {
     pub sd_ns: Estimate,
 }
 
-/// A way of timing against threadclock.
+/// A way of timing compared with threadclock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Against")]
 pub struct PrecisionComparison {
-    /// How much larger its standard deviation is, in percent of threadclock's, over rounds: 0 is as
-    /// precise, 100 is half as precise. Absent where one of them was 0 in every round.
+    /// Standard deviation above threadclock's, in percent of it, over rounds: 0 is as precise, 100
+    /// is half as precise. Absent where one of them was 0 in every round.
     pub gain_percent: Option<Estimate>,
-    /// How much larger its mean is, in percent of threadclock's, paired within rounds.
+    /// Mean above threadclock's, in percent of it, paired within rounds.
     pub mean_difference_percent: Option<Estimate>,
 }
 
@@ -38,21 +38,21 @@ pub struct PrecisionComparison {
 pub struct PrimesPoint {
     /// Number of the case in the plan.
     pub case: usize,
-    /// How many primes.
+    /// The number of primes.
     pub primes: u32,
-    /// Each way by the name of its tally.
+    /// Ways of timing by the name of their tally.
     pub timed: BTreeMap<String, TimingSpread>,
-    /// Each way but threadclock against it.
+    /// Comparison of the other ways with threadclock.
     pub against: BTreeMap<String, PrecisionComparison>,
 }
 
-/// What the experiment says.
+/// Findings of `classic experiment primes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct PrimesFindings {
-    /// By number of primes.
+    /// Points by number of primes.
     pub points: Vec<PrimesPoint>,
-    /// Over all numbers of primes together: the gain from the geometric mean of the ratios of
+    /// Comparison over all numbers of primes: the gain from the geometric mean of the ratios of
     /// standard deviations, the difference between the sums of the means.
     pub overall: BTreeMap<String, PrecisionComparison>,
 }
@@ -61,8 +61,8 @@ fn sd(sample: &Sample, name: &str) -> Option<f64> {
     sample.tally(name)?.sd()
 }
 
-/// Logarithm of the ratio of standard deviations; none where one of them is 0: a way of timing that
-/// never left one value has not been precise but blind.
+/// Returns the logarithm of the ratio of standard deviations; absent where one of them is 0: a way
+/// of timing that always gives one value is not precise but blind.
 fn log_ratio(sample: &Sample, name: &str) -> Option<f64> {
     let ratio = sd(sample, name)? / sd(sample, THREADCLOCK_NS)?;
     (ratio.is_finite() && ratio > 0.0).then(|| ratio.ln())
@@ -72,43 +72,56 @@ fn percent(log_ratio: f64) -> f64 {
     100.0 * (log_ratio.exp() - 1.0)
 }
 
-/// Between the sums of the samples' means.
+/// Returns the difference between the sums of the samples' means, in percent of threadclock's.
 fn difference_percent(samples: &[&Sample], name: &str) -> Option<f64> {
-    let sum = |name| samples.iter().map(|sample| mean(sample, name)).sum::<Option<f64>>();
-    let own = sum(THREADCLOCK_NS)?;
-    Some(100.0 * (sum(name)? - own) / own)
+    let threadclock = sum_of_means(samples, THREADCLOCK_NS)?;
+    Some(100.0 * (sum_of_means(samples, name)? - threadclock) / threadclock)
+}
+
+fn sum_of_means(samples: &[&Sample], name: &str) -> Option<f64> {
+    samples.iter().map(|sample| mean(sample, name)).sum()
+}
+
+/// Returns the mean gain of the samples, in percent.
+fn mean_gain_percent(samples: &[&Sample], name: &str) -> Option<f64> {
+    let ratios: Vec<f64> = samples.iter().filter_map(|sample| log_ratio(sample, name)).collect();
+    stats::mean(&ratios).map(percent)
+}
+
+fn timing_spread(table: &Table, case: usize, name: &str) -> Option<TimingSpread> {
+    let mean_ns = table.estimate(case, |sample| mean(sample, name))?;
+    let sd_ns = table.estimate(case, |sample| sd(sample, name))?;
+    Some(TimingSpread { mean_ns, sd_ns })
 }
 
 pub(super) fn find(table: &Table) -> PrimesFindings {
-    let against =
-        |of: &dyn Fn(&str) -> PrecisionComparison| -> BTreeMap<String, PrecisionComparison> {
-            OTHERS.into_iter().map(|name| (name.to_string(), of(name))).collect()
-        };
-    let point = |(case, trial): (usize, &Trial)| {
-        let Trial::Primes { primes } = trial else { return None };
-        let timed = |name: &str| {
-            let mean_ns = table.estimate(case, |sample| mean(sample, name))?;
-            let sd_ns = table.estimate(case, |sample| sd(sample, name))?;
-            Some((name.to_string(), TimingSpread { mean_ns, sd_ns }))
-        };
-        Some(PrimesPoint {
-            case,
-            primes: *primes,
-            timed: OTHERS.into_iter().chain([THREADCLOCK_NS]).filter_map(timed).collect(),
-            against: against(&|name| PrecisionComparison {
-                gain_percent: table.estimate(case, |s| log_ratio(s, name).map(percent)),
-                mean_difference_percent: table.estimate(case, |s| difference_percent(&[s], name)),
-            }),
-        })
-    };
-    let points: Vec<PrimesPoint> = table.trials().filter_map(point).collect();
-    let all: Vec<usize> = points.iter().map(|point| point.case).collect();
-    let overall = against(&|name| PrecisionComparison {
-        gain_percent: table.estimate_together(&all, |samples| {
-            let ratios = samples.iter().filter_map(|sample| log_ratio(sample, name));
-            stats::mean(&ratios.collect::<Vec<f64>>()).map(percent)
-        }),
-        mean_difference_percent: table.estimate_together(&all, |s| difference_percent(s, name)),
-    });
+    let mut points = Vec::new();
+    for (case, trial) in table.trials() {
+        let Trial::Primes { primes } = trial else { continue };
+        let (mut timed, mut against) = (BTreeMap::new(), BTreeMap::new());
+        for name in OTHERS.into_iter().chain([THREADCLOCK_NS]) {
+            if let Some(spread) = timing_spread(table, case, name) {
+                timed.insert(name.to_string(), spread);
+            }
+        }
+        for name in OTHERS {
+            let gain_percent = table.estimate(case, |sample| log_ratio(sample, name).map(percent));
+            let mean_difference_percent =
+                table.estimate(case, |sample| difference_percent(&[sample], name));
+            let comparison = PrecisionComparison { gain_percent, mean_difference_percent };
+            against.insert(name.to_string(), comparison);
+        }
+        points.push(PrimesPoint { case, primes: *primes, timed, against });
+    }
+    let cases: Vec<usize> = points.iter().map(|point| point.case).collect();
+    let mut overall = BTreeMap::new();
+    for name in OTHERS {
+        let gain_percent =
+            table.estimate_together(&cases, |samples| mean_gain_percent(samples, name));
+        let mean_difference_percent =
+            table.estimate_together(&cases, |samples| difference_percent(samples, name));
+        let comparison = PrecisionComparison { gain_percent, mean_difference_percent };
+        overall.insert(name.to_string(), comparison);
+    }
     PrimesFindings { points, overall }
 }

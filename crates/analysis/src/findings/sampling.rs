@@ -1,5 +1,5 @@
-//! `classic experiment sampling`: what accounting by the timer tick makes of a process that sleeps
-//! whenever the tick comes (Hines, Wyatt and Chang 2000, their figure 1).
+//! `classic experiment sampling`: the CPU time that accounting by the timer tick sees of a process
+//! that sleeps whenever the tick comes (Hines, Wyatt and Chang 2000, their figure 1).
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::table::Table;
+use rundata::trial::Trial;
 use rundata::trial::sampling::*;
-use rundata::trial::{Sample, Trial};
 
-/// What one account said of one process.
+/// The CPU time of one process by one account.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Told")]
 pub struct AccountedTime {
     /// Milliseconds of CPU time per second watched, over rounds.
     pub ms_per_s: Estimate,
-    /// By how much that differs from the truth, in percent of the truth, over rounds.
+    /// Error of that time, in percent of the true one, over rounds.
     pub error_percent: Option<Estimate>,
 }
 
@@ -27,7 +27,7 @@ pub struct AccountedTime {
 pub struct ProcessAccounts {
     /// `sleeper` or `burner`.
     pub process: String,
-    /// By account; those that this machine does not have are absent.
+    /// Times by account, without those that this machine does not have.
     pub accounts: BTreeMap<String, AccountedTime>,
 }
 
@@ -45,37 +45,46 @@ pub struct SamplingPoint {
     pub processes: Vec<ProcessAccounts>,
 }
 
-fn told(table: &Table, case: usize, process: &str, account: &Account) -> Option<AccountedTime> {
-    let own = count(process, account.name);
+fn accounted_time(
+    table: &Table,
+    case: usize,
+    process: &str,
+    account: &Account,
+) -> Option<AccountedTime> {
+    let accounted = count(process, account.name);
     let truth = count(process, account.truth);
-    let per_second =
-        |sample: &Sample| Some(1e3 * sample.count(&own)? as f64 / sample.elapsed_ns as f64);
-    let error = |sample: &Sample| {
-        let truth = sample.count(&truth)? as f64;
-        Some(100.0 * (sample.count(&own)? as f64 - truth) / truth)
-    };
+    let error_percent = table.estimate(case, |sample| {
+        let true_ns = sample.count(&truth)? as f64;
+        Some(100.0 * (sample.count(&accounted)? as f64 - true_ns) / true_ns)
+    });
     Some(AccountedTime {
-        ms_per_s: table.estimate(case, per_second)?,
-        error_percent: table.estimate(case, error).filter(|_| own != truth),
+        ms_per_s: table.estimate(case, |sample| {
+            Some(1e3 * sample.count(&accounted)? as f64 / sample.elapsed_ns as f64)
+        })?,
+        error_percent: error_percent.filter(|_| accounted != truth),
     })
 }
 
+fn process_accounts(table: &Table, case: usize, process: &str) -> ProcessAccounts {
+    let mut accounts = BTreeMap::new();
+    for account in ACCOUNTS {
+        if let Some(time) = accounted_time(table, case, process, &account) {
+            accounts.insert(account.name.to_string(), time);
+        }
+    }
+    ProcessAccounts { process: process.to_string(), accounts }
+}
+
 pub(super) fn find(table: &Table) -> Vec<SamplingPoint> {
-    let point = |(case, trial): (usize, &Trial)| {
-        let Trial::Sampling { phase, .. } = trial else { return None };
-        let process = |process: &str| {
-            let account = |account: &Account| {
-                Some((account.name.to_string(), told(table, case, process, account)?))
-            };
-            let accounts = ACCOUNTS.iter().filter_map(account).collect();
-            ProcessAccounts { process: process.to_string(), accounts }
-        };
-        Some(SamplingPoint {
+    let mut points = Vec::new();
+    for (case, trial) in table.trials() {
+        let Trial::Sampling { phase, .. } = trial else { continue };
+        points.push(SamplingPoint {
             case,
             phase: *phase,
             tick_ns: table.estimate(case, |sample| sample.count(TICK_NS).map(|ns| ns as f64)),
-            processes: PROCESSES.into_iter().map(process).collect(),
-        })
-    };
-    table.trials().filter_map(point).collect()
+            processes: PROCESSES.map(|process| process_accounts(table, case, process)).to_vec(),
+        });
+    }
+    points
 }

@@ -1,4 +1,4 @@
-//! Wake-ups: how late a sleeper is that asked to be woken at a moment.
+//! Wake-ups: how late a sleeper is woken.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::table::{ByRound, Table};
 use rundata::trial::wakeup::*;
-use rundata::trial::{Case, Quantity, Tally, Trial};
+use rundata::trial::{Case, Quantity, Sample, Tally, Trial};
 use stats::{Histogram, quantile_ranks};
 
 /// Coverage of the tails' intervals.
@@ -27,7 +27,7 @@ pub struct TailQuantile {
 }
 
 impl TailQuantile {
-    /// None where there are too few values for an upper end.
+    /// Returns the quantile `p` of a tally; absent where there are too few values for an upper end.
     pub fn from_tally(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
         let count = tally.count();
         let ranks = quantile_ranks(count, p, confidence)?;
@@ -36,101 +36,111 @@ impl TailQuantile {
     }
 }
 
-/// What one case says.
+/// Findings of one case of wake-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct WakeupFindings {
     /// Number of the case in the plan.
     pub case: usize,
-    /// What else ran on the CPU.
+    /// The load on the CPU.
     pub load: Load,
     /// Lateness of all wakes in nanoseconds.
     pub late_ns: Quantity,
-    /// The same, each of them: for charts, in no record.
+    /// Lateness of each wake, for charts; not stored.
     #[serde(skip)]
     pub all_late_ns: Tally,
-    /// Its median in a round, over rounds.
+    /// Median lateness of a round, over rounds.
     pub median_ns: Option<Estimate>,
-    /// That median less the one of the same sleeper with the least timer slack and every idle
+    /// That median less the one of the plain sleeper, with the least timer slack and every idle
     /// state, within rounds. Signed: with more slack it is above zero, without idle states below.
-    /// Absent of that sleeper itself, and where it was not measured.
+    /// Absent for the plain sleeper itself, and where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above_plain_ns: Option<Estimate>,
     /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
     pub p99_ns: Option<TailQuantile>,
     /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
     pub p999_ns: Option<TailQuantile>,
-    /// How often which lateness came.
+    /// Histogram of the lateness.
     pub histogram: Histogram,
     /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
     pub timer_slack_ns: Option<i64>,
-    /// What leaving an idle state might take at most, in microseconds, while /dev/cpu_dma_latency
-    /// was held; absent where it was not.
+    /// Largest time for leaving an idle state, in microseconds, while /dev/cpu_dma_latency was held;
+    /// absent where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<i64>,
     /// Switches of the sleeper for each wake: one where it slept each time.
     pub switches_per_wake: Option<f64>,
     /// CPU time of the companion for each second of the sample, in percent.
     pub busy_percent: Option<f64>,
-    /// Time that the hypervisor took, as the kernel reports it, for each second of the sample, in
-    /// percent; it is in the lateness. Absent where it is not reported.
+    /// Stolen time for each second of the sample as the kernel reports it, in percent; the lateness
+    /// includes it. Absent where it is not reported.
     pub steal_percent: Option<f64>,
 }
 
-/// Median lateness of a case by round, of all slices: a wake-up has none.
+/// Returns the median lateness of a case by round.
 pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
     let late = table.of_trial(case).iter();
     late.filter_map(|sample| Some((sample.round, sample.median(LATE_NS)?))).collect()
 }
 
-/// The case of the same sleeper with the least timer slack and every idle state; none of itself.
-fn plain(table: &Table, of: &Case, wakeup: &Wakeup) -> Option<usize> {
+/// Returns the case of the same sleeper with the least timer slack and every idle state; absent for
+/// that sleeper itself.
+fn plain_sleeper(table: &Table, case: &Case, wakeup: &Wakeup) -> Option<usize> {
     let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
-    let plain = Case { trial: Trial::Wakeup(plain), ..of.clone() };
-    let (case, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
-    (plain != *of).then_some(case)
+    let plain = Case { trial: Trial::Wakeup(plain), ..case.clone() };
+    let (number, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
+    (plain != *case).then_some(number)
 }
 
-/// What each case of wake-ups says.
+/// Returns the findings of each case of wake-ups.
 pub(crate) fn find(table: &Table) -> Vec<WakeupFindings> {
-    let found = |(case, of): (usize, &Case)| {
-        let Trial::Wakeup(wakeup) = &of.trial else { return None };
-        let above = |plain: usize| {
-            let [own, plain] = [case, plain].map(|case| medians(table, case));
-            ByRound::together([&own, &plain], |[own, plain]| own - plain).estimate(table.plan)
-        };
-        let samples = table.of_trial(case);
-        let late = table.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
-        // Of what every sample has.
-        let sum = |name: &str| {
-            let counts = samples.iter().map(|sample| Some(sample.count(name)? as f64));
-            counts.sum::<Option<f64>>()
-        };
-        let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
-        let percent = |ns: f64| (elapsed_ns > 0.0).then(|| 100.0 * ns / elapsed_ns);
-        // Whatever a file says: no sum of these is too large.
-        let stolen = samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64));
-        let stolen = stolen.sum::<Option<f64>>();
-        Some(WakeupFindings {
-            case,
-            load: wakeup.load,
-            late_ns: Quantity::of(&late)?,
-            median_ns: medians(table, case).estimate(table.plan),
-            above_plain_ns: plain(table, of, wakeup).and_then(above),
-            p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
-            p999_ns: TailQuantile::from_tally(&late, 0.999, CONFIDENCE),
-            histogram: Histogram::from_values(
-                late.values().map(|(value, times)| (value as f64, times)),
-            ),
-            timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
-            cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
-            switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
-            busy_percent: sum(COMPANION_NS).and_then(percent),
-            steal_percent: stolen.and_then(percent),
-            all_late_ns: late,
-        })
-    };
-    table.plan.trials().filter_map(found).collect()
+    let mut findings = Vec::new();
+    for (number, case) in table.plan.trials() {
+        if let Trial::Wakeup(wakeup) = &case.trial {
+            findings.extend(find_case(table, number, case, wakeup));
+        }
+    }
+    findings
+}
+
+/// Returns the findings of a case; absent without wakes.
+fn find_case(table: &Table, number: usize, case: &Case, wakeup: &Wakeup) -> Option<WakeupFindings> {
+    let samples = table.of_trial(number);
+    let medians_ns = medians(table, number);
+    let above_plain_ns = plain_sleeper(table, case, wakeup).and_then(|plain| {
+        let plain_ns = medians(table, plain);
+        let above = ByRound::together([&medians_ns, &plain_ns], |[own, plain]| own - plain);
+        above.estimate(table.plan)
+    });
+    let late = table.merged(number, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
+    // As floats, since the sum of integers may be too large in a damaged file.
+    let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
+    let stolen_ns: Option<f64> =
+        samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64)).sum();
+    let switches = sum_of_counts(samples, SWITCHES);
+    let busy_ns = sum_of_counts(samples, COMPANION_NS);
+    let percent = |ns: f64| 100.0 * ns / elapsed_ns;
+    Some(WakeupFindings {
+        case: number,
+        load: wakeup.load,
+        late_ns: Quantity::of(&late)?,
+        median_ns: medians_ns.estimate(table.plan),
+        above_plain_ns,
+        p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
+        p999_ns: TailQuantile::from_tally(&late, 0.999, CONFIDENCE),
+        histogram: Histogram::from_values(late.values().map(|(ns, times)| (ns as f64, times))),
+        timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
+        cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
+        switches_per_wake: switches.map(|switches| switches / late.count() as f64),
+        busy_percent: busy_ns.filter(|_| elapsed_ns > 0.0).map(percent),
+        steal_percent: stolen_ns.filter(|_| elapsed_ns > 0.0).map(percent),
+        all_late_ns: late,
+    })
+}
+
+/// Returns the sum of a count that every sample has; absent where one lacks it.
+fn sum_of_counts(samples: &[&Sample], name: &str) -> Option<f64> {
+    samples.iter().map(|sample| Some(sample.count(name)? as f64)).sum()
 }
 
 #[cfg(test)]
@@ -141,7 +151,7 @@ mod tests {
     use rundata::experiment::Experiment;
     use rundata::plan::{Batching, Plan};
     use rundata::ring::Policy;
-    use rundata::trial::{Case, Repeats, Sample};
+    use rundata::trial::Repeats;
 
     fn wakeup(load: Load, wakes: i64) -> Wakeup {
         Wakeup {

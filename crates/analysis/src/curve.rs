@@ -1,5 +1,5 @@
-//! What the law of scaling and the breaks of a working set have in common: both are read from the
-//! change points of a cost curve.
+//! Change points of a cost curve, from which the law of scaling and the breaks of a working set are
+//! read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,23 +11,23 @@ pub use stats::changepoint::CurvePoint;
 
 use crate::estimate::Estimate;
 
-/// A point of an estimate.
+/// Returns an estimate as a point of a curve.
 pub(crate) fn curve_point(size: u64, cost: &Estimate) -> CurvePoint {
     CurvePoint { x: size as f64, y: cost.value, error: cost.standard_error }
 }
 
-/// How the cost changes at a knee or break.
+/// The kind of change at a knee or break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Kind")]
 pub enum TurnKind {
-    /// It jumps.
+    /// The cost jumps.
     Step,
-    /// Its slope changes.
+    /// The slope changes.
     Hinge,
 }
 
-/// Where a fit turns, as far as the points tell.
+/// A turn of a fit and the measured sizes around it.
 pub(crate) struct TurnBracket {
     pub(crate) kind: TurnKind,
     /// Largest measured size surely before the turn: with `high` it brackets the turn with at least
@@ -42,7 +42,7 @@ pub(crate) struct TurnBracket {
 }
 
 impl TurnBracket {
-    /// The place of the fit's turn of this number.
+    /// Returns the turn `which` of a fit.
     pub(crate) fn from_fit(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Self {
         let (first, last) = all.brackets(fit, which);
         let sizes = &all.data.places;
@@ -59,8 +59,8 @@ impl TurnBracket {
     }
 }
 
-/// The best fit of points at `fewest` sizes or more; or why there is none.
-pub(crate) fn best<'a>(
+/// Returns the best fit of points at `fewest` sizes or more; the error says why there is none.
+pub(crate) fn best_fit<'a>(
     all: &'a CurveAnalysis,
     fewest: usize,
     what: &str,
@@ -73,8 +73,8 @@ pub(crate) fn best<'a>(
     }
 }
 
-/// The level of a flat fit at x; or that it is not resolved from zero.
-pub(crate) fn level(all: &CurveAnalysis, flat: &FormFit, x: f64) -> Result<f64, String> {
+/// Returns the level of a flat fit at `x`; an error if it is not resolved from zero.
+pub(crate) fn flat_level(all: &CurveAnalysis, flat: &FormFit, x: f64) -> Result<f64, String> {
     let level = flat.at(x).abs();
     let half = all.half_width(flat, [1.0, 0.0, 0.0, 0.0]);
     let is_resolved = half.is_some_and(|half| half < level);

@@ -1,6 +1,5 @@
-//! The largest jump of a cost between two sizes that were measured next to each other, along
-//! whatever was swept, and a peak on the way. Neither fits a course: three sizes are enough, where
-//! [`crate::regions`] needs five.
+//! The largest jump of a cost between two neighbouring sizes of a sweep, and its highest peak.
+//! Neither needs a fit: three sizes are enough, where [`crate::regions`] needs five.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,29 +9,26 @@ use crate::quote::QuotedFigure;
 use crate::regions::{EQUIVALENCE, SizeAxis};
 use rundata::words::{time, times};
 
-/// A cost that may be quoted, at one size. 0: nothing of what was swept, such as no working set.
+/// A size and its quotable cost. The size 0 is none of what is swept, such as no working set.
 pub type SizedCost = (u64, QuotedFigure);
 
-/// How seldom costs that do not depend on the size may be told to jump, all pairs of neighbours
-/// together.
+/// Rate of false jumps of costs that do not depend on the size, over all pairs of neighbours.
 const FALSE_RATE: f64 = 0.01;
 
-/// A step stands out of a course if its logarithm is so many times that of any other step in its
-/// direction.
-const STANDS_OUT: f64 = 2.0;
+/// Factor of the logarithm of a step over that of any other step in its direction, above which it
+/// stands out.
+const OUTSTANDING_FACTOR: f64 = 2.0;
 
-/// Steps that rise with a higher power of the size than this are no smooth course.
+/// Largest power of the size by which a smooth curve rises.
 const STEEPEST_POWER: f64 = 2.5;
 
-/// A factor between neighbours that is told whatever the course, if it is more than the size has
-/// grown by.
-const TOLD_FACTOR: f64 = 5.0;
+/// Factor between neighbours that always stands out, if it is more than the growth of the size.
+const LARGE_FACTOR: f64 = 5.0;
 
-/// From two sizes alone nobody can say that a cost jumps: their costs say it all.
+/// Fewest sizes for a jump: with two of them the costs say as much.
 const FEWEST_SIZES: usize = 3;
 
-/// One cost over another, with its interval: of costs whose intervals lie above zero, by the
-/// distances of their ends in the logarithm (Zou and Donner 2008, Statistics in Medicine 27: the
+/// The ratio of two costs with its interval, by the distances of the ends of theirs in the logarithm (Zou and Donner 2008, Statistics in Medicine 27: the
 /// method of variance estimates recovery).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Factor")]
@@ -46,33 +42,32 @@ pub struct CostRatio {
 }
 
 impl CostRatio {
-    /// Of `to` over `from`. Intervals have the scatter between launches in them, which both share
-    /// at best in part.
+    /// Returns `to` over `from`. The variation between launches is in both intervals, though the two
+    /// may share a part of it.
     pub fn between(from: &QuotedFigure, to: &QuotedFigure) -> Self {
-        let (value, low, high) = Self::logs(from, to, 1.0);
+        let (value, low, high) = Self::logarithms(from, to, 1.0);
         Self { value: value.exp(), low: low.exp(), high: high.exp() }
     }
 
-    /// The logarithms of the ratio and of its ends, which lie so many times further out.
-    fn logs(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> (f64, f64, f64) {
-        let down = |of: &QuotedFigure| (of.value() / of.low()).ln();
-        let up = |of: &QuotedFigure| (of.high() / of.value()).ln();
+    /// Returns the logarithms of the ratio and of the ends of its interval, widened by a factor.
+    fn logarithms(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> (f64, f64, f64) {
         let value = (to.value() / from.value()).ln();
-        let low = value - wider * down(to).hypot(up(from));
-        (value, low, value + wider * up(to).hypot(down(from)))
+        let below = log_above_low(to).hypot(log_below_high(from));
+        let above = log_below_high(to).hypot(log_above_low(from));
+        (value, value - wider * below, value + wider * above)
     }
 
-    /// `11.3x (9.8x to 13.1x)`.
+    /// Returns the ratio in words: `11.3x (9.8x to 13.1x)`.
     pub fn in_words(&self) -> String {
         format!("{} ({} to {})", times(self.value), times(self.low), times(self.high))
     }
 }
 
-/// The largest jump.
+/// A change of the cost between two neighbouring sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Jump")]
 pub struct CostJump {
-    /// The last size before it, in the unit of the axis; 0 is nothing of what was swept.
+    /// The last size before it, in the unit of the axis; 0 is none of what is swept.
     pub from: u64,
     /// The first size after it.
     pub to: u64,
@@ -84,7 +79,7 @@ pub struct CostJump {
     pub factor: CostRatio,
 }
 
-/// A cost above all that lies on one side of it and on the other.
+/// A cost above others on both sides of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Peak")]
 pub struct CostPeak {
@@ -99,43 +94,45 @@ pub struct CostPeak {
 }
 
 impl CostJump {
-    /// Of two places.
-    pub fn between((from, before): &SizedCost, (to, after): &SizedCost) -> Self {
+    /// Returns the jump between two sizes.
+    pub fn between(before: &SizedCost, after: &SizedCost) -> Self {
+        let (from, cost_before) = before;
+        let (to, cost_after) = after;
         Self {
             from: *from,
             to: *to,
-            from_ns: before.value(),
-            to_ns: after.value(),
-            factor: CostRatio::between(before, after),
+            from_ns: cost_before.value(),
+            to_ns: cost_after.value(),
+            factor: CostRatio::between(cost_before, cost_after),
         }
     }
 
-    /// Its logarithm, whichever way.
+    /// Returns the size of its logarithm.
     fn extent(&self) -> f64 {
         self.factor.value.ln().abs()
     }
 
-    /// The least of it that its interval allows.
+    /// Returns the least size of its logarithm within the interval.
     fn least_extent(&self) -> f64 {
         let CostRatio { low, high, .. } = self.factor;
         if self.falls() { -high.ln() } else { low.ln() }
     }
 
-    /// Whether the cost falls.
+    /// Returns whether the cost falls.
     pub fn falls(&self) -> bool {
         self.factor.value < 1.0
     }
 
-    /// The larger of two, whichever way they go.
+    /// Returns the larger of two jumps in either direction.
     pub fn larger(self, other: Self) -> Self {
         if other.extent() > self.extent() { other } else { self }
     }
 
-    /// `at 5 members`, `between 256 KiB and 1 MiB`.
+    /// Returns its place in words: `at 5 members`, `between 256 KiB and 1 MiB`.
     pub fn place(&self, axis: &SizeAxis) -> String {
         let to = axis.size(self.to);
         match (self.from, axis.is_count()) {
-            // Only of arrays and pages is there none.
+            // Only arrays and pages have the size 0.
             (0, _) => format!("between no working set and {to}"),
             (from, true) if self.to - from == 1 => format!("at {to}"),
             (from, true) => format!("between {from} and {to}"),
@@ -143,7 +140,7 @@ impl CostJump {
         }
     }
 
-    /// `jumps from 98.0 ns to 1.11 us at 5 members, 11.3x (9.8x to 13.1x)`.
+    /// Returns the jump in words: `jumps from 98.0 ns to 1.11 us at 5 members, 11.3x (9.8x to 13.1x)`.
     pub fn in_words(&self, axis: &SizeAxis) -> String {
         let (from, to) = (time(self.from_ns), time(self.to_ns));
         let how = if self.falls() { "falls" } else { "jumps" };
@@ -152,7 +149,7 @@ impl CostJump {
 }
 
 impl CostPeak {
-    /// `peaks at 2.43 us with 32 KiB, from where it falls to 1.05 us with 256 KiB`.
+    /// Returns the peak in words: `peaks at 2.43 us with 32 KiB and falls to 1.05 us with 256 KiB`.
     pub fn in_words(&self, axis: &SizeAxis) -> String {
         let (top, down) = (time(self.ns), time(self.down_ns));
         let (at, down_at) = (axis.size(self.at), axis.size(self.down_at));
@@ -160,69 +157,91 @@ impl CostPeak {
     }
 }
 
-/// How much wider than its own an interval must be, so that so many comparisons together are as
-/// seldom wrong as [`FALSE_RATE`] says (Bonferroni).
-fn wider(comparisons: usize) -> Option<f64> {
-    let all = normal_quantile(1.0 - FALSE_RATE / comparisons.max(1) as f64)?;
-    Some(all / normal_quantile(crate::regions::CONFIDENCE)?)
+/// Returns the distance of the logarithms of a value and its lower end.
+fn log_above_low(cost: &QuotedFigure) -> f64 {
+    (cost.value() / cost.low()).ln()
 }
 
-/// Whether two costs differ by more than the noise allows, among so many comparisons, and by more
-/// than is ever called the same.
+/// Returns the distance of the logarithms of a value and its upper end.
+fn log_below_high(cost: &QuotedFigure) -> f64 {
+    (cost.high() / cost.value()).ln()
+}
+
+/// Returns the factor by which intervals are widened for so many comparisons, so that all together
+/// are wrong at [`FALSE_RATE`] (Bonferroni).
+fn widening(comparisons: usize) -> Option<f64> {
+    let quantile = normal_quantile(1.0 - FALSE_RATE / comparisons.max(1) as f64)?;
+    Some(quantile / normal_quantile(crate::regions::CONFIDENCE)?)
+}
+
+/// Returns whether two costs differ by more than the widened interval and the equivalence allow.
 fn differ(from: &QuotedFigure, to: &QuotedFigure, wider: f64) -> bool {
-    let (_, low, high) = CostRatio::logs(from, to, wider);
+    let (_, low, high) = CostRatio::logarithms(from, to, wider);
     let same = (1.0 + EQUIVALENCE).ln();
     low > same || high < -same
 }
 
-/// The largest jump between neighbours of these, rising in size, upwards if there is one; none
-/// where no step is resolved, or where the steps are those of one smooth course: below fivefold, no
-/// steeper than the size to the power of 2.5, and none out of the ordinary.
-pub fn largest_jump(places: &[SizedCost]) -> Option<CostJump> {
-    if places.len() < FEWEST_SIZES {
+/// Returns the largest jump between neighbours of these costs, which ascend in size: upwards if
+/// there is one. Absent where no step is resolved, or where the steps are those of a smooth curve:
+/// below fivefold, no steeper than the size to the power of 2.5, and none that stands out.
+pub fn largest_jump(costs: &[SizedCost]) -> Option<CostJump> {
+    if costs.len() < FEWEST_SIZES {
         return None;
     }
-    let wider = wider(places.len() - 1)?;
+    let wider = widening(costs.len() - 1)?;
     let steps: Vec<CostJump> =
-        places.windows(2).map(|pair| CostJump::between(&pair[0], &pair[1])).collect();
-    let resolved = |which: &usize| differ(&places[*which].1, &places[which + 1].1, wider);
-    let told = (0..steps.len()).filter(|which| stands_out(&steps, *which)).filter(resolved);
-    let told: Vec<CostJump> = told.map(|which| steps[which]).collect();
-    // A fall behind a rise is the other side of a peak.
-    let rises = told.iter().copied().filter(|step| !step.falls()).reduce(CostJump::larger);
-    rises.or(told.into_iter().reduce(CostJump::larger))
+        costs.windows(2).map(|pair| CostJump::between(&pair[0], &pair[1])).collect();
+    let (mut rise, mut fall): (Option<CostJump>, Option<CostJump>) = (None, None);
+    for (number, pair) in costs.windows(2).enumerate() {
+        if !stands_out(&steps, number) || !differ(&pair[0].1, &pair[1].1, wider) {
+            continue;
+        }
+        let step = steps[number];
+        let largest = if step.falls() { &mut fall } else { &mut rise };
+        *largest = Some(largest.map_or(step, |largest| largest.larger(step)));
+    }
+    // A fall after a rise is the other side of a peak.
+    rise.or(fall)
 }
 
-/// Whether a step is more than a piece of one smooth course.
-fn stands_out(steps: &[CostJump], which: usize) -> bool {
-    let step = &steps[which];
-    let sizes = (step.to as f64 / step.from as f64).ln();
-    let others = steps.iter().enumerate().filter(|(number, _)| *number != which);
-    let alike = others.map(|(_, of)| of).filter(|of| of.falls() == step.falls());
-    let steepest = alike.map(CostJump::extent).fold(0.0, f64::max);
+/// Returns whether a step is more than a part of a smooth curve.
+fn stands_out(steps: &[CostJump], number: usize) -> bool {
+    let step = &steps[number];
+    let growth_of_size = (step.to as f64 / step.from as f64).ln();
+    let mut largest_other: f64 = 0.0;
+    for (other_number, other) in steps.iter().enumerate() {
+        if other_number != number && other.falls() == step.falls() {
+            largest_other = largest_other.max(other.extent());
+        }
+    }
     let least = step.least_extent();
-    let is_large = least > TOLD_FACTOR.ln() && least > sizes;
-    is_large || least > STEEPEST_POWER * sizes || least > STANDS_OUT * steepest
+    let is_large = least > LARGE_FACTOR.ln() && least > growth_of_size;
+    let is_steep = least > STEEPEST_POWER * growth_of_size;
+    is_large || is_steep || least > OUTSTANDING_FACTOR * largest_other
 }
 
-/// The highest peak: a cost that is resolved to be above some before it and some after it, and the
-/// least of those after it.
-pub fn highest_peak(places: &[SizedCost]) -> Option<CostPeak> {
-    let wider = wider(places.len() * places.len())?;
-    let least = |of: &[SizedCost]| {
-        of.iter().copied().min_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()))
-    };
-    let found = (0..places.len()).filter_map(|which| {
-        let (at, cost) = places[which];
-        let (_, before) = least(&places[..which])?;
-        let (down_at, down) = least(&places[which + 1..])?;
-        let is_above = differ(&before, &cost, wider) && differ(&down, &cost, wider);
-        let is_peak = is_above && cost.value() > before.value().max(down.value());
-        let height = cost.value() / before.value().max(down.value());
-        let peak = CostPeak { at, ns: cost.value(), down_at, down_ns: down.value() };
-        is_peak.then_some((height, peak))
-    });
-    found.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, peak)| peak)
+/// Returns the highest peak: a cost that is resolved to be above some cost before it and some after
+/// it, with the least of those after it.
+pub fn highest_peak(costs: &[SizedCost]) -> Option<CostPeak> {
+    let wider = widening(costs.len() * costs.len())?;
+    let mut highest: Option<(f64, CostPeak)> = None;
+    for (number, (at, cost)) in costs.iter().enumerate() {
+        let before = least_cost(&costs[..number]);
+        let after = least_cost(&costs[number + 1..]);
+        let Some(((_, before), (down_at, after))) = before.zip(after) else { continue };
+        let height = cost.value() / before.value().max(after.value());
+        let is_resolved = differ(before, cost, wider) && differ(after, cost, wider);
+        let is_highest = highest.is_none_or(|(highest, _)| height >= highest);
+        if is_resolved && is_highest && cost.value() > before.value().max(after.value()) {
+            let (ns, down_ns) = (cost.value(), after.value());
+            highest = Some((height, CostPeak { at: *at, ns, down_at: *down_at, down_ns }));
+        }
+    }
+    highest.map(|(_, peak)| peak)
+}
+
+fn least_cost(costs: &[SizedCost]) -> Option<&SizedCost> {
+    costs.iter().min_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `clock overhead`: what it costs to ask for the time (Hines, Wyatt and Chang 2000, section 4,
-//! their `test_cycles`). And what calls in loops cost.
+//! `clock overhead`: the cost of reading the time (Hines, Wyatt and Chang 2000, section 4, their
+//! `test_cycles`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::table::Table;
 use rundata::trial::overhead::*;
 use rundata::trial::{Quantity, Sample, Tally, Trial};
 
-/// What one call costs.
+/// The cost of one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallCost {
     /// Number of the case in the plan.
@@ -26,51 +26,64 @@ pub struct CallCost {
     pub back_to_back_ticks: Option<Estimate>,
 }
 
-/// What the experiment says.
+/// Findings of `clock overhead`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct OverheadFindings {
-    /// In the order of the plan.
+    /// Calls in the order of the plan.
     pub calls: Vec<CallCost>,
-    /// About how many ticks the counter goes on at once, where that is more than a few: a single
-    /// short call is told no better than that.
+    /// Ticks by which the counter advances at once, where these are more than a few: a single short
+    /// call is not known better than that.
     pub step_ticks: Option<f64>,
 }
 
-/// Values closer than this are one value of the counter, give or take its scaling.
+/// Largest distance of values of the empty interval that are one value of the counter: its scaling
+/// may move them.
 const SAME_VALUE_TICKS: i64 = 3;
-/// Values rarer than this share are interruptions.
-const RARE: f64 = 0.005;
+/// Smallest share of a value that is no interruption.
+const MIN_SHARE: f64 = 0.005;
 
-/// The least distance between values of empty intervals that are common, neighbours taken together.
-fn step(empties: &Tally) -> Option<f64> {
-    let rare = RARE * empties.count() as f64;
-    let common = empties.values().filter(|(_, times)| f64::from(*times) >= rare);
-    let common: Vec<i64> = common.map(|(value, _)| value).collect();
-    let groups = common.chunk_by(|one, next| next.saturating_sub(*one) <= SAME_VALUE_TICKS);
-    let middle = |group: &[i64]| stats::mean(&group.iter().map(|v| *v as f64).collect::<Vec<_>>());
-    let middles: Vec<f64> = groups.filter_map(middle).collect();
-    middles.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
+/// Returns the least distance between common values of empty intervals, where neighbouring values
+/// count as one; absent below two of these.
+fn counter_step(empties: &Tally) -> Option<f64> {
+    let fewest = MIN_SHARE * empties.count() as f64;
+    let mut common = Vec::new();
+    for (value, times) in empties.values() {
+        if f64::from(times) >= fewest {
+            common.push(value);
+        }
+    }
+    let mut means = Vec::new();
+    for group in common.chunk_by(|value, next| next.saturating_sub(*value) <= SAME_VALUE_TICKS) {
+        let values: Vec<f64> = group.iter().map(|value| *value as f64).collect();
+        means.extend(stats::mean(&values));
+    }
+    means.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
+}
+
+fn call_cost(table: &Table, case: usize, call: &str) -> Option<CallCost> {
+    Some(CallCost {
+        case,
+        call: call.to_string(),
+        net_ticks: Quantity::of(&table.merged(case, net))?,
+        median_ticks: table.estimate_of_slices(case, CALL_TICKS, |sample| net(sample)?.median()),
+        back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, in_a_row),
+    })
+}
+
+fn empty_intervals(sample: &Sample) -> Option<Tally> {
+    sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned())
 }
 
 pub(super) fn find(table: &Table) -> OverheadFindings {
-    let cost = |(case, trial): (usize, &Trial)| {
-        let Trial::Call { call } = trial else { return None };
-        Some(CallCost {
-            case,
-            call: call.clone(),
-            net_ticks: Quantity::of(&table.merged(case, net))?,
-            median_ticks: table.estimate_of_slices(case, CALL_TICKS, |s| net(s)?.median()),
-            back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, in_a_row),
-        })
-    };
-    let mut empties = Tally::default();
-    let empty = |sample: &Sample| sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned());
-    table.trials().for_each(|(case, _)| empties.merge(&table.merged(case, empty)));
-    OverheadFindings {
-        calls: table.trials().filter_map(cost).collect(),
-        step_ticks: step(&empties),
+    let (mut calls, mut empties) = (Vec::new(), Tally::default());
+    for (case, trial) in table.trials() {
+        empties.merge(&table.merged(case, empty_intervals));
+        if let Trial::Call { call } = trial {
+            calls.extend(call_cost(table, case, call));
+        }
     }
+    OverheadFindings { calls, step_ticks: counter_step(&empties) }
 }
 
 #[cfg(test)]
@@ -79,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_counter_that_jumps_is_found_out() {
-        let values = |of: &[(i64, u32)]| step(&Tally::from(of.to_vec()));
+        let values = |values: &[(i64, u32)]| counter_step(&Tally::from(values.to_vec()));
         // Jumps of 24.5 ticks, scaled to whole numbers; 5000 is an interruption.
         assert_eq!(values(&[(49, 300), (50, 280), (73, 200), (74, 210), (5000, 1)]), Some(24.0));
         // Every tick counts, or all intervals are alike.

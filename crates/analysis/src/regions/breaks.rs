@@ -121,7 +121,7 @@ pub(super) fn piece(
 type Chosen<'a> = (&'a FormFit, Vec<CurvePiece>, Option<f64>);
 
 fn choose<'a>(all: &'a CurveAnalysis, axis: &SizeAxis) -> Result<Chosen<'a>, String> {
-    let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
+    let chosen = curve::best_fit(all, FEWEST_SIZES, " with a standard error")?;
     misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
     outside(all, &pieces).map_or(Ok(()), Err)?;
@@ -173,7 +173,7 @@ fn flatness(
     axis: &SizeAxis,
 ) -> Result<(usize, f64), String> {
     let sizes = &all.data.places;
-    let level = curve::level(all, chosen, 1.0)?;
+    let level = curve::flat_level(all, chosen, 1.0)?;
     // A jump before the second size or at the last would be an outlier: two are needed on each
     // side.
     let inner = 1..sizes.len() - 2;

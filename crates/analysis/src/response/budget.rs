@@ -1,5 +1,5 @@
-//! The response budget: what the way from a timer's interrupt to the process that waits for it
-//! should take by its parts, beside what it was measured to take.
+//! The response budget: the time from a timer's interrupt to the process that waits for it, by the
+//! sum of its parts and as measured.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use crate::estimate::Estimate;
 use crate::findings::wakeup::medians;
 use crate::table::{ByRound, Table};
 use rundata::ring::Policy;
+use rundata::trial::Trial;
 use rundata::trial::loops::{GETUID, net_of_loop};
 use rundata::trial::wakeup::Load;
-use rundata::trial::{Case, Trial};
 
-/// The parts, in nanoseconds. Each is absent where it was not measured.
+/// The parts in nanoseconds, each absent where it was not measured, and the measured wake-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Budget")]
 pub struct ResponseBudget {
@@ -30,11 +30,11 @@ pub struct ResponseBudget {
     /// The sum of entry, handler and switch: of their values and of their intervals' ends. Absent
     /// where one of them may not be quoted.
     pub sum_ns: Option<Estimate>,
-    /// Each condition in which wake-ups were measured.
+    /// The measured wake-ups by condition.
     pub against: Vec<BudgetComparison>,
 }
 
-/// Measured wake-ups beside the sum.
+/// Measured wake-ups compared with the sum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Against")]
 pub struct BudgetComparison {
@@ -42,13 +42,13 @@ pub struct BudgetComparison {
     pub case: usize,
     /// The sleeper's policy.
     pub policy: Policy,
-    /// What else ran on the CPU.
+    /// The load on the CPU.
     pub load: Load,
     /// The timer slack that was asked for, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<u64>,
-    /// What leaving an idle state might take at most, in microseconds; absent where the kernel had
-    /// its choice.
+    /// Largest time for leaving an idle state, in microseconds; absent where the kernel had its
+    /// choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_latency_us: Option<u32>,
     /// Median lateness of a round, over rounds, in nanoseconds.
@@ -57,34 +57,33 @@ pub struct BudgetComparison {
     pub unexplained_ns: Option<Estimate>,
 }
 
-/// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
+/// Returns the budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
 pub(super) fn find(table: &Table, ticks: ByRound) -> Option<ResponseBudget> {
-    let switch = ring_switch_ns(table, REFERENCE);
     let call = loop_ns(table, loop_of(table, GETUID), net_of_loop);
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
-    let estimate = |figure: &ByRound| figure.estimate(table.plan);
-    let (entry_and_handler_ns, switch_ns) = (estimate(&ticks), estimate(&switch));
+    let entry_and_handler_ns = ticks.estimate(table.plan);
+    let switch_ns = ring_switch_ns(table, REFERENCE).estimate(table.plan);
     let parts = entry_and_handler_ns.zip(switch_ns);
     let sum_ns = parts.and_then(|(ticks, switch)| Estimate::sum(&[ticks, switch]).ok());
-    let against = |(case, of): (usize, &Case)| {
-        let Trial::Wakeup(wakeup) = &of.trial else { return None };
-        let measured_ns = estimate(&medians(table, case));
-        let above = |(late, sum): (Estimate, Estimate)| late.above(&sum).ok();
-        Some(BudgetComparison {
-            case,
-            policy: of.policy,
+    let mut against = Vec::new();
+    for (number, case) in table.plan.trials() {
+        let Trial::Wakeup(wakeup) = &case.trial else { continue };
+        let measured_ns = medians(table, number).estimate(table.plan);
+        let unexplained_ns = measured_ns.zip(sum_ns).and_then(|(late, sum)| late.above(&sum).ok());
+        against.push(BudgetComparison {
+            case: number,
+            policy: case.policy,
             load: wakeup.load,
             timer_slack_ns: Some(wakeup.timer_slack_ns),
             cpu_latency_us: wakeup.cpu_latency_us,
             measured_ns,
-            unexplained_ns: measured_ns.zip(sum_ns).and_then(above),
-        })
-    };
-    let against: Vec<BudgetComparison> = table.plan.trials().filter_map(against).collect();
+            unexplained_ns,
+        });
+    }
     (!against.is_empty()).then(|| ResponseBudget {
         entry_and_handler_ns,
         switch_ns,
-        return_ns: estimate(&back),
+        return_ns: back.estimate(table.plan),
         sum_ns,
         against,
     })
@@ -165,7 +164,7 @@ mod tests {
             (Trial::Wakeup(wakeup), Policy::Fifo),
         ];
         let first = run.header.plan.cases.len();
-        let case = |(trial, policy)| Case { trial, cpu: 1, policy }.into();
+        let case = |(trial, policy)| rundata::trial::Case { trial, cpu: 1, policy }.into();
         run.header.plan.cases.extend(trials.map(case));
         for round in 0..6 {
             let late = [20_000 + 100 * i64::from(round)].into_iter().collect();

@@ -25,31 +25,31 @@ use rundata::trial::{Sample, Trial};
 pub use budget::{BudgetComparison, ResponseBudget};
 pub use signals::{SignalAccount, SignalCosts};
 
-/// The link that the others are set beside, and whose switch stands in the budget.
+/// The link that the others are compared with, and whose switch is in the budget.
 const REFERENCE: &str = "pipe";
 
-/// One case and what came of it.
+/// The summary of a ring or of a trial.
 pub type ResponseSummary = Either<CaseSummary, findings::TrialSummary>;
 
-/// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
+/// Cost of one call, or of one loop of a short sequence, above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopCost {
     /// Number of the case in the plan.
     pub case: usize,
     /// Name of the call or sequence.
     pub call: String,
-    /// In nanoseconds: the median batch of a round less the median empty one, over rounds; of clean
-    /// slices where there are enough.
+    /// Cost in nanoseconds: the median batch of a round less the median empty one, over rounds; of
+    /// clean slices where there are enough.
     pub ns: Option<Estimate>,
-    /// In ticks of the time-stamp counter.
+    /// Cost in ticks of the time-stamp counter.
     pub ticks: Option<Estimate>,
-    /// A turn of the empty loop, which was taken off, in nanoseconds.
+    /// A turn of the empty loop, which was subtracted, in nanoseconds.
     pub empty_loop_ns: Option<Estimate>,
     /// Entries into the kernel per call, as counted by tracing; absent where nothing can be traced.
     pub kernel_entries: Option<f64>,
 }
 
-/// A ring of two by one link. What it costs stands in the summary of its case.
+/// A ring of two by one link. Its cost is in the summary of its case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkCost {
     /// Number of the case in the plan.
@@ -62,21 +62,21 @@ pub struct LinkCost {
     pub above_pipe_ns: Option<Estimate>,
 }
 
-/// What `response` is about.
+/// Findings of `response`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ResponseFindings")]
 pub struct ResponseFindings {
-    /// What calls in loops cost: system calls, installing a handler, a signal to oneself.
+    /// Costs of calls in loops: system calls, installing a handler, a signal to oneself.
     pub loops: Vec<LoopCost>,
-    /// The memorandum's readings; absent where no signal was measured.
+    /// The memorandum's figures; absent where no signal was measured.
     pub signals: Option<SignalCosts>,
     /// Rings of two by every link.
     pub links: Vec<LinkCost>,
-    /// What interrupts a busy loop.
+    /// Interruptions of a busy loop.
     pub gaps: Vec<gaps::GapFindings>,
-    /// How late a sleeper is woken.
+    /// Lateness of wake-ups.
     pub wakeups: Vec<wakeup::WakeupFindings>,
-    /// What a response should take by its parts, and what it took; absent without wake-ups.
+    /// The response by its parts and as measured; absent without wake-ups.
     pub budget: Option<ResponseBudget>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter, and without a trial.
@@ -84,10 +84,10 @@ pub struct ResponseFindings {
 }
 
 impl ResponseFindings {
-    /// `rings` are the summaries of its rings.
+    /// Builds the findings of a run; `rings` are the summaries of its rings.
     pub(crate) fn from_run(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
         let (gaps, ticks): (Vec<_>, Vec<ByRound>) = gaps::find(table).into_iter().unzip();
-        // Of the first case in which the tick was found.
+        // The first case in which the tick was found.
         let tick_ns = ticks.into_iter().find(|ticks| ticks.of_all().next().is_some());
         Self {
             loops: loops(table),
@@ -101,46 +101,53 @@ impl ResponseFindings {
     }
 }
 
-/// What every loop costs. Full and empty batches are of the same slices.
+/// Returns the cost of each loop. Full and empty batches are of the same slices.
 fn loops(table: &Table) -> Vec<LoopCost> {
-    let cost = |(case, trial): (usize, &Trial)| {
-        let Trial::Loop { call } = trial else { return None };
-        let estimate =
-            |of: fn(&Sample) -> Option<f64>| table.estimate_of_slices(case, BATCH_TICKS, of);
+    let mut costs = Vec::new();
+    for (case, trial) in table.trials() {
+        let Trial::Loop { call } = trial else { continue };
         let calls = table.sum(case, ENTERED_CALLS).filter(|calls| *calls > 0);
         let entries = calls.zip(table.sum(case, KERNEL_ENTRIES));
-        Some(LoopCost {
+        costs.push(LoopCost {
             case,
             call: call.clone(),
-            ns: estimate(|sample| Some(net_of_loop(sample)? * sample.ns_per_tick()?)),
-            ticks: estimate(net_of_loop),
-            empty_loop_ns: estimate(|sample| Some(empty_ticks(sample)? * sample.ns_per_tick()?)),
+            ns: table.estimate_of_slices(case, BATCH_TICKS, |sample| {
+                Some(net_of_loop(sample)? * sample.ns_per_tick()?)
+            }),
+            ticks: table.estimate_of_slices(case, BATCH_TICKS, net_of_loop),
+            empty_loop_ns: table.estimate_of_slices(case, BATCH_TICKS, |sample| {
+                Some(empty_ticks(sample)? * sample.ns_per_tick()?)
+            }),
             kernel_entries: entries.map(|(calls, entries)| entries as f64 / calls as f64),
-        })
-    };
-    table.trials().filter_map(cost).collect()
+        });
+    }
+    costs
 }
 
-/// The case of the calls of that name in a loop.
+/// Returns the case of a call of this name in a loop.
 fn loop_of(table: &Table, name: &str) -> Option<usize> {
     table.find(|trial| matches!(trial, Trial::Loop { call } if call == name))
 }
 
-/// Nanoseconds per call or loop of a case, by round; empty without one.
+/// Returns the nanoseconds per call or loop of a case, by round; empty without a case.
 fn loop_ns(table: &Table, case: Option<usize>, ticks: fn(&Sample) -> Option<f64>) -> ByRound {
     let ns = |sample: &Sample| Some(ticks(sample)? * sample.ns_per_tick()?);
     case.map(|case| table.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
 }
 
-/// What a switch costs by each link, beside the pipe's.
+/// Returns the cost of a switch by each link above that by pipe.
 fn links(table: &Table, cases: &[CaseSummary]) -> Vec<LinkCost> {
-    let cost = |((index, case), of): ((usize, &Ring), &CaseSummary)| {
+    let mut costs = Vec::new();
+    for ((number, case), summary) in table.plan.rings().zip(cases) {
+        if case.members != 2 || case.work.is_some() {
+            continue;
+        }
         let by_pipe = Ring { link: REFERENCE.to_string(), ..case.clone() };
         let pipe = table.plan.find_ring(|other| *other == by_pipe);
-        let pipe = pipe.filter(|pipe| *pipe != index && !of.does_not_switch);
-        let above_pipe_ns = pipe.and_then(|pipe| table.difference(index, pipe, table.rank(index)));
-        let is_compared = case.members == 2 && case.work.is_none();
-        is_compared.then(|| LinkCost { case: index, link: case.link.clone(), above_pipe_ns })
-    };
-    table.plan.rings().zip(cases).filter_map(cost).collect()
+        let pipe = pipe.filter(|pipe| *pipe != number && !summary.does_not_switch);
+        let above_pipe_ns =
+            pipe.and_then(|pipe| table.difference(number, pipe, table.rank(number)));
+        costs.push(LinkCost { case: number, link: case.link.clone(), above_pipe_ns });
+    }
+    costs
 }

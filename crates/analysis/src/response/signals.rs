@@ -20,8 +20,8 @@ use rundata::words;
 /// The link whose ring does what the two processes do.
 const HANDLER_SIGNAL: &str = "handler-signal";
 
-/// All in nanoseconds. What needs several cases is computed within rounds; absent where one of them
-/// was not measured.
+/// The memorandum's figures, in nanoseconds. Those of several cases are computed within rounds;
+/// absent where one of them was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Signals")]
 pub struct SignalCosts {
@@ -46,12 +46,12 @@ pub struct SignalCosts {
     pub above_handler_signal_ns: Option<Estimate>,
     /// What its display() printed below each loop.
     pub accounts: Vec<SignalAccount>,
-    /// Where switches by signals and by pipe disagree, and why; empty of a run that did not end.
+    /// Disagreements of switches by signals and by rings in words; empty for a run that did not end.
     pub in_words: Vec<String>,
 }
 
-/// Where the CPU time of a loop went, in percent of both processes' together: precise CPU times,
-/// each split by the ticks that sampled that process over all rounds.
+/// The CPU time of a loop by process and mode, in percent of both processes' together: precise CPU
+/// times, each split by the ticks that sampled that process over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Account")]
 pub struct SignalAccount {
@@ -59,8 +59,7 @@ pub struct SignalAccount {
     pub case: usize,
     /// CPU time of all rounds, in nanoseconds.
     pub total_ns: u64,
-    /// What ticks sampled of it, in nanoseconds: by it one sees how many ticks are behind the
-    /// shares.
+    /// The time that ticks sampled, in nanoseconds: it tells how many ticks the shares rest on.
     pub sampled_ns: u64,
     /// System time of the process itself.
     pub system_percent: f64,
@@ -80,96 +79,119 @@ pub(super) fn interrupt_latency(system_call: f64) -> f64 {
     system_call / 4.0
 }
 
-/// What the kernel spends on processing a signal: its time less that of three system calls.
+/// Returns the kernel's time for a signal: the signal less three system calls.
 fn kernel_processing(signal: f64, system_call: f64) -> f64 {
     signal - CALLS_PER_SIGNAL * system_call
 }
 
-/// A context switch from a loop of two processes, in which there are two signals and two switches.
+/// Returns a context switch by a loop of two processes, which has two signals and two switches.
 fn context_switch(two_process_loop: f64, signal: f64) -> f64 {
     (two_process_loop - 2.0 * signal) / 2.0
 }
 
-/// The readings; absent where nothing was measured that they need.
-/// With `is_whole`, of a run that ended, also where they and the rings disagree.
+/// Returns the figures; absent where none of their trials was measured. With `is_whole`, for a run
+/// that ended, also their disagreements with the rings.
 pub(super) fn find(table: &Table, is_whole: bool) -> Option<SignalCosts> {
-    let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(table, name));
-    let two = table.find(|trial| *trial == Trial::TwoProcesses);
-    own.or(two)?;
-    let [call, signal] = [one, own].map(|case| loop_ns(table, case, net_of_loop));
-    let two_loop = loop_ns(table, two, in_a_row);
-    let of_two = |one: &ByRound, other: &ByRound, formula: fn(f64, f64) -> f64| {
-        ByRound::together([one, other], |[one, other]| formula(one, other))
-    };
-    let switch = of_two(&two_loop, &signal, context_switch);
-    let ring = |link: &str| ring_switch_ns(table, link);
-    let above = |link: &str| of_two(&switch, &ring(link), |one, other| one - other);
-    let estimate = |figure: &ByRound| figure.estimate(table.plan);
+    let call_case = loop_of(table, GETUID);
+    let signal_case = loop_of(table, SIGNAL_SELF);
+    let two_case = table.find(|trial| *trial == Trial::TwoProcesses);
+    signal_case.or(two_case)?;
+    let call = loop_ns(table, call_case, net_of_loop);
+    let signal = loop_ns(table, signal_case, net_of_loop);
+    let two_loop = loop_ns(table, two_case, in_a_row);
     let latency = ByRound::together([&call], |[call]| interrupt_latency(call));
-    let switches_per_loop = two.and_then(|case| {
-        let loops = table.sum(case, CALLS).filter(|loops| *loops > 0)?;
-        Some(table.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
-    });
-    let programs = [one, own, two].into_iter().flatten();
-    let mut found = SignalCosts {
-        system_call_ns: estimate(&call),
-        interrupt_latency_ns: estimate(&latency),
-        signal_ns: estimate(&signal),
-        kernel_processing_ns: estimate(&of_two(&signal, &call, kernel_processing)),
-        two_process_loop_ns: estimate(&two_loop),
-        context_switch_ns: estimate(&switch),
-        switches_per_loop,
-        above_pipe_ns: estimate(&above(REFERENCE)),
-        above_handler_signal_ns: estimate(&above(HANDLER_SIGNAL)),
+    let processing = in_rounds(&signal, &call, kernel_processing);
+    let switch = in_rounds(&two_loop, &signal, context_switch);
+    let above_pipe = in_rounds(&switch, &ring_switch_ns(table, REFERENCE), |a, b| a - b);
+    let above_handler = in_rounds(&switch, &ring_switch_ns(table, HANDLER_SIGNAL), |a, b| a - b);
+    let programs = [call_case, signal_case, two_case].into_iter().flatten();
+    let mut costs = SignalCosts {
+        system_call_ns: call.estimate(table.plan),
+        interrupt_latency_ns: latency.estimate(table.plan),
+        signal_ns: signal.estimate(table.plan),
+        kernel_processing_ns: processing.estimate(table.plan),
+        two_process_loop_ns: two_loop.estimate(table.plan),
+        context_switch_ns: switch.estimate(table.plan),
+        switches_per_loop: two_case.and_then(|case| switches_per_loop(table, case)),
+        above_pipe_ns: above_pipe.estimate(table.plan),
+        above_handler_signal_ns: above_handler.estimate(table.plan),
         accounts: programs.filter_map(|case| account(table, case)).collect(),
         in_words: Vec::new(),
     };
-    found.in_words = if is_whole { found.words() } else { Vec::new() };
-    Some(found)
+    if is_whole {
+        costs.in_words = costs.disagreements_in_words();
+    }
+    Some(costs)
 }
 
-/// Cost of a switch above solo by round, of the ring of two by this link.
+/// Applies a formula to two figures within rounds.
+fn in_rounds(first: &ByRound, second: &ByRound, formula: fn(f64, f64) -> f64) -> ByRound {
+    ByRound::together([first, second], |[first, second]| formula(first, second))
+}
+
+fn switches_per_loop(table: &Table, case: usize) -> Option<f64> {
+    let loops = table.sum(case, CALLS).filter(|loops| *loops > 0)?;
+    Some(table.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
+}
+
+/// Returns the cost of a switch above solo by round, of the ring of two by this link.
 pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
     let ring = table.plan.find_ring(|case| case.members == 2 && case.link == link);
     let Some(ring) = ring else { return ByRound::default() };
-    let of_all = table.above_solo_of_all(ring, Sample::ns_per_hop);
+    let all_slices = table.above_solo_of_all(ring, Sample::ns_per_hop);
     match table.above_solo(ring, 0).map(|estimate| estimate.speed) {
-        Some(Speed::NotJudged) | None => of_all.into_iter().collect(),
+        Some(Speed::NotJudged) | None => all_slices.into_iter().collect(),
         Some(speed) if speed.is_full() => {
-            ByRound::judged(of_all, Some(table.above_solo_by_round(ring)))
+            ByRound::judged(all_slices, Some(table.above_solo_by_round(ring)))
         }
-        Some(_) => ByRound::judged(of_all, None::<Figures>),
+        Some(_) => ByRound::judged(all_slices, None::<Figures>),
     }
 }
 
-/// Where the CPU time of one of the memorandum's programs went. Absent where there is time that no
-/// tick sampled.
+/// CPU time of a process, in nanoseconds.
+struct SplitTime {
+    user_ns: f64,
+    system_ns: f64,
+    sampled_ns: f64,
+}
+
+impl SplitTime {
+    /// Splits the CPU time of a process by the ticks that sampled it, given the names of its counts
+    /// of CPU time, sampled time and sampled user time. Absent where no tick sampled the time.
+    fn from_counts(table: &Table, case: usize, names: [&str; 3]) -> Option<Self> {
+        let [cpu_ns, sampled_ns, sampled_user_ns] =
+            names.map(|name| table.sum(case, name).unwrap_or(0) as f64);
+        if cpu_ns > 0.0 && sampled_ns <= 0.0 {
+            return None;
+        }
+        let user_share = (sampled_user_ns / sampled_ns).clamp(0.0, 1.0);
+        let user_ns = if cpu_ns > 0.0 { cpu_ns * user_share } else { 0.0 };
+        Some(Self { user_ns, system_ns: cpu_ns.max(0.0) - user_ns, sampled_ns })
+    }
+}
+
+/// Returns the CPU time of one of the memorandum's programs. Absent where there is time that no tick
+/// sampled.
 fn account(table: &Table, case: usize) -> Option<SignalAccount> {
-    // CPU time in user and in system mode.
-    let parts = |names: [&str; 3]| {
-        let [cpu, sampled, user] = names.map(|name| table.sum(case, name).unwrap_or(0) as f64);
-        let is_split = cpu <= 0.0 || sampled > 0.0;
-        let user = if cpu > 0.0 { cpu * (user / sampled).clamp(0.0, 1.0) } else { 0.0 };
-        is_split.then(|| (user, cpu.max(0.0) - user, sampled))
-    };
-    let own = parts([CPU_NS, SAMPLED_NS, SAMPLED_USER_NS])?;
-    let child = parts([CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS])?;
-    let total = own.0 + own.1 + child.0 + child.1;
-    let percent = |part: f64| 100.0 * part / total;
-    (total > 0.0).then(|| SignalAccount {
+    let process = SplitTime::from_counts(table, case, [CPU_NS, SAMPLED_NS, SAMPLED_USER_NS])?;
+    let child_names = [CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS];
+    let child = SplitTime::from_counts(table, case, child_names)?;
+    let total_ns = process.user_ns + process.system_ns + child.user_ns + child.system_ns;
+    let percent = |ns: f64| 100.0 * ns / total_ns;
+    (total_ns > 0.0).then(|| SignalAccount {
         case,
-        total_ns: total as u64,
-        sampled_ns: (own.2 + child.2) as u64,
-        system_percent: percent(own.1),
-        user_percent: percent(own.0),
-        child_system_percent: percent(child.1),
-        child_user_percent: percent(child.0),
+        total_ns: total_ns as u64,
+        sampled_ns: (process.sampled_ns + child.sampled_ns) as u64,
+        system_percent: percent(process.system_ns),
+        user_percent: percent(process.user_ns),
+        child_system_percent: percent(child.system_ns),
+        child_user_percent: percent(child.user_ns),
     })
 }
 
 impl SignalCosts {
-    /// Where the formula's switch and the rings' disagree, and what else each pays for.
-    fn words(&self) -> Vec<String> {
+    /// Returns the disagreements of the formula's switch and the rings', and their possible causes.
+    fn disagreements_in_words(&self) -> Vec<String> {
         let (mut all, mut more, mut less) = (Vec::new(), false, false);
         let compared =
             [("pipe", &self.above_pipe_ns), (HANDLER_SIGNAL, &self.above_handler_signal_ns)];

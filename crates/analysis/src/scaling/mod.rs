@@ -102,7 +102,7 @@ pub fn law(points: &[CurvePoint]) -> ScalingVerdict {
 
 /// The fit of the law, and of a flat one the trend that is not excluded; or why there is none.
 fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
-    let chosen = curve::best(all, FEWEST_SIZES, "")?;
+    let chosen = curve::best_fit(all, FEWEST_SIZES, "")?;
     misfit(all, chosen)
         .or_else(|| gradual_rival(all, chosen))
         .or_else(|| contested(all, chosen))
@@ -206,7 +206,7 @@ fn too_few_or(all: &CurveAnalysis, why: String) -> String {
 /// flat enough to be called so.
 fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     let (low, high) = all.data.range();
-    let level = curve::level(all, constant, high).map_err(|why| too_few_or(all, why))?;
+    let level = curve::flat_level(all, constant, high).map_err(|why| too_few_or(all, why))?;
     let trend = |shape: LawShape| {
         let fit = all.fit(shape as usize)?;
         let (low, high) = (fit.basis(low), fit.basis(high));

@@ -1,4 +1,4 @@
-//! The course of the cost: its pieces and breaks, or why the points are inconclusive.
+//! The pieces and breaks of a cost curve, or the reason why the points are inconclusive.
 
 use stats::changepoint::{
     CurveAnalysis, CurveForm, ErrorModel, FitData, FitSettings, FormFit, Nesting, Term, Turn,
@@ -8,25 +8,25 @@ use super::{CostBreak, CostBreaks, CostTrend, CurveAnswer, CurvePiece, EQUIVALEN
 use crate::curve::{self, CurvePoint, TurnBracket};
 use rundata::words::percent;
 
-/// Fewer sizes than this say nothing about a course.
+/// Fewest sizes of a curve.
 const FEWEST_SIZES: usize = 5;
-/// A jump that the points must exclude before they may be called flat: half as much again. The
-/// rises of Li, Ding and Shen are fourfold and more.
+/// Smallest relative jump that a flat curve must exclude. The rises of Li, Ding and Shen are fourfold
+/// and more.
 const FLAT_LIMIT: f64 = 0.5;
-/// Points further than this part of the cost from the best course, and further than `FAR_ERRORS`
-/// standard errors (root mean square both), follow none of them.
-const FAR: f64 = 0.30;
-/// See [`FAR`].
-const FAR_ERRORS: f64 = 3.0;
+/// Largest distance of points from the best curve, relative to the cost; beyond it and beyond
+/// [`MAX_DISTANCE_ERRORS`] (root mean square both) they follow no curve.
+const MAX_DISTANCE: f64 = 0.30;
+/// Largest distance of points from the best curve in standard errors: see [`MAX_DISTANCE`].
+const MAX_DISTANCE_ERRORS: f64 = 3.0;
 
-/// See [`outside`].
+/// Standard errors by which the range of the costs is widened: see [`outside`].
 const RANGE_ERRORS: f64 = 3.0;
 
 const STEP: Turn = Turn::Step;
-/// What a switch has to fetch again is a number of bytes, so within a piece costs are straight
-/// lines in the size itself; only the places of breaks are thought of in ratios.
+/// Costs are straight lines in the size within a piece, as a switch fetches bytes again; only the
+/// places of breaks are in ratios.
 const HINGE: Turn = Turn::RatioHinge(&[0.0, 1.0 / 3.0, 2.0 / 3.0]);
-/// The number of a course that is flat, then flat at another level.
+/// Number of the curve that is flat, then flat at another level.
 const ONE_STEP: usize = 2;
 
 static FORMS: [CurveForm; 14] = {
@@ -62,7 +62,7 @@ pub(super) static SETTINGS: FitSettings = FitSettings {
     nesting: Nesting::Turns,
 };
 
-/// Finds up to two breaks in the course of the cost.
+/// Finds up to two breaks of the cost.
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs, or all sizes, by a positive number changes nothing but the unit of the answer.
@@ -84,7 +84,7 @@ pub(super) fn read(axis: SizeAxis, all: &CurveAnalysis) -> CostBreaks {
     }
 }
 
-/// Without pieces.
+/// Returns breaks without pieces.
 pub(super) fn empty(axis: SizeAxis, data: &FitData) -> CostBreaks {
     CostBreaks {
         axis,
@@ -99,7 +99,8 @@ pub(super) fn empty(axis: SizeAxis, data: &FitData) -> CostBreaks {
     }
 }
 
-/// The sizes from one number to another, with their fitted costs in units of the data.
+/// Returns the piece of the sizes from one number to another, with their fitted costs in units of
+/// the data.
 pub(super) fn piece(
     data: &FitData,
     (first, last): (usize, usize),
@@ -133,19 +134,19 @@ fn choose<'a>(all: &'a CurveAnalysis, axis: &SizeAxis) -> Result<Chosen<'a>, Str
     Ok((chosen, pieces, Some(bound)))
 }
 
-/// Why even the best course does not describe the points.
+/// Returns the reason why even the best curve does not describe the points, if there is one.
 fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
     let observed = all.data.observations.iter();
     let n = observed.len() as f64;
     let squares = observed.map(|seen| ((seen.y - fit.at(seen.x)) / seen.level).powi(2));
     let off = (squares.sum::<f64>() / n).sqrt();
     let errors = (fit.solution.chi2 / n).sqrt();
-    (off > FAR && errors > FAR_ERRORS)
+    (off > MAX_DISTANCE && errors > MAX_DISTANCE_ERRORS)
         .then(|| format!("even the best fit misses the points by {}", percent(off)))
 }
 
-/// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was
-/// measured, each cost with [`RANGE_ERRORS`] standard errors.
+/// Returns the reason why a curve cannot be that of a cost: it falls to zero, or leaves the range of
+/// the measured costs, each with [`RANGE_ERRORS`] standard errors.
 pub(super) fn outside(all: &CurveAnalysis, pieces: &[CurvePiece]) -> Option<String> {
     let data = &all.data;
     let ends = |sign: f64| {
@@ -153,20 +154,16 @@ pub(super) fn outside(all: &CurveAnalysis, pieces: &[CurvePiece]) -> Option<Stri
     };
     let (least, most) = (ends(-1.0).reduce(f64::min)?, ends(1.0).reduce(f64::max)?);
     let (least, most) = (least * data.unit, most * data.unit);
-    let any = |is: &dyn Fn(&CurvePiece) -> bool| pieces.iter().any(is);
-    match () {
-        () if any(&|piece| piece.lowest_ns() <= 0.0) => {
-            Some("even the best fit falls to zero".to_string())
-        }
-        () if any(&|piece| piece.lowest_ns() < least || piece.highest_ns() > most) => {
-            Some("even the best fit leaves the measured range".to_string())
-        }
-        () => None,
+    if pieces.iter().any(|piece| piece.lowest_ns() <= 0.0) {
+        return Some("even the best fit falls to zero".to_string());
     }
+    let leaves = pieces.iter().any(|piece| piece.lowest_ns() < least || piece.highest_ns() > most);
+    leaves.then(|| "even the best fit leaves the measured range".to_string())
 }
 
-/// Up to which size (its index) the points exclude a jump of [`FLAT_LIMIT`], and the largest that
-/// they do not exclude up to there, as a part of the level; or why they are not flat enough.
+/// Returns the number of the size up to which the points exclude a jump of [`FLAT_LIMIT`], and the
+/// largest jump that they do not exclude up to there, relative to the level; the error says why they
+/// are not flat enough.
 fn flatness(
     all: &CurveAnalysis,
     chosen: &FormFit,
@@ -184,16 +181,15 @@ fn flatness(
         let bound = (fit.solution.coefficients[1].abs() + half) / level;
         let bracket = fit.brackets[0];
         let place = axis.range(sizes[bracket] as u64, sizes[bracket + 1] as u64);
-        match bound <= FLAT_LIMIT {
-            true => below = below.max(bound),
-            false if bracket + 1 >= FEWEST_SIZES => return Ok((bracket, below)),
-            false => {
-                let up_to = percent(bound);
-                return Err(format!(
-                    "no break is resolved; a jump of up to {up_to} between {place} would not be \
-                        seen"
-                ));
-            }
+        if bound <= FLAT_LIMIT {
+            below = below.max(bound);
+        } else if bracket + 1 >= FEWEST_SIZES {
+            return Ok((bracket, below));
+        } else {
+            let up_to = percent(bound);
+            return Err(format!(
+                "no break is resolved; a jump of up to {up_to} between {place} would not be seen"
+            ));
         }
     }
     Ok((sizes.len() - 1, below))

@@ -1,10 +1,10 @@
-//! Where does the cost of a switch leave one course for another as the working set grows?
+//! Breaks of the cost of a switch as the working set grows.
 //!
 //! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
-//! up to two breaks, each with the sizes between which it lies; or says why the points are
+//! up to two breaks, each with the sizes between which it lies, or the reason why the points are
 //! inconclusive. [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section
-//! 3.1). Neither is told the sizes of caches: [`nearest_level`] sets what was found beside them
-//! afterwards. The method and its sources are in `docs/method.md`, its measured error rates in
+//! 3.1). Neither uses the sizes of caches: [`nearest_level`] compares breaks with them afterwards.
+//! The method and its sources are in `docs/method.md`, its measured error rates in
 //! `docs/validation.md`.
 
 mod breaks;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::curve::TurnKind;
 use rundata::words::{byte_range, bytes, percent, plain, time};
 
-/// The confidence of every interval that goes in ([`DirectInterval`]) and comes out ([`CostBreak`]).
+/// Confidence of all intervals that are read ([`DirectInterval`]) and returned ([`CostBreak`]).
 pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a break, whatever the errors say.
@@ -35,43 +35,43 @@ pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 /// straight pieces only approximate how caches fill, and such bends are no breaks.
 pub const EQUIVALENCE: f64 = 0.05;
 
-/// What the points say of breaks, or of regions.
+/// The conclusion about breaks or regions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 #[schemars(rename = "Answer")]
 pub enum CurveAnswer {
-    /// Of breaks: the course of the cost is known, its pieces, with a break between any two.
+    /// Breaks: the pieces of the curve are known, with a break between any two.
     Found,
-    /// Of regions: there are some.
+    /// Regions: there are some.
     Seen,
-    /// Of regions: one flat or straight course, so that nothing ceases to fit up to this array, or
-    /// it does not show.
+    /// Regions: one flat or straight piece, so that all arrays up to this one fit, or the cost does
+    /// not show that they do not.
     NoThreshold {
-        /// The largest array of which that is known, in bytes.
+        /// The largest array for which that is known, in bytes.
         up_to_bytes: u64,
     },
     /// The points are inconclusive.
     CannotTell {
-        /// Why not, in words that follow a colon.
+        /// The reason, in words that follow a colon.
         why: String,
     },
 }
 
-/// How the cost runs within a piece.
+/// The trend of the cost within a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Course")]
 pub enum CostTrend {
     /// No rise or fall is resolved.
     Flat,
-    /// It rises.
+    /// The cost rises.
     Rises,
-    /// It falls.
+    /// The cost falls.
     Falls,
 }
 
 impl CostTrend {
-    /// Of a change that counts where it is larger than `least`.
+    /// Returns the trend of a change, which counts if it is larger than `least`.
     fn from_change(change: f64, least: f64) -> Self {
         match change {
             rise if rise > least => Self::Rises,
@@ -81,7 +81,7 @@ impl CostTrend {
     }
 }
 
-/// Sizes that follow one course.
+/// Sizes that follow one line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Piece")]
 pub struct CurvePiece {
@@ -95,15 +95,15 @@ pub struct CurvePiece {
     pub cost_at_first_ns: f64,
     /// Fitted cost at `last`, in ns; signed.
     pub cost_at_last_ns: f64,
-    /// How it runs in between.
+    /// The trend in between.
     pub course: CostTrend,
 }
 
-/// Where the cost leaves one course for another.
+/// A place where the cost leaves one line for another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Break")]
 pub struct CostBreak {
-    /// How the cost changes.
+    /// The kind of change.
     pub kind: TurnKind,
     /// The most likely place, in the unit of the axis: between two measured sizes.
     pub at: u64,
@@ -121,13 +121,13 @@ pub struct CostBreak {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Breaks")]
 pub struct CostBreaks {
-    /// What the sizes are.
+    /// The axis of the sizes.
     pub axis: SizeAxis,
-    /// Whether the points could tell.
+    /// The conclusion.
     pub finding: CurveAnswer,
     /// The pieces, ascending; one more than `breaks`. Empty if the points are inconclusive.
     pub pieces: Vec<CurvePiece>,
-    /// The breaks, ascending; none for one smooth course.
+    /// The breaks, ascending; empty for one smooth line.
     pub breaks: Vec<CostBreak>,
     /// Criterion of the best description with fewer breaks above that of the chosen one: from 10
     /// on the simpler one has practically no support. `None` without breaks.
@@ -145,7 +145,7 @@ pub struct CostBreaks {
 }
 
 impl CurvePiece {
-    /// `flat at 3.1 us`, `rises from 8.0 us to 120 us`.
+    /// Returns the piece in words: `flat at 3.1 us`, `rises from 8.0 us to 120 us`.
     pub fn in_words(&self) -> String {
         let (start, end) = (time(self.cost_at_first_ns), time(self.cost_at_last_ns));
         match self.course {
@@ -158,7 +158,7 @@ impl CurvePiece {
 }
 
 impl CostBreak {
-    /// The place with its bracket: `192 KiB (128 to 256 KiB)`.
+    /// Returns the place with its bracket: `192 KiB (128 to 256 KiB)`.
     pub fn place(&self, axis: &SizeAxis) -> String {
         let single = if self.sizes_after == 1 { ", seen at one size only" } else { "" };
         format!("{} ({}{single})", axis.size(self.at), axis.range(self.low, self.high))
@@ -166,28 +166,32 @@ impl CostBreak {
 }
 
 impl CostBreaks {
-    /// The course in one sentence, without a full stop.
+    /// Returns the pieces in one sentence, without a full stop.
     pub fn in_words(&self) -> String {
         if let CurveAnswer::CannotTell { why } = &self.finding {
             return format!("inconclusive: {why}");
         }
-        let after = self.breaks.iter().map(|found| format!("from {} on ", found.place(&self.axis)));
-        let places = std::iter::once(String::new()).chain(after);
-        let told: Vec<String> =
-            places.zip(&self.pieces).map(|(place, piece)| place + &piece.in_words()).collect();
+        let mut places = vec![String::new()];
+        for found in &self.breaks {
+            places.push(format!("from {} on ", found.place(&self.axis)));
+        }
+        let mut pieces = Vec::new();
+        for (place, piece) in places.iter().zip(&self.pieces) {
+            pieces.push(format!("{place}{}", piece.in_words()));
+        }
         let range = self.axis.range(self.smallest, self.largest);
-        format!("{}{} ({range})", told.join("; "), self.bound_in_words())
+        format!("{}{} ({range})", pieces.join("; "), self.bound_in_words())
     }
 
-    /// How flat a flat course is, and up to where that is known; empty for any other.
+    /// Returns the bound of a flat curve, and up to where that is known; empty for any other.
     fn bound_in_words(&self) -> String {
         let Some((bound, piece)) = self.jump_below.zip(self.pieces.first()) else {
             return String::new();
         };
-        let beyond = match piece.last < self.largest {
-            true => format!("; inconclusive beyond {}", self.axis.size(piece.last)),
-            false => String::new(),
-        };
+        let mut beyond = String::new();
+        if piece.last < self.largest {
+            beyond = format!("; inconclusive beyond {}", self.axis.size(piece.last));
+        }
         format!(", any jump below {}{beyond}", percent(bound))
     }
 }
@@ -197,19 +201,19 @@ impl CostBreaks {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Unit")]
 pub enum AxisUnit {
-    /// Bytes, told in KiB, MiB and GiB.
+    /// Bytes, printed in KiB, MiB and GiB.
     Bytes,
     /// Things that are counted: pages, members.
     Count,
 }
 
-/// What the sizes are.
+/// The axis of the sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Axis")]
 pub struct SizeAxis {
-    /// What is said after a count, or of bytes: `array`, `pages`, `members`.
+    /// The name, which follows a count: `array`, `pages`, `members`.
     pub name: Cow<'static, str>,
-    /// Its unit.
+    /// The unit.
     pub unit: AxisUnit,
 }
 
@@ -223,7 +227,7 @@ impl SizeAxis {
     /// Bytes from one access to the next.
     pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: AxisUnit::Bytes };
 
-    /// A size in words: `192 KiB`, `64 pages`.
+    /// Returns a size in words: `192 KiB`, `64 pages`.
     pub fn size(&self, size: u64) -> String {
         match self.unit {
             AxisUnit::Bytes => bytes(size),
@@ -231,12 +235,12 @@ impl SizeAxis {
         }
     }
 
-    /// Whether it counts things, of which there is none between one and the next.
+    /// Returns whether the sizes are counts, with nothing between one and the next.
     pub(crate) fn is_count(&self) -> bool {
         self.unit == AxisUnit::Count
     }
 
-    /// Two sizes in words: `128 to 256 KiB`, `32 to 64 pages`.
+    /// Returns a range in words: `128 to 256 KiB`, `32 to 64 pages`.
     pub fn range(&self, low: u64, high: u64) -> String {
         match self.unit {
             AxisUnit::Bytes => byte_range(low, high),
@@ -245,36 +249,36 @@ impl SizeAxis {
     }
 }
 
-/// Something of the machine that a working set may outgrow.
+/// A limit of the machine that a working set may exceed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Level")]
 pub struct MachineLevel {
-    /// Its name: `L2`, `second-level TLB`.
+    /// The name: `L2`, `second-level TLB`.
     pub name: String,
-    /// How much it holds, in the unit of the axis.
+    /// The capacity, in the unit of the axis.
     pub size: u64,
 }
 
-/// A break beside a level.
+/// A break compared with the level nearest to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Beside")]
 pub struct NearestLevel {
-    /// The smallest level that is not surely outgrown at the break; the largest if all are.
+    /// The smallest level that is not surely exceeded at the break; the largest if all are.
     pub level: MachineLevel,
     /// Place of the break / size of the level.
     pub part: f64,
-    /// The same for the lower end of the break's bracket.
+    /// Lower end of the break's bracket / size of the level.
     pub part_low: f64,
-    /// The same for the upper end.
+    /// Upper end of the bracket / size of the level.
     pub part_high: f64,
 }
 
-/// Sets a break beside the level that it is likely to belong to: the smallest that holds the lower
-/// end of the break's bracket, else the largest. `None` without a level that holds anything.
+/// Compares a break with the level that it is likely to belong to: the smallest that holds the lower
+/// end of the break's bracket, else the largest. Absent without a level above zero.
 pub fn nearest_level(found: &CostBreak, levels: &[MachineLevel]) -> Option<NearestLevel> {
-    let real = || levels.iter().filter(|level| level.size > 0);
-    let holding = real().filter(|level| level.size >= found.low).min_by_key(|level| level.size);
-    let level = holding.or_else(|| real().max_by_key(|level| level.size))?;
+    let holding = levels.iter().filter(|level| level.size > 0 && level.size >= found.low);
+    let largest = levels.iter().filter(|level| level.size > 0).max_by_key(|level| level.size);
+    let level = holding.min_by_key(|level| level.size).or(largest)?;
     let part = |size: u64| size as f64 / level.size as f64;
     Some(NearestLevel {
         level: level.clone(),
@@ -285,7 +289,7 @@ pub fn nearest_level(found: &CostBreak, levels: &[MachineLevel]) -> Option<Neare
 }
 
 impl NearestLevel {
-    /// `0.38 of L2 = 512 KiB (0.25 to 0.5)`.
+    /// Returns the comparison in words: `0.38 of L2 = 512 KiB (0.25 to 0.5)`.
     pub fn in_words(&self, axis: &SizeAxis) -> String {
         // Two decimals are enough for a part; small ones keep two digits.
         let [part, low, high] = [self.part, self.part_low, self.part_high]

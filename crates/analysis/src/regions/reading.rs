@@ -11,18 +11,18 @@ use super::{CostBreaks, CostTrend, CurveAnswer, CurvePiece, SizeAxis};
 use crate::curve::CurvePoint;
 use rundata::words::{bytes, two_digits};
 
-/// A first piece up to so many times the direct cost counts as close to it: the first region of
-/// the paper reaches from 1.1 to 2.3 times its c1.
+/// Largest factor of a first piece over the direct cost that is close to it: the first region of the
+/// paper reaches from 1.1 to 2.3 times its c1.
 const CLOSE_TO_DIRECT: f64 = 2.5;
 
-/// Regions that there can be.
-const ALL_REGIONS: usize = 3;
+/// Largest number of regions.
+const MAX_REGIONS: usize = 3;
 
-/// Sizes below a further level at least: see [`below_a_further_level`].
-const LEAST_BELOW: usize = 10;
+/// Fewest sizes below a further level: see [`below_further_level`].
+const FEWEST_BELOW: usize = 10;
 
-/// Standard errors: see [`rises_above`].
-const CLEARLY_ABOVE: f64 = 4.0;
+/// Fewest standard errors above a piece: see [`rises_above`].
+const MIN_ERRORS_ABOVE: f64 = 4.0;
 
 /// The direct cost c1, measured without work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct DirectInterval {
     pub high_ns: Option<f64>,
 }
 
-/// Which of the working sets still fit.
+/// The working sets that still fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Region")]
@@ -45,21 +45,21 @@ pub enum CacheRegion {
     AllFit,
     /// One fits, two together do not: the cost has left the level of the first region.
     TogetherTooLarge,
-    /// One alone does not fit: the solo ring misses too, and the difference goes another way.
+    /// One alone does not fit: the solo ring misses too, and the difference follows another line.
     AloneTooLarge,
 }
 
-/// A region and what a switch costs in it.
+/// A region and the cost of a switch in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Extent")]
 pub struct RegionExtent {
-    /// Which one.
+    /// The region.
     pub region: CacheRegion,
-    /// Its piece of the course.
+    /// Its piece of the curve.
     pub piece: CurvePiece,
-    /// Fitted cost over c1, the smallest in the region. `None` without a positive c1.
+    /// Smallest fitted cost in the region over c1; absent without a positive c1.
     pub over_direct_low: Option<f64>,
-    /// The largest.
+    /// Largest fitted cost in the region over c1.
     pub over_direct_high: Option<f64>,
 }
 
@@ -67,19 +67,19 @@ pub struct RegionExtent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Regions")]
 pub struct CacheRegions {
-    /// Whether there are regions.
+    /// The conclusion.
     pub answer: CurveAnswer,
     /// The regions seen, ascending; empty unless the answer is [`CurveAnswer::Seen`].
     pub extents: Vec<RegionExtent>,
-    /// What they are read from.
+    /// The breaks that they are read from.
     pub breaks: CostBreaks,
-    /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
+    /// The cache that explains both breaks; absent where they were found one by one, or not at all.
     pub refill: Option<CacheRefill>,
-    /// From this array size on costs rise above the last piece, and are left out: another level
-    /// overflows. Absent where the pieces are of all sizes.
+    /// Array size from which costs rise above the last piece, and are left out: another level
+    /// overflows. Absent where the pieces have all sizes.
     #[serde(default)]
     pub further_level_from: Option<u64>,
-    /// What the first region was compared with, if c1 was measured.
+    /// c1, with which the first region was compared, if it was measured.
     pub direct: Option<DirectInterval>,
 }
 
@@ -92,49 +92,55 @@ pub fn regions(points: &[CurvePoint], direct: Option<DirectInterval>) -> CacheRe
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
     let all = CurveAnalysis::new(points, &SETTINGS);
     let whole = CacheRegions::read(&all, direct);
-    below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
+    below_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
 
-/// Regions up to some size, where all sizes together have not all three: beyond, where the next
-/// level overflows as well, costs can rise and scatter so much that the rest is lost in the
-/// scatter, or takes one of the breaks. Of the cuts above whose last piece all other costs lie, the
-/// one that says most counts, if it says more than the whole; of equal ones that of the most sizes.
-fn below_a_further_level(
+/// Returns the regions up to some size, where all sizes together have fewer than three. Beyond it,
+/// where the next level overflows as well, costs can rise and scatter so much that they hide a break
+/// or take one. Only cuts above whose last piece all other costs lie are used. Of these the one with
+/// most detail counts, if it has more than the whole, and of equal ones that of the most sizes.
+fn below_further_level(
     points: &[CurvePoint],
     sizes: &[f64],
     whole: &CacheRegions,
 ) -> Option<CacheRegions> {
-    let most = if whole.extents.len() == ALL_REGIONS { 0 } else { sizes.len() };
-    let up_to = |count: usize| {
-        let (last, next) = (sizes[count - 1], sizes[count] as u64);
+    if whole.extents.len() == MAX_REGIONS {
+        return None;
+    }
+    let mut best: Option<CacheRegions> = None;
+    for count in FEWEST_BELOW..sizes.len() {
         let (below, above): (Vec<CurvePoint>, Vec<CurvePoint>) =
-            points.iter().partition(|point| point.x <= last);
+            points.iter().partition(|point| point.x <= sizes[count - 1]);
         let read = CacheRegions::read(&CurveAnalysis::new(&below, &SETTINGS), whole.direct);
-        let more = read.says() > whole.says() && read.answer == CurveAnswer::Seen;
-        let piece = *read.breaks.pieces.last().filter(|_| more)?;
-        let further_level_from = Some(next);
-        rises_above(&above, &piece).then_some(CacheRegions { further_level_from, ..read })
-    };
-    // Of equal ones `max_by_key` takes the last: the most sizes.
-    (LEAST_BELOW..most).filter_map(up_to).max_by_key(CacheRegions::says)
+        let least = best.as_ref().map_or(whole.detail(), CacheRegions::detail);
+        let is_better = match best {
+            Some(_) => read.detail() >= least,
+            None => read.detail() > least,
+        };
+        let Some(piece) = read.breaks.pieces.last().copied() else { continue };
+        if is_better && read.answer == CurveAnswer::Seen && rises_above(&above, &piece) {
+            best = Some(CacheRegions { further_level_from: Some(sizes[count] as u64), ..read });
+        }
+    }
+    best
 }
 
-/// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum
+/// Returns whether all these costs lie above the continued piece, and clearly so together (the sum
 /// of their distances in standard errors over the root of their number: Stouffer et al. 1949, The
 /// American Soldier).
 fn rises_above(points: &[CurvePoint], piece: &CurvePiece) -> bool {
-    let distance = |point: &CurvePoint| {
+    let mut distances = Vec::new();
+    for point in points {
         let beyond = (point.x - piece.last as f64).max(0.0);
         let above_ns = point.y - piece.cost_at_last_ns - piece.ns_per_byte().max(0.0) * beyond;
-        Some(above_ns / usable_error(point.error)?)
-    };
-    let distances: Vec<f64> = points.iter().filter_map(distance).collect();
+        distances.extend(usable_error(point.error).map(|error| above_ns / error));
+    }
     let sum: f64 = distances.iter().sum();
     distances.iter().all(|distance| *distance > 0.0)
-        && sum >= CLEARLY_ABOVE * (distances.len() as f64).sqrt()
+        && sum >= MIN_ERRORS_ABOVE * (distances.len() as f64).sqrt()
 }
 
-/// Why the pieces cannot be called by the paper's names.
+/// Returns the reason why the pieces are not the paper's regions; absent if they are.
 fn unlike_the_paper(
     breaks: &CostBreaks,
     cache: bool,
@@ -169,24 +175,30 @@ fn unlike_the_paper(
 fn extents(breaks: &CostBreaks, direct: Option<DirectInterval>) -> Vec<RegionExtent> {
     let names = [CacheRegion::AllFit, CacheRegion::TogetherTooLarge, CacheRegion::AloneTooLarge];
     let direct = direct.map(|direct| direct.cost_ns).filter(|cost| *cost > 0.0);
-    let over = |cost: f64| Some(cost / direct?).filter(|ratio| ratio.is_finite());
-    let extent = |(region, piece): (CacheRegion, &CurvePiece)| RegionExtent {
-        region,
-        piece: *piece,
-        over_direct_low: over(piece.lowest_ns()),
-        over_direct_high: over(piece.highest_ns()),
-    };
     // One array alone fills a cache at twice the size at which two fill it: a second break
     // elsewhere is another level's.
     let named = match &breaks.breaks[..] {
         [one, two]
             if two.low <= one.high.saturating_mul(2) && one.low.saturating_mul(2) <= two.high =>
         {
-            ALL_REGIONS
+            MAX_REGIONS
         }
         _ => 2,
     };
-    names.into_iter().zip(&breaks.pieces).take(named).map(extent).collect()
+    let mut extents = Vec::new();
+    for (region, piece) in names.into_iter().zip(&breaks.pieces).take(named) {
+        extents.push(RegionExtent {
+            region,
+            piece: *piece,
+            over_direct_low: finite_ratio(piece.lowest_ns(), direct),
+            over_direct_high: finite_ratio(piece.highest_ns(), direct),
+        });
+    }
+    extents
+}
+
+fn finite_ratio(cost_ns: f64, direct_ns: Option<f64>) -> Option<f64> {
+    Some(cost_ns / direct_ns?).filter(|ratio| ratio.is_finite())
 }
 
 impl CurvePiece {
@@ -195,19 +207,19 @@ impl CurvePiece {
         rise / (self.last - self.first).max(1) as f64
     }
 
-    /// The lower of the fitted costs at its ends, in ns.
+    /// Returns the lower of the fitted costs at its ends, in ns.
     pub fn lowest_ns(&self) -> f64 {
         self.cost_at_first_ns.min(self.cost_at_last_ns)
     }
 
-    /// The higher of them.
+    /// Returns the higher of the fitted costs at its ends, in ns.
     pub fn highest_ns(&self) -> f64 {
         self.cost_at_first_ns.max(self.cost_at_last_ns)
     }
 }
 
 impl CacheRegions {
-    /// What one cache, or free breaks, say of all points.
+    /// Reads all points as one cache, or else as free breaks.
     fn read(all: &CurveAnalysis, direct: Option<DirectInterval>) -> Self {
         let (breaks, refill) = match refill::find(all) {
             Some((breaks, refill)) => (breaks, Some(refill)),
@@ -225,20 +237,20 @@ impl CacheRegions {
         Self { answer, extents, breaks, refill, further_level_from: None, direct }
     }
 
-    /// How much it says: regions, then the cache that explains them.
-    fn says(&self) -> (usize, bool) {
+    /// Returns how much was found: the number of regions, then whether one cache explains them.
+    fn detail(&self) -> (usize, bool) {
         (self.extents.len(), self.refill.is_some())
     }
 
-    /// The extent of a region, if it was seen.
+    /// Returns the extent of a region, if it was seen.
     pub fn extent(&self, region: CacheRegion) -> Option<&RegionExtent> {
         self.extents.iter().find(|extent| extent.region == region)
     }
 
-    /// Cost where the combined working sets exceed the cache over cost where all fit: from the
+    /// Returns the cost where the combined working sets exceed the cache over the cost where all fit: from the
     /// lowest over the highest to the highest over the lowest, as the paper's ranges give it
-    /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen
-    /// or a cost is not above zero.
+    /// ([`crate::published::li2007::Figures::second_over_first`]). Absent if a region was not
+    /// seen or a cost is not above zero.
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
         let first = self.extent(CacheRegion::AllFit)?.piece;
         let second = self.extent(CacheRegion::TogetherTooLarge)?.piece;
@@ -248,7 +260,7 @@ impl CacheRegions {
         (positive && ratios.1.is_finite()).then_some(ratios)
     }
 
-    /// The regions in one sentence, without a full stop.
+    /// Returns the regions in one sentence, without a full stop.
     pub fn in_words(&self) -> String {
         match &self.answer {
             CurveAnswer::CannotTell { why } => return format!("inconclusive: {why}"),
@@ -257,22 +269,26 @@ impl CacheRegions {
             }
             CurveAnswer::Seen | CurveAnswer::Found => {}
         }
-        let mut told: Vec<String> = self.extents.iter().enumerate().map(|e| self.tell(e)).collect();
+        let mut facts = Vec::new();
+        for (number, extent) in self.extents.iter().enumerate() {
+            facts.push(self.extent_in_words(number, extent));
+        }
         if self.extents.len() == 2 {
-            told.push(match self.breaks.breaks.get(1) {
+            facts.push(match self.breaks.breaks.get(1) {
                 Some(further) => format!("a further break at {}", further.place(&self.breaks.axis)),
                 None => "where one working set exceeds the cache was not seen".into(),
             });
         }
-        told.extend(self.refill.map(|refill| refill.in_words()));
-        told.extend(self.further_level_from.map(|from| {
-            format!("from {} on costs rise further: another level overflows", bytes(from))
-        }));
-        told.join("; ")
+        facts.extend(self.refill.map(|refill| refill.in_words()));
+        if let Some(from) = self.further_level_from {
+            let from = bytes(from);
+            facts.push(format!("from {from} on costs rise further: another level overflows"));
+        }
+        facts.join("; ")
     }
 
-    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost
-    /// rises.
+    /// Returns a curve without threshold in words: `no threshold up to 2 MiB: flat at 3.00 us, any
+    /// jump below 8 %`, or the slope of one that rises.
     fn without_threshold(&self, up_to_bytes: u64) -> String {
         let up_to = bytes(up_to_bytes);
         match &self.breaks.pieces[..] {
@@ -288,27 +304,27 @@ impl CacheRegions {
         }
     }
 
-    fn tell(&self, (which, extent): (usize, &RegionExtent)) -> String {
-        let mut told = extent.region.in_words().to_string();
-        if which > 0 {
-            told += &format!(" from {}", self.breaks.breaks[which - 1].place(&self.breaks.axis));
+    fn extent_in_words(&self, number: usize, extent: &RegionExtent) -> String {
+        let mut words = extent.region.in_words().to_string();
+        if number > 0 {
+            words += &format!(" from {}", self.breaks.breaks[number - 1].place(&self.breaks.axis));
         }
-        told += &format!(": {}", extent.piece.in_words());
+        words += &format!(": {}", extent.piece.in_words());
         if let Some((low, high)) = extent.over_direct_low.zip(extent.over_direct_high) {
             let [low, high] = [low, high].map(two_digits);
             let range = if low == high { low } else { format!("{low} to {high}") };
-            let direct = match which {
+            let direct = match number {
                 0 => "the cost without a working set (the direct cost)",
                 _ => "the direct cost",
             };
-            told += &format!(", {range} times {direct}");
+            words += &format!(", {range} times {direct}");
         }
-        told
+        words
     }
 }
 
 impl CacheRegion {
-    /// What it says of the working sets.
+    /// Returns the region in words.
     pub fn in_words(self) -> &'static str {
         match self {
             CacheRegion::AllFit => "all working sets fit",

@@ -1,16 +1,15 @@
-//! The course that a cache prescribes: both breaks that a cache causes depend on one number, what
-//! it holds.
+//! The curve of a cache: both breaks that a cache causes depend on one number, its capacity C.
 //!
-//! What a switch has to fetch again is what the other member has driven out: nothing while both
-//! arrays fit (2 x below C), the whole array once they do not, and no longer all of it once the
-//! array alone does not fit (x above C), as the solo ring then fetches it again in every hop as
-//! well. With F rising from 0 to 1 around 1:
+//! A switch fetches again what the other member has evicted: nothing while both arrays fit (2 x below
+//! C), the whole array once they do not, and less of it once the array alone does not fit (x above
+//! C), as the solo ring then fetches it again in every hop as well. With F rising from 0 to 1 around
+//! 1:
 //!
 //! c2(x) = a + p x F(2x/C) (1 - F(x/C)) + s C F(x/C) + b x
 //!
-//! p is what fetching a byte again costs, s C what is left of it beyond C, b x a cost of each byte
-//! without a threshold. One place is searched for instead of two, which finds it in data where two
-//! free breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three
+//! p is the cost of fetching a byte again, s C the rest of it beyond C, b x a cost of each byte
+//! without a threshold. One place is searched instead of two, which finds it in data where two free
+//! breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three
 //! regions).
 
 use schemars::JsonSchema;
@@ -25,27 +24,27 @@ use super::{CostBreak, CostBreaks, CostTrend, EQUIVALENCE, SizeAxis};
 use crate::curve::TurnKind;
 use rundata::words::{byte_range, bytes, two_digits};
 
-/// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the
-/// sets of a cache by chance, so that some sets are full long before the cache is (wide), unless
-/// pages are huge or the kernel spreads them (narrow).
+/// Parts of C at which F leaves 0 and reaches 1; it is straight in the logarithm between. Pages fall
+/// into the sets of a cache by chance, so that some sets are full long before the cache is (wide),
+/// unless pages are huge or the kernel spreads them (narrow).
 const WIDTHS: [(f64, f64); 2] = [(0.5, 1.3), (0.7, 1.1)];
 
-/// Sizes of the cache that are tried, by doubling.
+/// Capacities of the cache that are tried in each doubling.
 const PLACES_A_DOUBLING: f64 = 8.0;
 
-/// Sizes that have to lie before the cost leaves the level of the first region, and after.
-const SIZES_BEFORE: usize = 2;
+/// Fewest sizes before the cost leaves the level of the first region, and after.
+const FEWEST_AROUND: usize = 2;
 
 const TERMS: usize = 4;
 
-/// One way of fitting a cache.
-struct Trial {
-    /// C, over the smallest size.
+/// A fit of a cache of one capacity.
+struct CacheFit {
+    /// C over the smallest size.
     holds: f64,
     width: (f64, f64),
-    /// Whether it was measured what is left beyond C.
+    /// Whether sizes beyond C were measured.
     beyond: bool,
-    /// What its coefficients and places are charged as.
+    /// Penalty of its coefficients and places.
     charge: f64,
     fit: LeastSquaresFit<TERMS>,
 }
@@ -54,17 +53,17 @@ struct Trial {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Refill")]
 pub struct CacheRefill {
-    /// How much it holds, in bytes.
+    /// Capacity in bytes.
     pub holds_bytes: u64,
-    /// The least that the points allow.
+    /// Lower end of the capacity's interval.
     pub holds_bytes_low: u64,
-    /// The most.
+    /// Upper end of the capacity's interval.
     pub holds_bytes_high: u64,
-    /// What fetching again costs, in ns for each KiB.
+    /// Cost of fetching again, in ns for each KiB.
     pub ns_per_kib: f64,
-    /// Lower end of its interval, given the cache.
+    /// Lower end of its interval, given the capacity.
     pub ns_per_kib_low: f64,
-    /// Upper end.
+    /// Upper end of that interval.
     pub ns_per_kib_high: f64,
 }
 
@@ -81,21 +80,21 @@ impl CacheRefill {
     }
 }
 
-/// Looks for the cache in the points: both its places as breaks, with the pieces around them. None
-/// where a course without a threshold describes them as well, or one with free breaks about as
-/// well, or where no size lies between the places.
+/// Returns the cache of the points, and both its places as breaks with the pieces around them.
+/// Absent where a curve without threshold describes the points as well, or one with free breaks
+/// about as well, or where no size lies between the places.
 pub(super) fn find(all: &CurveAnalysis) -> Option<(CostBreaks, CacheRefill)> {
     let (smallest, largest) = all.data.range();
     let xs = &all.data.xs;
-    if xs.len() < SIZES_BEFORE + TERMS + 1 {
+    if xs.len() < FEWEST_AROUND + TERMS + 1 {
         return None;
     }
     let flat = |line| solve(all, largest, WIDTHS[0], [true, false, false, line]);
-    let without: Vec<Trial> = [false, true].into_iter().filter_map(flat).collect();
+    let without: Vec<CacheFit> = [false, true].into_iter().filter_map(flat).collect();
     let mut with = Vec::new();
-    for (holds, width) in places(smallest, largest).flat_map(|h| WIDTHS.map(|w| (h, w))) {
+    for (holds, width) in capacities(smallest, largest).flat_map(|h| WIDTHS.map(|w| (h, w))) {
         let are_enough =
-            |is: &dyn Fn(f64) -> bool| xs.iter().filter(|x| is(**x)).count() >= SIZES_BEFORE;
+            |is: &dyn Fn(f64) -> bool| xs.iter().filter(|x| is(**x)).count() >= FEWEST_AROUND;
         let before = are_enough(&|x| 2.0 * x < holds * width.0);
         // What is left beyond C is only seen where the array was measured well beyond it.
         let beyond = are_enough(&|x| x >= holds * width.1);
@@ -107,8 +106,13 @@ pub(super) fn find(all: &CurveAnalysis) -> Option<(CostBreaks, CacheRefill)> {
     choose(all, &without, &with)
 }
 
-/// With the terms in use; the second stands for the cache, and counts as a place.
-fn solve(all: &CurveAnalysis, holds: f64, width: (f64, f64), used: [bool; TERMS]) -> Option<Trial> {
+/// Fits the used terms; the second is that of the cache, and counts as a place.
+fn solve(
+    all: &CurveAnalysis,
+    holds: f64,
+    width: (f64, f64),
+    used: [bool; TERMS],
+) -> Option<CacheFit> {
     let rows = all.data.observations.iter().map(|seen| {
         let values = basis(seen.x, holds, width);
         let basis = std::array::from_fn(|i| if used[i] { values[i] } else { 0.0 });
@@ -116,30 +120,31 @@ fn solve(all: &CurveAnalysis, holds: f64, width: (f64, f64), used: [bool; TERMS]
     });
     let terms = used.iter().filter(|used| **used).count() as f64;
     let charge = terms + if used[1] { TURN_CHARGE } else { 0.0 };
-    Some(Trial { holds, width, beyond: used[2], charge, fit: nonnegative_least_squares(rows)? })
+    Some(CacheFit { holds, width, beyond: used[2], charge, fit: nonnegative_least_squares(rows)? })
 }
 
-/// Geometric steps from twice the smallest size to twice the largest.
-fn places(smallest: f64, largest: f64) -> impl Iterator<Item = f64> {
+/// Returns the capacities that are tried: geometric steps from twice the smallest size to twice the
+/// largest.
+fn capacities(smallest: f64, largest: f64) -> impl Iterator<Item = f64> {
     let step = move |i: u32| 2.0 * smallest * (f64::from(i) / PLACES_A_DOUBLING).exp2();
     (0..).map(step).take_while(move |place| *place <= 2.0 * largest)
 }
 
-/// a, p, s, b.
+/// Returns the basis functions of a, p, s and b.
 fn basis(x: f64, holds: f64, width: (f64, f64)) -> [f64; TERMS] {
     let (two, one) = (filled(2.0 * x / holds, width), filled(x / holds, width));
     [1.0, x * two * (1.0 - one), holds * one, x]
 }
 
-/// The part of the sets that is full.
+/// Returns F, the part of the sets that is full.
 fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
     ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
 }
 
 fn choose(
     all: &CurveAnalysis,
-    without: &[Trial],
-    with: &[Trial],
+    without: &[CacheFit],
+    with: &[CacheFit],
 ) -> Option<(CostBreaks, CacheRefill)> {
     let count = all.data.observations.len();
     let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
@@ -151,7 +156,7 @@ fn choose(
     let others = free().map(|fit| per_freedom(fit.solution.chi2, fit.form.freedoms()));
     let dispersion = tied.chain(others).reduce(f64::min)?.max(1.0);
     let score = |chi2: f64, charge: f64| chi2 / dispersion + charge * (count as f64).ln();
-    let criterion = |trial: &Trial| score(trial.fit.chi2, trial.charge);
+    let criterion = |trial: &CacheFit| score(trial.fit.chi2, trial.charge);
     let best = with.iter().min_by(|a, b| criterion(a).total_cmp(&criterion(b)))?;
     let support = without.iter().map(criterion).reduce(f64::min)? - criterion(best);
     // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of
@@ -183,8 +188,8 @@ fn choose(
     outside(all, &breaks.pieces).is_none().then_some((breaks, refill))
 }
 
-impl Trial {
-    /// Both places as breaks where C lies in the range (over the smallest size).
+impl CacheFit {
+    /// Returns both places as breaks, where C lies in the range (over the smallest size).
     fn breaks(
         &self,
         data: &FitData,

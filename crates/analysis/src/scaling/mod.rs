@@ -23,7 +23,7 @@ use crate::curve::{self, CurvePoint, TurnBracket, TurnKind};
 use rundata::words::{percent, two_digits};
 use verdict::FORMS;
 
-/// The confidence of every interval that comes out ([`Knee`]).
+/// Confidence of all intervals that are returned ([`Knee`]).
 pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a law, whatever the errors say.
@@ -41,18 +41,18 @@ pub fn projected(two_process_cpu: f64, members: u32) -> f64 {
     two_process_cpu * f64::from(members) / 2.0
 }
 
-/// Fewer sizes than this say nothing about a law.
+/// Fewest sizes of a law.
 const FEWEST_SIZES: usize = 4;
-/// Without standard errors, fewer points than this do not tell a slope: it might be a knee.
+/// Fewest points without standard errors that tell a slope from a knee.
 const FEWEST_WITHOUT_ERRORS: usize = 7;
-/// Laws this near to each other fit about equally (Burnham and Anderson 2002, section 2.6).
+/// Largest difference of the criterion of laws that fit about equally (Burnham and Anderson 2002, section 2.6).
 const ABOUT_EQUAL: f64 = 2.0;
-/// Laws whose curves stay this near to each other may be told as one.
+/// Largest relative difference of curves that count as one.
 const SAME_CURVE: f64 = 0.10;
-/// A trend that the points must exclude before they may be called flat.
+/// Smallest relative trend that a flat law must exclude.
 const FLAT_LIMIT: f64 = 0.25;
-/// Points that lie as far off the best law, all together, less often than this follow none. The
-/// errors are estimates of few rounds themselves, so it is not the usual 5 %.
+/// Smallest p of the test for lack of fit with which points follow a law. It is not the usual 5 %, as
+/// the errors themselves are estimates of few rounds.
 const LACK_OF_FIT: f64 = 0.001;
 
 static SETTINGS: FitSettings = FitSettings {
@@ -67,7 +67,7 @@ static SETTINGS: FitSettings = FitSettings {
     nesting: Nesting::Terms,
 };
 
-/// The law that the cost per switch follows.
+/// Returns the law that the cost per switch follows.
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all
 /// costs by a positive number changes nothing but the unit of the answer.
@@ -100,7 +100,8 @@ pub fn law(points: &[CurvePoint]) -> ScalingVerdict {
     }
 }
 
-/// The fit of the law, and of a flat one the trend that is not excluded; or why there is none.
+/// Returns the fit of the law, and for a flat one the trend that is not excluded; the error says why
+/// there is none.
 fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
     let chosen = curve::best_fit(all, FEWEST_SIZES, "")?;
     misfit(all, chosen)
@@ -121,7 +122,7 @@ fn fitted(all: &CurveAnalysis, fit: &FormFit) -> LawCurve {
     }
 }
 
-/// Why even the best law does not describe the points.
+/// Returns the reason why even the best law does not describe the points, if there is one.
 fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
     (all.lack_of_fit(fit)? < LACK_OF_FIT).then(|| {
         let left = all.data.observations.len() - fit.form.freedoms();
@@ -134,14 +135,14 @@ fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
     })
 }
 
-/// Why a gradual rise would be as good an answer as the law with a knee, however near their curves
-/// are: it is that there is a knee at all which is in question.
+/// Returns the reason why a gradual law is as good as the one with a knee, however near their curves
+/// are: the question is whether there is a knee at all.
 fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
     if chosen.form.knees() == 0 {
         return None;
     }
     let limit = chosen.criterion + margin(all.data.observations.len());
-    // Also one that the points do not suffice to name.
+    // Including laws that the points do not suffice to name.
     let fits = LawShape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
     let rivals = fits.filter(|fit| fit.criterion <= limit);
     let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
@@ -149,48 +150,56 @@ fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
     Some(format!("{knee} and {gradual} fit about equally well"))
 }
 
-/// By which a law with a knee must beat every gradual one: half of what a coefficient costs.
+/// Returns the margin by which a law with a knee must be better than any gradual one: half of the
+/// penalty of a coefficient.
 fn margin(points: usize) -> f64 {
     0.5 * (points as f64).ln()
 }
 
-/// Why another law would be as good an answer, where that matters.
+/// Returns the reason why another law with another curve is as good, if there is one.
 fn contested(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
-    let told = |rival: &FormFit| {
+    for rival in all.leaders() {
         let (a, b) = (chosen.number, rival.number);
-        let is_rival = a != b
-            && !all.contains(a, b)
-            && !all.contains(b, a)
-            && rival.criterion <= chosen.criterion + ABOUT_EQUAL
-            && !same_knees(chosen, rival);
-        let (difference, at) = furthest_apart(&all.data.xs, chosen, rival);
-        (is_rival && difference > SAME_CURVE).then(|| {
+        let are_nested = a == b || all.contains(a, b) || all.contains(b, a);
+        let is_near = rival.criterion <= chosen.criterion + ABOUT_EQUAL;
+        if are_nested || !is_near || have_same_knees(chosen, rival) {
+            continue;
+        }
+        let (difference, members) = largest_difference(&all.data.xs, chosen, rival);
+        if difference > SAME_CURVE {
             let [a, b] = [a, b].map(|number| LawShape::from_number(number).name());
             let by = percent(difference);
-            format!("{a} and {b} fit about equally well but differ by {by} at {at:.0} members")
-        })
-    };
-    all.leaders().into_iter().find_map(told)
+            return Some(format!(
+                "{a} and {b} fit about equally well but differ by {by} at {members:.0} members"
+            ));
+        }
+    }
+    None
 }
 
-/// A step or a hinge at the same place is one finding, whichever it is.
-fn same_knees(a: &FormFit, b: &FormFit) -> bool {
-    let near = |(i, j): (&usize, &usize)| i.abs_diff(*j) <= 1;
-    let some = a.form.knees() > 0 && a.form.knees() == b.form.knees();
-    some && a.brackets.iter().zip(&b.brackets).all(near)
+/// Returns whether two fits have knees at the same places; a step and a hinge are one finding.
+fn have_same_knees(a: &FormFit, b: &FormFit) -> bool {
+    if a.form.knees() == 0 || a.form.knees() != b.form.knees() {
+        return false;
+    }
+    a.brackets.iter().zip(&b.brackets).all(|(a, b)| a.abs_diff(*b) <= 1)
 }
 
-/// Largest relative difference at the measured sizes, and where.
-fn furthest_apart(sizes: &[f64], a: &FormFit, b: &FormFit) -> (f64, f64) {
-    let apart = |&members: &f64| {
-        let (a, b) = (a.at(members), b.at(members));
-        ((a - b).abs() / a.abs().max(b.abs()), members)
-    };
-    // A part of nothing is no number, and not greater than any.
-    sizes.iter().map(apart).fold((0.0, 0.0), |x, y| if y.0 > x.0 { y } else { x })
+/// Returns the largest relative difference at the measured sizes, and its size.
+fn largest_difference(sizes: &[f64], a: &FormFit, b: &FormFit) -> (f64, f64) {
+    let mut largest = (0.0, 0.0);
+    for members in sizes {
+        let (a, b) = (a.at(*members), b.at(*members));
+        let difference = (a - b).abs() / a.abs().max(b.abs());
+        // A ratio of zeros is not a number, and not greater than any.
+        if difference > largest.0 {
+            largest = (difference, *members);
+        }
+    }
+    largest
 }
 
-/// Why it is inconclusive: that there are too few points without errors, or else what is given.
+/// Returns why it is inconclusive: too few points without errors, or else the given reason.
 fn too_few_or(all: &CurveAnalysis, why: String) -> String {
     let count = all.data.observations.len();
     if all.data.errors_known || count >= FEWEST_WITHOUT_ERRORS {
@@ -202,8 +211,8 @@ fn too_few_or(all: &CurveAnalysis, why: String) -> String {
     )
 }
 
-/// The largest trend that the points do not exclude, as a part of the level; or why they are not
-/// flat enough to be called so.
+/// Returns the largest trend that the points do not exclude, relative to the level; the error says
+/// why they are not flat enough.
 fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     let (low, high) = all.data.range();
     let level = curve::flat_level(all, constant, high).map_err(|why| too_few_or(all, why))?;
@@ -258,7 +267,8 @@ fn knee(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Knee {
     }
 }
 
-/// Cost after over cost by the law before, and its interval by the delta method.
+/// Returns the cost after a knee over the cost by the law before it, with its interval by the delta
+/// method.
 fn factor(
     all: &CurveAnalysis,
     fit: &FormFit,
@@ -272,7 +282,7 @@ fn factor(
     }
     let factor = cost_after / cost_before;
     let gradient = std::array::from_fn(|i| after[i] / cost_after - before[i] / cost_before);
-    // Where the old cost may be zero the ratio has no upper end, and the delta method no meaning.
+    // Where the cost before may be zero the ratio has no upper end, and the delta method fails.
     let resolved = all.half_width(fit, before).is_some_and(|half| half < cost_before);
     let half = all.half_width(fit, gradient).filter(|_| resolved);
     let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));

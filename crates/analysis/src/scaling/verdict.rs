@@ -1,4 +1,4 @@
-//! The candidate laws; what [`super::law`] answers, and in one plain sentence.
+//! The candidate laws, and the verdict of [`super::law`] with its words.
 
 use std::f64::consts::LN_2;
 
@@ -10,7 +10,7 @@ use super::EQUIVALENCE;
 use crate::curve::TurnKind;
 use rundata::words::{percent, signed, time, times};
 
-/// How cost per switch may depend on the members N of the ring. A step is a jump at a knee, a
+/// The cost per switch as a function of the members N of the ring. A step is a jump at a knee, a
 /// hinge a change of slope there; `(x)+` is x where it is positive, else 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -29,7 +29,7 @@ pub enum LawShape {
     /// a + b N^k / (N^k + t^k), k = 1, 1.5 or 2 (logistic in ln N): comes nearer to its plateau
     /// more slowly. With k = 1 a hyperbola; above it starts slowly as well.
     Sigmoid,
-    /// The same with t above a third of the largest size: a smooth curve whose plateau was not
+    /// A sigmoid with t above a third of the largest size: a smooth curve whose plateau was not
     /// measured.
     Unfinished,
     /// a + b ln N + c N, ever slower: between a line and a logarithm, or flatter than both at its
@@ -100,7 +100,7 @@ pub(super) static FORMS: [CurveForm; 16] = {
 };
 
 impl LawShape {
-    /// All, in their order, by name.
+    /// All shapes in their order, with their names.
     const ALL: [(LawShape, &str); 16] = [
         (LawShape::Constant, "a flat cost"),
         (LawShape::Logarithmic, "logarithmic growth"),
@@ -120,7 +120,7 @@ impl LawShape {
         (LawShape::Ramp, "a flat cost with a ramp"),
     ];
 
-    /// The shape of the form of this number.
+    /// Returns the shape of the form of this number.
     pub(super) fn from_number(number: usize) -> Self {
         Self::ALL[number].0
     }
@@ -133,18 +133,18 @@ impl LawShape {
         &FORMS[self as usize]
     }
 
-    /// Whether another shape is a special case of this one.
+    /// Returns whether another shape is a special case of this one.
     fn contains(self, simpler: LawShape) -> bool {
         let (form, inner) = (self.form(), simpler.form());
         let is_inside = inner.terms.iter().all(|term| form.terms.contains(term));
         self != simpler && (is_inside || form.contains.contains(&(simpler as usize)))
     }
 
-    /// Those that slow down without a knee, or do so in the end.
+    /// Shapes that slow down without a knee, or at their end.
     pub(super) const GRADUAL: [LawShape; 4] =
         [LawShape::Saturating, LawShape::Sigmoid, LawShape::Unfinished, LawShape::Slowing];
 
-    /// The law before the first knee.
+    /// Returns the law before the first knee.
     fn base(self) -> LawShape {
         match self {
             LawShape::Quadratic => self,
@@ -156,37 +156,37 @@ impl LawShape {
     }
 }
 
-/// How a cost depends on the size of the ring, as far as the points tell one kind from the others.
-/// Words are made of it: laws that the next run may exchange for each other are one kind.
+/// The kind of growth of a cost with the size of the ring, as far as the points tell kinds apart.
+/// Sentences use it: laws that the next run may exchange for each other are one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CostGrowth {
-    /// No trend over the measured sizes is larger than this part of the cost.
+    /// No trend over the measured sizes.
     Flat {
-        /// The bound, where there is one.
+        /// Largest trend relative to the cost, where it is bounded.
         trend_below: Option<f64>,
     },
-    /// With the logarithm of the size.
+    /// Proportional to the logarithm of the size.
     Logarithmic,
-    /// With the size.
+    /// Proportional to the size.
     Linear,
-    /// With the square of the size.
+    /// Proportional to the square of the size.
     Quadratic,
-    /// To a plateau.
+    /// Levels off at a plateau.
     Plateau,
-    /// Without a knee, by a law that is not told apart from other such laws.
+    /// No knee; the law is not told apart from other such laws.
     Smooth,
-    /// With knees.
+    /// Has knees.
     Knees,
     /// The law is not told apart from laws of other kinds.
     Open,
 }
 
-/// A kind is named where the criterion of every law of another kind is higher by more than this.
-/// Above it models have hardly any support left (Burnham and Anderson 2002, section 2.6).
+/// Difference of the criterion above which laws of another kind do not count: they have hardly any
+/// support left (Burnham and Anderson 2002, section 2.6).
 const CLEARLY_WORSE: f64 = 7.0;
 
-/// Trends up to this part of the cost are called none.
-const FLAT: f64 = 0.10;
+/// Largest relative trend that is called none.
+const FLAT_TREND: f64 = 0.10;
 
 impl CostGrowth {
     fn from_shape(shape: LawShape, trend_below: Option<f64>) -> Self {
@@ -206,7 +206,7 @@ impl CostGrowth {
     }
 }
 
-/// Where the size of the errors is known from.
+/// The source of the errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Noise")]
@@ -229,7 +229,7 @@ pub enum ScalingLaw {
     },
     /// The points are inconclusive.
     CannotTell {
-        /// Why not, in words that follow a colon.
+        /// The reason, in words that follow a colon.
         why: String,
     },
 }
@@ -238,18 +238,18 @@ pub enum ScalingLaw {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Curve")]
 pub struct LawCurve {
-    /// Which basis functions the coefficients belong to.
+    /// The shape, whose basis functions have the coefficients.
     pub shape: LawShape,
     /// a, b, c of [`LawShape`], in the unit of the costs.
     pub coefficients: Vec<f64>,
     /// Positions of the knees, in members. A step's is only known to be inside its bracket; here
-    /// it is the geometric middle. Of [`LawShape::Saturating`]: t, by which 63 % of the way is done;
-    /// of [`LawShape::Sigmoid`] and [`LawShape::Unfinished`]: t, by which half of it is done, and k.
+    /// it is the geometric middle. For [`LawShape::Saturating`]: t, at which 63 % of the change is done;
+    /// for [`LawShape::Sigmoid`] and [`LawShape::Unfinished`]: t, at which half of it is done, and k.
     pub turns: Vec<f64>,
 }
 
 impl LawCurve {
-    /// Cost of a switch in a ring of `members`.
+    /// Returns the cost of a switch in a ring of `members`.
     pub(super) fn at(&self, members: f64) -> f64 {
         let basis = self.shape.form().basis(&self.turns, members);
         let terms = self.coefficients.iter().zip(basis);
@@ -257,25 +257,26 @@ impl LawCurve {
     }
 }
 
-/// Where the cost leaves one law for another.
+/// A place where the cost leaves one law for another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// How the curve changes.
+    /// The kind of change.
     pub kind: TurnKind,
     /// Largest measured size surely before the knee: with `high_members` it brackets the knee
     /// with at least 95 % of the criterion's weight.
     pub low_members: u32,
     /// Smallest measured size surely at or after it.
     pub high_members: u32,
-    /// Cost over what the law before the knee leads to, both at `at_members`. Above 1 is slower.
-    /// `None` where that law leads to no positive cost.
+    /// Cost over that of the continued law before the knee, both at `at_members`. Above 1 is slower.
+    /// Absent where the latter is not positive.
     pub factor: Option<f64>,
     /// Lower end of the factor's interval at [`super::CONFIDENCE`], for the knee at its most
     /// likely place (delta method on the logarithm).
     pub factor_low: Option<f64>,
     /// Upper end.
     pub factor_high: Option<f64>,
-    /// Where the factor is taken: the first size after a step, the end of the part after a hinge.
+    /// Members at which the factor is taken: the first size after a step, the end of the part after
+    /// a hinge.
     pub at_members: f64,
     /// Measured sizes from the knee to the next one or to the end. With 1 the knee rests on a
     /// single size, and a disturbance of that size would look the same.
@@ -299,11 +300,11 @@ pub struct CandidateLaw {
     pub scatter: f64,
 }
 
-/// The answer of [`super::law`].
+/// The verdict of [`super::law`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Verdict")]
 pub struct ScalingVerdict {
-    /// The law, or why there is none.
+    /// The law, or the reason why there is none.
     pub law: ScalingLaw,
     /// The fitted curve; `None` if the points are inconclusive.
     pub curve: Option<LawCurve>,
@@ -317,27 +318,29 @@ pub struct ScalingVerdict {
     pub fit_p: Option<f64>,
     /// All candidates that could be fitted, best first.
     pub candidates: Vec<CandidateLaw>,
-    /// Where the errors are known from.
+    /// The source of the errors.
     pub noise: ErrorSource,
     /// Smallest measured size; 0 without points.
     pub smallest_members: u32,
     /// Largest measured size; 0 without points.
     pub largest_members: u32,
-    /// Points left out: no members, or a cost that is no sensible number.
+    /// Points left out: no members, or a cost that is not a finite number.
     pub ignored: usize,
 }
 
 impl ScalingVerdict {
-    /// Cost of a switch in a ring of `members` by the fitted law, in the unit of the points.
-    /// Outside the measured sizes it is an extrapolation. `None` if the points are inconclusive, or
-    /// for less than one member.
+    /// Returns the cost of a switch in a ring of `members` by the fitted law, in the unit of the
+    /// points. Outside the measured sizes it is an extrapolation. Absent if the points are
+    /// inconclusive, or for less than one member.
     pub fn cost_at(&self, members: f64) -> Option<f64> {
         let curve = self.curve.as_ref()?;
-        let sensible = members.is_finite() && members >= 1.0;
-        sensible.then(|| curve.at(members)).filter(|cost| cost.is_finite())
+        if !members.is_finite() || members < 1.0 {
+            return None;
+        }
+        Some(curve.at(members)).filter(|cost| cost.is_finite())
     }
 
-    /// The shape, if the points could tell.
+    /// Returns the shape; absent if the points are inconclusive.
     pub fn shape(&self) -> Option<LawShape> {
         match self.law {
             ScalingLaw::Follows { shape } => Some(shape),
@@ -345,12 +348,12 @@ impl ScalingVerdict {
         }
     }
 
-    /// The kind of the law, or a wider one where laws of other kinds fit nearly as well; none if the
-    /// points are inconclusive.
+    /// Returns the kind of the law, or a wider one where laws of other kinds fit nearly as well;
+    /// absent if the points are inconclusive.
     pub fn growth(&self) -> Option<CostGrowth> {
         let shape = self.shape()?;
         let kind = CostGrowth::from_shape(shape, self.trend_below);
-        let rivals: Vec<CostGrowth> = self.rivals(shape).collect();
+        let rivals = self.rivals(shape);
         if rivals.is_empty() {
             return Some(kind);
         }
@@ -358,27 +361,29 @@ impl ScalingVerdict {
         Some(if are_smooth { CostGrowth::Smooth } else { CostGrowth::Open })
     }
 
-    /// The kinds of laws that fit nearly as well as this one. One that holds it as a special case
-    /// counts only if it fits better: it never fits much worse.
-    fn rivals(&self, shape: LawShape) -> impl Iterator<Item = CostGrowth> {
+    /// Returns the kinds of other laws that fit nearly as well as this one. A law that has this one as
+    /// a special case counts only if it fits better, as it never fits much worse.
+    fn rivals(&self, shape: LawShape) -> Vec<CostGrowth> {
         let kind = CostGrowth::from_shape(shape, None);
-        let own = self.candidates.iter().find(|candidate| candidate.shape == shape);
-        let own = own.map_or(0.0, |candidate| candidate.above_best);
-        let is_near = move |candidate: &&CandidateLaw| {
-            let limit = if candidate.shape.contains(shape) { own } else { own + CLEARLY_WORSE };
-            candidate.above_best < limit
-        };
-        let near = self.candidates.iter().filter(is_near);
-        near.map(|candidate| CostGrowth::from_shape(candidate.shape, None))
-            .filter(move |rival| *rival != kind)
+        let chosen = self.candidates.iter().find(|candidate| candidate.shape == shape);
+        let chosen_above_best = chosen.map_or(0.0, |candidate| candidate.above_best);
+        let mut rivals = Vec::new();
+        for candidate in &self.candidates {
+            let margin = if candidate.shape.contains(shape) { 0.0 } else { CLEARLY_WORSE };
+            let rival = CostGrowth::from_shape(candidate.shape, None);
+            if rival != kind && candidate.above_best < chosen_above_best + margin {
+                rivals.push(rival);
+            }
+        }
+        rivals
     }
 
-    /// How the cost depends on the number of members, to follow a colon: `it grows linearly with
-    /// their number`. None where that is not known.
+    /// Returns the growth with the number of members, to follow a colon: `it grows linearly with
+    /// their number`. Absent where it is not known.
     pub fn growth_in_words(&self) -> Option<String> {
         let words = match self.growth()? {
             CostGrowth::Open => return None,
-            CostGrowth::Flat { trend_below: Some(bound) } if bound > FLAT => {
+            CostGrowth::Flat { trend_below: Some(bound) } if bound > FLAT_TREND => {
                 format!("it changes by less than {} with their number", percent(bound))
             }
             CostGrowth::Flat { .. } => "it does not depend on their number".to_string(),
@@ -396,7 +401,7 @@ impl ScalingVerdict {
         Some(words)
     }
 
-    /// `it steps at 7`, `it grows faster between 8 and 16`.
+    /// Returns the knees in words: `it steps at 7`, `it grows faster between 8 and 16`.
     fn knees_in_words(&self) -> String {
         let mut places = Vec::new();
         for knee in &self.knees {
@@ -412,7 +417,7 @@ impl ScalingVerdict {
         format!("it {what} {}", places.join(" and "))
     }
 
-    /// Whether the cost `grows` or `falls` over the measured sizes.
+    /// Returns `grows` or `falls`, by the cost over the measured sizes.
     fn direction(&self) -> Option<&'static str> {
         let curve = self.curve.as_ref()?;
         let [first, last] =
@@ -420,7 +425,7 @@ impl ScalingVerdict {
         Some(if last < first { "falls" } else { "grows" })
     }
 
-    /// The verdict in one sentence, without a full stop. Costs are taken to be nanoseconds.
+    /// Returns the verdict in one sentence, without a full stop. Costs are in nanoseconds.
     pub fn in_words(&self) -> String {
         match (&self.law, &self.curve) {
             (ScalingLaw::CannotTell { why }, _) => format!("inconclusive: {why}"),
@@ -457,7 +462,7 @@ impl ScalingVerdict {
             let bound = bound.unwrap_or_default();
             return format!("{slope} from {low:.0} to {high:.0} members: {first} a switch{bound}");
         }
-        let knees: Vec<String> = self.knees.iter().map(|knee| tell(curve, knee)).collect();
+        let knees: Vec<String> = self.knees.iter().map(|knee| knee_in_words(curve, knee)).collect();
         let until = self.knees.first().map_or(0, |knee| knee.low_members);
         let base = slope(curve, low, f64::from(until).max(low + 1.0));
         let place = match until > self.smallest_members {
@@ -468,10 +473,10 @@ impl ScalingVerdict {
     }
 }
 
-/// The law before the first knee.
+/// Returns the law before the first knee in words.
 fn slope(curve: &LawCurve, low: f64, high: f64) -> String {
     let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
-    // A slope that nobody would call one: a hinge needs some slope before it.
+    // A hinge needs some slope before it, which may be too small to count.
     let level = curve.at(low).abs().max(curve.at(high).abs());
     if curve.shape == LawShape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
         return "flat".into();
@@ -492,7 +497,6 @@ fn slope(curve: &LawCurve, low: f64, high: f64) -> String {
             let half = curve.turns.first().unwrap_or(&0.0);
             (rate, format!("and levels off (half of the change by {half:.0} members)"))
         }
-        // Of these alone the sentence says no more.
         LawShape::Unfinished | LawShape::Slowing => {
             (curve.at(high) - curve.at(low), "smoothly".into())
         }
@@ -504,7 +508,7 @@ fn slope(curve: &LawCurve, low: f64, high: f64) -> String {
     format!("{} {how}", if change < 0.0 { "falls" } else { "grows" })
 }
 
-fn tell(curve: &LawCurve, knee: &Knee) -> String {
+fn knee_in_words(curve: &LawCurve, knee: &Knee) -> String {
     let place = format!("a knee between {} and {}", knee.low_members, knee.high_members);
     let single = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
     if curve.shape == LawShape::Ramp && knee.at_members > curve.turns[1] {

@@ -101,7 +101,7 @@ struct StoredEstimate {
     /// Upper bound of the figure at full speed, where that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
-    /// Why no ranking, law, verdict or comparison uses the estimate, in words; absent if it is
+    /// The reason why no ranking, law, verdict or comparison uses the estimate; absent if it is
     /// quotable. A cost must be above zero as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_quotable: Option<String>,

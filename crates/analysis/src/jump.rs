@@ -83,13 +83,13 @@ pub struct CostJump {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Peak")]
 pub struct CostPeak {
-    /// Its size, in the unit of the axis.
+    /// The size, in the unit of the axis.
     pub at: u64,
-    /// Its cost in ns.
+    /// The cost in ns.
     pub ns: f64,
     /// The size of the least cost beyond it.
     pub down_at: u64,
-    /// That cost in ns.
+    /// The cost at `down_at`, in ns.
     pub down_ns: f64,
 }
 

@@ -47,7 +47,7 @@ pub struct HaltedSamples {
     pub halt: Halt,
     /// Samples with that reason.
     pub count: u32,
-    /// All samples.
+    /// Number of samples.
     pub samples: u32,
 }
 

@@ -61,7 +61,7 @@ impl QuotedFigure {
     }
 }
 
-/// Why an estimate is not quotable.
+/// The reason why an estimate is not quotable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NotQuotable {
     /// Competing tasks ran in most slices, or near them.

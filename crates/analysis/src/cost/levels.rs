@@ -152,7 +152,7 @@ struct JumpWork {
 }
 
 impl JumpWork {
-    /// Absent along the stride, which changes no size.
+    /// Returns the work on both sides of a jump; absent along the stride, which changes no size.
     fn at_ends(jump: &CostJump, axis: &SizeAxis, members: u32, work: Work) -> Option<Self> {
         if *axis == SizeAxis::STRIDE {
             return None;

@@ -40,11 +40,11 @@ pub struct SwitchPart {
     pub part: PartName,
     /// Numbers of the cases whose difference it is.
     pub cases: Vec<usize>,
-    /// Its time in nanoseconds. Signed.
+    /// Time in nanoseconds. Signed.
     pub ns: Option<Estimate>,
     /// The setting that changes it.
     pub changed_by: String,
-    /// Its time by round, for comparisons; not stored.
+    /// Time by round, for comparisons; not stored.
     #[serde(skip)]
     pub by_round: Figures,
 }

@@ -37,7 +37,7 @@ pub enum PartName {
     Seccomp,
     /// An IBPB with each switch.
     Ibpb,
-    /// One level of control groups with the cpu controller.
+    /// A single level of control groups with the cpu controller.
     Cgroup1,
     /// Four levels.
     Cgroup4,

@@ -221,8 +221,8 @@ pub struct GapComb {
     pub lost_percent: f64,
     /// Whether it is the timer tick: gaps without a switch, at the period that the kernel states.
     pub is_tick: bool,
-    /// Where no comb is the timer tick, and the tick's period is a multiple of this one: that
-    /// multiple. One of so many gaps may then be the tick, as where a host's tick comes with it.
+    /// Multiple of this period that is the tick's, where no comb is the timer tick: one of so many
+    /// gaps may be the tick, for example where a host's tick comes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_may_be_one_of: Option<u32>,
 }

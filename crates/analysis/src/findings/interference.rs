@@ -69,7 +69,7 @@ impl ConditionTimes {
     }
 }
 
-/// One setting at one array size, quiet against disturbed.
+/// Comparison of quiet with disturbed runs of a setting at an array size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Comparison")]
 pub struct SettingComparison {
@@ -238,7 +238,7 @@ fn common_rounds(first: &ConditionTimes, second: &ConditionTimes) -> Vec<(f64, f
 
 /// The comparison of quiet with disturbed runs of one setting.
 struct SettingGrowth {
-    /// By array size, ascending.
+    /// Comparisons by array size, ascending.
     comparisons: Vec<SettingComparison>,
     pooled: Option<PooledGrowth>,
     by_chance: Option<Permutation>,
@@ -448,7 +448,7 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     }
 }
 
-/// One case of the experiment.
+/// A case of the experiment.
 struct Condition<'a> {
     case: usize,
     execution: &'a Execution,

@@ -33,7 +33,7 @@ pub struct AllocationCost {
     pub median_ticks: Option<Estimate>,
     /// Mean of the calls that were not slow, in ticks, over rounds.
     pub fast_ticks: Option<Estimate>,
-    /// Its outliers.
+    /// The slow calls.
     pub slow: SlowCalls,
 }
 
@@ -78,9 +78,9 @@ pub struct AllocatorTotals {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct MallocFindings {
-    /// By allocator and size, in the order of the plan.
+    /// Points by allocator and size, in the order of the plan.
     pub points: Vec<MallocPoint>,
-    /// By allocator.
+    /// Totals by allocator.
     pub overall: Vec<AllocatorTotals>,
 }
 

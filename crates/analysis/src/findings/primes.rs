@@ -11,7 +11,7 @@ use crate::table::Table;
 use rundata::trial::primes::*;
 use rundata::trial::{Sample, Trial};
 
-/// One way of timing at one number of primes. Time in nanoseconds.
+/// Mean and spread of a way of timing at a number of primes, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Timed")]
 pub struct TimingSpread {
@@ -32,7 +32,7 @@ pub struct PrecisionComparison {
     pub mean_difference_percent: Option<Estimate>,
 }
 
-/// All ways of timing at one number of primes.
+/// The ways of timing at a number of primes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct PrimesPoint {

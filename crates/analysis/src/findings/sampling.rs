@@ -21,7 +21,7 @@ pub struct AccountedTime {
     pub error_percent: Option<Estimate>,
 }
 
-/// One process in one phase.
+/// The accounts of a process in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Process")]
 pub struct ProcessAccounts {
@@ -31,7 +31,7 @@ pub struct ProcessAccounts {
     pub accounts: BTreeMap<String, AccountedTime>,
 }
 
-/// One phase.
+/// A phase of the sleeper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct SamplingPoint {

@@ -39,8 +39,8 @@ pub struct RatePoint {
     pub ns_per_preemption: Option<Estimate>,
     /// Preemptions in a second of the command's CPU time, over all rounds.
     pub preemptions_per_cpu_second: Option<f64>,
-    /// How much CPU time the command takes above that of its run alone, as a share, the timer's
-    /// interrupts included.
+    /// CPU time of the command above that of its run alone, relative to it, with the timer's
+    /// interrupts.
     pub more_cpu_share: Option<Estimate>,
 }
 
@@ -55,7 +55,7 @@ pub struct SensitivityPoint {
     pub stays_ns: u64,
     /// CPU time of the command for a preemption, in nanoseconds, of all rates together.
     pub ns_per_preemption: Option<Estimate>,
-    /// By rate, ascending.
+    /// Points by rate, ascending.
     pub rates: Vec<RatePoint>,
     /// Cost of a preemption at the highest rate less that at the lowest, in nanoseconds: where it is
     /// resolved, the loss is not proportional to the count.
@@ -77,7 +77,7 @@ pub struct SensitivityFindings {
     /// Time of a timer's interrupt that is charged to the command without a switch, in nanoseconds,
     /// beside a neighbour on another CPU; subtracted from all costs. Absent without a timer.
     pub timer_ns: Option<Estimate>,
-    /// By how long the neighbour stays and what it uses, ascending.
+    /// Points by the time that the neighbour stays and the cache that it uses, ascending.
     pub points: Vec<SensitivityPoint>,
 }
 

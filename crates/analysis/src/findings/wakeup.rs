@@ -51,7 +51,7 @@ pub struct WakeupFindings {
     pub all_late_ns: Tally,
     /// Median lateness of a round, over rounds.
     pub median_ns: Option<Estimate>,
-    /// That median less the one of the plain sleeper, with the least timer slack and every idle
+    /// Difference of that median from the one of the plain sleeper, with the least timer slack and every idle
     /// state, within rounds. Signed: with more slack it is above zero, without idle states below.
     /// Absent for the plain sleeper itself, and where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -76,7 +76,7 @@ pub(super) fn read(axis: SizeAxis, all: &CurveAnalysis) -> CostBreaks {
         Err(why) => CostBreaks { finding: CurveAnswer::CannotTell { why }, ..silent },
         Ok((chosen, pieces, jump_below)) => CostBreaks {
             pieces,
-            breaks: found(all, chosen),
+            breaks: fitted_breaks(all, chosen),
             support: all.support(chosen),
             jump_below,
             ..silent
@@ -196,16 +196,19 @@ fn flatness(
 }
 
 fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<CurvePiece> {
-    let firsts = std::iter::once(0).chain(fit.brackets.iter().map(|bracket| bracket + 1));
-    let lasts = fit.brackets.iter().copied().chain([all.data.places.len() - 1]);
-    let of = |(first, last)| {
-        let course = course(all, fit, all.data.xs[first], all.data.xs[last]);
-        piece(&all.data, (first, last), |x| fit.at(x), course)
-    };
-    firsts.zip(lasts).map(of).collect()
+    let mut pieces = Vec::new();
+    let mut first = 0;
+    let end = all.data.places.len() - 1;
+    for last in fit.brackets.iter().copied().chain([end]) {
+        let trend = trend(all, fit, all.data.xs[first], all.data.xs[last]);
+        pieces.push(piece(&all.data, (first, last), |x| fit.at(x), trend));
+        first = last + 1;
+    }
+    pieces
 }
 
-fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> CostTrend {
+/// Returns the trend of a fit from `start` to `end`.
+fn trend(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> CostTrend {
     let (at_start, at_end) = (fit.basis(start), fit.basis(end));
     let across = std::array::from_fn(|i| at_end[i] - at_start[i]);
     let level = fit.combine(at_start).abs().max(fit.combine(at_end).abs());
@@ -213,13 +216,15 @@ fn course(all: &CurveAnalysis, fit: &FormFit, start: f64, end: f64) -> CostTrend
     CostTrend::from_change(fit.combine(across), half.max(EQUIVALENCE * level))
 }
 
-fn found(all: &CurveAnalysis, fit: &FormFit) -> Vec<CostBreak> {
-    let found = |which: usize| {
+/// Returns the breaks of a fit.
+fn fitted_breaks(all: &CurveAnalysis, fit: &FormFit) -> Vec<CostBreak> {
+    let mut breaks = Vec::new();
+    for (number, turn) in fit.turns.iter().enumerate() {
         let TurnBracket { kind, low, high, sizes_after, .. } =
-            TurnBracket::from_fit(all, fit, which);
+            TurnBracket::from_fit(all, fit, number);
         let (low, high) = (low as u64, high as u64);
-        let at = ((fit.turns[which] * all.data.places[0]).round() as u64).clamp(low, high);
-        CostBreak { kind, at, low, high, sizes_after }
-    };
-    (0..fit.turns.len()).map(found).collect()
+        let at = ((turn * all.data.places[0]).round() as u64).clamp(low, high);
+        breaks.push(CostBreak { kind, at, low, high, sizes_after });
+    }
+    breaks
 }

@@ -43,9 +43,9 @@ pub struct DirectInterval {
 pub enum CacheRegion {
     /// The working sets of both members fit together: flat, close to c1.
     AllFit,
-    /// One fits, two together do not: the cost has left the level of the first region.
+    /// A single one fits, two together do not: the cost has left the level of the first region.
     TogetherTooLarge,
-    /// One alone does not fit: the solo ring misses too, and the difference follows another line.
+    /// A single one does not fit: the solo ring misses too, and the difference follows another line.
     AloneTooLarge,
 }
 
@@ -55,7 +55,7 @@ pub enum CacheRegion {
 pub struct RegionExtent {
     /// The region.
     pub region: CacheRegion,
-    /// Its piece of the curve.
+    /// The piece of the curve.
     pub piece: CurvePiece,
     /// Smallest fitted cost in the region over c1; absent without a positive c1.
     pub over_direct_low: Option<f64>,

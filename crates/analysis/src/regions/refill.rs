@@ -137,7 +137,8 @@ fn basis(x: f64, holds: f64, width: (f64, f64)) -> [f64; TERMS] {
 }
 
 /// Returns F, the part of the sets that is full.
-fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
+fn filled(z: f64, width: (f64, f64)) -> f64 {
+    let (from, to) = width;
     ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
 }
 
@@ -184,50 +185,52 @@ fn choose(
         ns_per_kib_low: per_kib(-per_size_half),
         ns_per_kib_high: per_kib(per_size_half),
     };
-    let breaks = best.breaks(data, (least, most), support)?;
+    let breaks = best.breaks(data, least, most, support)?;
     outside(all, &breaks.pieces).is_none().then_some((breaks, refill))
 }
 
 impl CacheFit {
-    /// Returns both places as breaks, where C lies in the range (over the smallest size).
-    fn breaks(
-        &self,
-        data: &FitData,
-        (least, most): (f64, f64),
-        support: f64,
-    ) -> Option<CostBreaks> {
+    /// Returns the fitted cost at a size, in the unit of the data.
+    fn cost_at(&self, x: f64) -> f64 {
+        let basis = basis(x, self.holds, self.width);
+        self.fit.coefficients.iter().zip(basis).map(|(c, b)| c * b).sum()
+    }
+
+    /// Returns both places as breaks, where C lies from `least` to `most` (over the smallest size).
+    fn breaks(&self, data: &FitData, least: f64, most: f64, support: f64) -> Option<CostBreaks> {
         let count = data.xs.len();
-        let starts_at = |place: f64| data.xs.iter().position(|x| *x >= place).unwrap_or(count);
-        let mut starts = vec![0, starts_at(self.holds / 2.0)];
-        starts.extend(self.beyond.then(|| starts_at(self.holds)));
+        let mut starts = vec![0, first_from(data, self.holds / 2.0)];
+        if self.beyond {
+            starts.push(first_from(data, self.holds));
+        }
         starts.push(count);
         if !starts.is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let found = |(which, ends): (usize, &[usize])| {
-            let part = 0.5 * (which + 1) as f64;
+        let mut breaks = Vec::new();
+        for (number, ends) in starts[1..].windows(2).enumerate() {
+            // Two arrays fill the cache at half its capacity, one alone at the whole.
+            let part = 0.5 * (number + 1) as f64;
             let at = (part * self.holds * data.places[0]).round() as u64;
             let before = data.xs.iter().rposition(|x| *x <= part * least).unwrap_or(0);
-            let after = starts_at(part * most).min(count - 1);
+            let after = first_from(data, part * most).min(count - 1);
             let (low, high) = (data.places[before] as u64, (data.places[after] as u64).max(at));
-            CostBreak { kind: TurnKind::Hinge, at, low, high, sizes_after: ends[1] - ends[0] }
-        };
-        let cost = |x: f64| {
-            let basis = basis(x, self.holds, self.width);
-            self.fit.coefficients.iter().zip(basis).map(|(c, b)| c * b).sum::<f64>()
-        };
-        let of = |ends: &[usize]| {
+            let sizes_after = ends[1] - ends[0];
+            breaks.push(CostBreak { kind: TurnKind::Hinge, at, low, high, sizes_after });
+        }
+        let mut pieces = Vec::new();
+        for ends in starts.windows(2) {
             let (first, last) = (ends[0], ends[1] - 1);
-            let (start, end) = (cost(data.xs[first]), cost(data.xs[last]));
-            let course =
-                CostTrend::from_change(end - start, EQUIVALENCE * start.abs().max(end.abs()));
-            piece(data, (first, last), cost, course)
-        };
-        Some(CostBreaks {
-            pieces: starts.windows(2).map(of).collect(),
-            breaks: starts[1..].windows(2).enumerate().map(found).collect(),
-            support: Some(support),
-            ..empty(SizeAxis::ARRAY, data)
-        })
+            let (start, end) = (self.cost_at(data.xs[first]), self.cost_at(data.xs[last]));
+            let least_change = EQUIVALENCE * start.abs().max(end.abs());
+            let trend = CostTrend::from_change(end - start, least_change);
+            pieces.push(piece(data, (first, last), |x| self.cost_at(x), trend));
+        }
+        Some(CostBreaks { pieces, breaks, support: Some(support), ..empty(SizeAxis::ARRAY, data) })
     }
+}
+
+/// Returns the number of the first size from `place` on, or the count of sizes without one.
+fn first_from(data: &FitData, place: f64) -> usize {
+    data.xs.iter().position(|x| *x >= place).unwrap_or(data.xs.len())
 }

@@ -1,4 +1,4 @@
-//! What `switchcost response` says: what a kernel's response time is made of. Its cases are rings
+//! The parts of a kernel's response time (`switchcost response`). Its cases are rings
 //! and trials, interleaved by one schedule, so that every figure that needs several is paired
 //! within rounds.
 

@@ -25,9 +25,9 @@ const HANDLER_SIGNAL: &str = "handler-signal";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Signals")]
 pub struct SignalCosts {
-    /// Its system call: getuid.
+    /// System call: getuid.
     pub system_call_ns: Option<Estimate>,
-    /// Its interrupt latency: a fourth of that. An estimate of 1984, not a measurement.
+    /// Interrupt latency: a fourth of a system call. An estimate of 1984, not a measurement.
     pub interrupt_latency_ns: Option<Estimate>,
     /// A signal to oneself, caught, its handler installed again.
     pub signal_ns: Option<Estimate>,
@@ -35,7 +35,7 @@ pub struct SignalCosts {
     pub kernel_processing_ns: Option<Estimate>,
     /// A loop of two processes: two signals and two switches.
     pub two_process_loop_ns: Option<Estimate>,
-    /// Its context switch: (loop - 2 signals) / 2.
+    /// Context switch: (loop - 2 signals) / 2.
     pub context_switch_ns: Option<Estimate>,
     /// Switches per loop as the kernel counted them, those at the start and the end of the second
     /// process among them. The formula takes them for two.
@@ -44,7 +44,7 @@ pub struct SignalCosts {
     pub above_pipe_ns: Option<Estimate>,
     /// The formula's switch less that of the ring by handler-signal, within rounds.
     pub above_handler_signal_ns: Option<Estimate>,
-    /// What its display() printed below each loop.
+    /// CPU times that the memorandum's display() printed below each loop.
     pub accounts: Vec<SignalAccount>,
     /// Disagreements of switches by signals and by rings in words; empty for a run that did not end.
     pub in_words: Vec<String>,
@@ -63,7 +63,7 @@ pub struct SignalAccount {
     pub sampled_ns: u64,
     /// System time of the process itself.
     pub system_percent: f64,
-    /// Its user time.
+    /// User time of the process itself.
     pub user_percent: f64,
     /// System time of its child.
     pub child_system_percent: f64,

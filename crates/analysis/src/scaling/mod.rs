@@ -1,4 +1,4 @@
-//! Which law does the cost of a switch follow as the ring grows?
+//! The law that the cost of a switch follows as the ring grows.
 //!
 //! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`LawShape`]s they
 //! follow, where the knees are, and how sure that is; or that the points are inconclusive. The

@@ -55,7 +55,7 @@ pub enum LawShape {
     Ramp,
 }
 
-/// Where a hinge is tried within a bracket.
+/// Parts of a bracket at which a hinge is tried.
 const PLACES: &[f64] = &[0.0, 0.25, 0.5, 0.75];
 const HINGE: &[Turn] = &[Turn::Hinge(PLACES)];
 const RATIO_HINGE: &[Turn] = &[Turn::RatioHinge(PLACES)];
@@ -100,7 +100,7 @@ pub(super) static FORMS: [CurveForm; 16] = {
 };
 
 impl LawShape {
-    /// All shapes in their order, with their names.
+    /// The shapes in their order, with their names.
     const ALL: [(LawShape, &str); 16] = [
         (LawShape::Constant, "a flat cost"),
         (LawShape::Logarithmic, "logarithmic growth"),
@@ -283,7 +283,7 @@ pub struct Knee {
     pub sizes_after: usize,
 }
 
-/// One candidate law, at its best.
+/// A candidate law with its best fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Candidate")]
 pub struct CandidateLaw {
@@ -316,7 +316,7 @@ pub struct ScalingVerdict {
     /// p of the chi-squared test for lack of fit of the law. `None` with [`ErrorSource::Estimated`],
     /// where nothing is left to test with, and without degrees of freedom.
     pub fit_p: Option<f64>,
-    /// All candidates that could be fitted, best first.
+    /// The candidates that could be fitted, best first.
     pub candidates: Vec<CandidateLaw>,
     /// The source of the errors.
     pub noise: ErrorSource,
@@ -465,9 +465,10 @@ impl ScalingVerdict {
         let knees: Vec<String> = self.knees.iter().map(|knee| knee_in_words(curve, knee)).collect();
         let until = self.knees.first().map_or(0, |knee| knee.low_members);
         let base = slope(curve, low, f64::from(until).max(low + 1.0));
-        let place = match until > self.smallest_members {
-            true => format!("from {low:.0} to {until}"),
-            false => format!("at {low:.0}"),
+        let place = if until > self.smallest_members {
+            format!("from {low:.0} to {until}")
+        } else {
+            format!("at {low:.0}")
         };
         format!("{base} {place} members, then {}", knees.join(", then "))
     }

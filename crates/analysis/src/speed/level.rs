@@ -59,7 +59,7 @@ pub(crate) fn reference_of_whole(plan: &Plan, samples: &[Sample]) -> Reference {
     known
 }
 
-/// All quanta of a run on one CPU, counted by the times of the latency-bound and the
+/// Quanta of a run on one CPU, counted by the times of the latency-bound and the
 /// throughput-bound loop in nanoseconds. A run has millions of quanta and thousands of different
 /// ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub(crate) enum ClockFilter {
 pub struct SpeedLevel {
     /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
     pub latency_ns: f64,
-    /// That time without disturbances, which lengthen it: the median of the second shortest of
+    /// Time of that loop without disturbances, which lengthen it: the median of the second shortest of
     /// each four in a row. Times are converted to this clock. Where all elasticities are known it
     /// is the clock that earlier launches mostly had.
     pub clock_ns: f64,
@@ -232,14 +232,15 @@ impl SpeedLevel {
     /// core and at one of these clocks.
     pub(super) fn quantum_ns(&self, clocks: ClockFilter, around: &[(u32, u32)]) -> Option<f64> {
         if clocks == ClockFilter::TheRuns {
-            let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
-            return around.iter().all(is_clean).then_some(self.clock_ns);
+            let are_clean =
+                around.iter().all(|(latency, throughput)| self.is_clean(*latency, *throughput));
+            return are_clean.then_some(self.clock_ns);
         }
-        let unshared = |(latency, throughput): &(u32, u32)| {
+        let quantum_ns = steady_ns(around.iter().map(|(latency, _)| *latency))?;
+        let are_unshared = around.iter().all(|(latency, throughput)| {
             *latency > 0 && near(f64::from(*throughput), self.unshared_ratio * f64::from(*latency))
-        };
-        let quantum_ns = steady_ns(around.iter().map(|(latency, _)| *latency));
-        quantum_ns.filter(|_| around.iter().all(unshared)).map(f64::from)
+        });
+        are_unshared.then(|| f64::from(quantum_ns))
     }
 
     /// Returns the latency quantum of slice `index`; absent also where competing tasks are known to
@@ -393,7 +394,7 @@ pub(super) const KNOWN_RATIOS: &[(&str, f64)] = &[
 /// A clock that launches mostly had.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeenClock {
-    /// Its latency quantum in nanoseconds.
+    /// The latency quantum in nanoseconds.
     pub clock_ns: f64,
     /// Launches that had it.
     pub launches: u32,

@@ -9,7 +9,7 @@
 //! - 6,600 and 6,666 ns: ratio 1.01, but another clock. The slice counts if the elasticity of the
 //!   case is known ([`crate::at_clock`]): its time is converted to the clock of 6,000 ns.
 //!
-//! Of 400 slices that were judged, 30 in 8 rounds must be clean, and 5 % of them (20): else the
+//! In a case with 400 slices 30 must be clean, in 8 rounds, and at least 5 % (20). Otherwise the
 //! estimate is of few rounds, or of the core as it was. Samples hold raw slices; [`SpeedLevel`] is
 //! taken from the quanta of the run, and [`stats::PooledMedian`] from the clean slices of a case.
 //! The rules are in `docs/method.md`, "Full speed".

@@ -9,7 +9,7 @@ use stats::{mean, median};
 /// Returns what a hop takes above the members' solos in each clean part of the rings, in
 /// nanoseconds, signed: less the mean over the members of the median of their clean solos.
 ///
-/// All triples of a worker walk the same memory, so a ring needs no clean solos of its own triple.
+/// The triples of a worker walk the same memory, so a ring needs no clean solos of its own triple.
 /// Empty where a member has no clean solo, where no part of a ring is clean, and where no place of
 /// the memory was tried on an unshared core. Times are at the run's clock; with `clocks` (of rings
 /// and of solos) those at other clocks are converted to it.

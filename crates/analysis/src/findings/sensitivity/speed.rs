@@ -55,7 +55,7 @@ pub struct CoreSpeedFindings {
 
 /// The factors that convert the CPU time of each sample to full speed.
 pub(super) struct CoreSpeed {
-    /// By case and round.
+    /// Factors by case and round.
     factors: BTreeMap<(usize, u32), f64>,
     findings: Option<CoreSpeedFindings>,
 }
@@ -185,7 +185,7 @@ fn speed_sample(sample: &Sample, best: f64) -> Option<SpeedSample> {
 /// The fit of the CPU time.
 struct SpeedFit {
     is_known: bool,
-    /// Of the width, the period, and the samples around.
+    /// Powers of the width, the period, and the samples around.
     powers: [f64; 3],
     /// Mean residual of the samples before and after each.
     around: Vec<f64>,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::marked;
+use crate::marked::{MarkedText, SpanRole};
 use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
 use crate::table::Table;
 use rundata::experiment::{Takes, named};
@@ -409,8 +411,19 @@ impl NoiseVerdict {
         all
     }
 
-    /// One sentence: the level and why.
-    pub fn in_words(&self) -> String {
+    /// Returns the verdict with its reasons: `noisy (60 % of the time at full speed ...)`; a level
+    /// that leaves doubt is marked so.
+    pub fn in_words(&self) -> MarkedText {
+        let level = self.level.in_words();
+        let level = match self.level {
+            NoiseLevel::Unknown | NoiseLevel::Quiet => level.into(),
+            NoiseLevel::Noisy | NoiseLevel::Unusable => MarkedText::new(SpanRole::Doubtful, level),
+        };
+        marked![level, format!(" ({})", self.facts().join("; "))]
+    }
+
+    /// Returns what the verdict rests on.
+    fn facts(&self) -> Vec<String> {
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {
             facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
@@ -419,7 +432,7 @@ impl NoiseVerdict {
         }
         facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
-        format!("{} ({})", self.level.in_words(), facts.join("; "))
+        facts
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use analysis::marked::MarkedText;
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::NotQuotable;
 use analysis::record::RingRecord;
@@ -14,9 +15,10 @@ use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
 use super::history;
 use crate::experiments::events;
-use crate::report::table::Table;
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
+    CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
 };
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
@@ -37,20 +39,22 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let mut legend = vec![LEGEND];
     legend.extend(view.wide.then_some(WIDE_LEGEND));
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
-    let mut details = legend.join("\n") + "\n";
-    details.extend(view.wide.then_some(CLOCK_LEGEND));
-    details.extend(placements(record).map(|line| format!("{line}\n")));
-    details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    let mut details = printout![legend.join("\n"), "\n"];
+    details.push(view.wide.then_some(CLOCK_LEGEND));
+    details.push(placements(record).map(|line| format!("{line}\n")));
+    details.push(states(record, comparison).map(|states| printout!["\n", states, "\n"]));
     let ring = |of: &CaseSummary| comparison.ring(&of.case);
-    details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
-    details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
+    details.push(events::counted(&record.cases, ring).map(|table| printout!["\n", table, "\n"]));
+    for line in further(record, comparison) {
+        details.push(line + "\n");
+    }
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
     let published = view.history.then(|| history::beside_published(record)).flatten();
-    let published = published.map_or(String::new(), |table| format!("\n{table}"));
+    let published = published.map(|table| printout!["\n", table]);
     Text {
         headline: headline(record),
         heading: heading(record, comparison),
-        table: format!("{}\n{mark}{published}", table(record, comparison, view)),
+        table: printout![table(record, comparison, view), "\n", mark, published],
         details,
         findings: findings(record, comparison),
     }
@@ -97,23 +101,23 @@ fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
     columns.extend(view.wide.then(|| "clean %".to_string()));
     columns.push("rounds".to_string());
     let row = |case: &CaseSummary| {
-        let mut cells = comparison.cells(&case.case);
-        cells.push(case.case.members.to_string());
+        let mut cells = texts(comparison.cells(&case.case));
+        cells.push(case.case.members.to_string().into());
         if view.wide {
-            cells.extend(sloan(case));
+            cells.extend(sloan(case).map(MarkedText::from));
         }
         cells.extend(cost_words(case));
         if view.wide {
             cells.extend(at_clock(case.cycles_per_switch, case.clock_ghz));
         }
-        cells.extend([value(case.ns_per_hop), switches_words(case)]);
-        cells.extend(disagrees.then(|| mark(case)));
+        cells.extend([value(case.ns_per_hop), switches_words(case).into()]);
+        cells.extend(disagrees.then(|| mark(case).into()));
         let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
-        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string())));
-        cells.push(case.rounds.to_string());
+        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string()).into()));
+        cells.push(case.rounds.to_string().into());
         cells
     };
-    terminal::table(columns, comparison.in_order(record).into_iter().map(row))
+    Table::new(columns, comparison.in_order(record).into_iter().map(row))
 }
 
 /// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
@@ -136,32 +140,32 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
     columns.extend(disagrees.then(String::new));
     columns.extend((!has_sizes).then(|| "rounds".to_string()));
     let row = |of: &CaseSummary| {
-        let mut cells = comparison.cells(&of.case);
-        cells.extend(has_sizes.then(|| of.case.members.to_string()));
+        let mut cells = texts(comparison.cells(&of.case));
+        cells.extend(has_sizes.then(|| of.case.members.to_string().into()));
         cells.extend([hop_words(of), switch_words(of)]);
-        cells.push(switches_words(of));
-        cells.extend(disagrees.then(|| mark(of)));
-        cells.extend((!has_sizes).then(|| of.rounds.to_string()));
+        cells.push(switches_words(of).into());
+        cells.extend(disagrees.then(|| mark(of).into()));
+        cells.extend((!has_sizes).then(|| of.rounds.to_string().into()));
         cells
     };
     // What others were measured for stays the longer.
     let first_to_go = ["rounds", "switches/hop"];
-    terminal::table(columns, rings.iter().map(|of| row(of))).first_to_go(&first_to_go)
+    Table::new(columns, rings.iter().map(|of| row(of))).first_to_go(&first_to_go)
 }
 
 /// The time of a hop with its interval, or why there is none.
-fn hop_words(of: &CaseSummary) -> String {
+fn hop_words(of: &CaseSummary) -> MarkedText {
     match of.ns_per_hop.and_then(|hop| hop.answer_cost().err()) {
-        Some(NotQuotable::NotAlone) => "its CPU was shared".to_string(),
+        Some(NotQuotable::NotAlone) => "its CPU was shared".into(),
         _ => estimate_words(of.ns_per_hop),
     }
 }
 
 /// What the switch costs with its interval, or why that is not known where the hop's reason does
 /// not say so.
-fn switch_words(of: &CaseSummary) -> String {
+fn switch_words(of: &CaseSummary) -> MarkedText {
     if of.does_not_switch {
-        return "does not switch".to_string();
+        return "does not switch".into();
     }
     let Some(cost) = of.ns_per_switch_above_solo else {
         let [_, why] = cost_words(of);
@@ -170,11 +174,11 @@ fn switch_words(of: &CaseSummary) -> String {
     let of_hop = of.ns_per_hop.and_then(|hop| hop.answer_cost().err());
     match cost.answer_cost().err() {
         None => estimate_words(Some(cost)),
-        why if why == of_hop => "-".to_string(),
-        Some(NotQuotable::NotAlone) => "CPU shared".to_string(),
-        Some(NotQuotable::NotAtFullSpeed) => "no full speed".to_string(),
-        Some(NotQuotable::NotResolved { .. }) => "not resolved".to_string(),
-        Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string(),
+        why if why == of_hop => "-".into(),
+        Some(NotQuotable::NotAlone) => "CPU shared".into(),
+        Some(NotQuotable::NotAtFullSpeed) => "no full speed".into(),
+        Some(NotQuotable::NotResolved { .. }) => "not resolved".into(),
+        Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string().into(),
     }
 }
 
@@ -205,27 +209,32 @@ fn sloan(case: &CaseSummary) -> [String; 5] {
     ]
 }
 
+/// Returns cells that are words.
+fn texts(cells: Vec<String>) -> Vec<MarkedText> {
+    cells.into_iter().map(MarkedText::from).collect()
+}
+
 /// Switches per hop as the kernel counted them.
 pub(crate) fn switches_words(case: &CaseSummary) -> String {
     case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
 }
 
 /// Cost of a switch and its interval, or why there is none.
-pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
+pub(crate) fn cost_words(case: &CaseSummary) -> [MarkedText; 2] {
     let why = match (&case.ns_per_switch_above_solo, &case.totals) {
         _ if case.case.members == 1 => "(solo)",
         _ if case.does_not_switch => "does not switch",
         (None, None) => "not measured",
         (None, Some(totals)) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
         (None, Some(_)) => "no solo ring beside it",
-        (cost, _) => return [value(*cost), interval(*cost)],
+        (cost, _) => return cells![value(*cost), interval(*cost)],
     };
-    ["-", why].map(String::from)
+    cells!["-", why]
 }
 
-fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
+fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<MarkedText> {
     let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
-    idle.into_iter().collect()
+    idle.into_iter().map(MarkedText::from).collect()
 }
 
 /// Scaling laws, and the figures of all slices.

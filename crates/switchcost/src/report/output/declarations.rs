@@ -359,6 +359,11 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
 ];
 
+/// Returns the unit of the column of this name; empty for counts, and where there is none.
+pub(crate) fn unit_of(name: &str) -> &'static str {
+    COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.unit)
+}
+
 /// The columns of a table.
 #[cfg(test)]
 pub(crate) fn names(table: Table) -> Vec<&'static str> {

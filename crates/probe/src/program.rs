@@ -221,7 +221,7 @@ impl WatchedProcess {
         // A kernel that does not name a kind of huge pages has none of it.
         let huge = HUGE.into_iter().filter(|item| file.value(item).is_ok());
         let huge_bytes = huge.map(|item| file.bytes(item)).sum::<Result<u64, _>>()?;
-        Ok(ReferencedPages { bytes: file.bytes("ReferencedPages")?, huge_bytes })
+        Ok(ReferencedPages { bytes: file.bytes("Referenced")?, huge_bytes })
     }
 
     /// A file that is not there, of a process that is.

@@ -159,8 +159,8 @@ impl Assignment {
             Case::Ring(case) => case,
             Case::Trial(case) => return longest_trial(&case.trial, self.batching.trial.trials),
         };
-        let prescribed = ring::slowest(&self.of_ring(case));
-        let member = SLOW_MEMBER.saturating_add(ring::slowest_walk(case));
+        let prescribed = ring::max_prescribed_time(&self.of_ring(case));
+        let member = SLOW_MEMBER.saturating_add(ring::max_walk_time(case));
         Some(prescribed.saturating_add(member.saturating_mul(case.members)))
     }
 

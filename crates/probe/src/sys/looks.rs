@@ -1,69 +1,78 @@
-//! What processes note of their CPUs' speed in memory that they share with who started them.
+//! Speed of CPUs, noted by processes in memory that they share with the process that started them.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::page::Shareable;
+use super::quanta::QuantumTimes;
 
-/// Most looks that are kept; later ones are not.
-const MOST: usize = 1 << 18;
+/// Most quanta that are kept; later ones are dropped.
+const MAX_QUANTA: usize = 1 << 18;
 
-/// The times of reference quanta, one after another, and how often the processes woke.
+/// Times of reference quanta in the order in which they were noted, and how often the processes
+/// woke.
 pub struct SpeedLog {
     wakes: AtomicU32,
     preempted: AtomicU32,
-    taken: AtomicU32,
-    /// Latency quantum and, in the upper half, throughput quantum, in nanoseconds; 0 while it is
-    /// not written.
-    times: [AtomicU64; MOST],
+    noted: AtomicU32,
+    /// Time of the latency-bound loop and, in the upper half, of the throughput-bound one, in
+    /// nanoseconds; 0 until they are written.
+    times: [AtomicU64; MAX_QUANTA],
 }
 
 // SAFETY: atomics: zero is a value of each, and they hold no address.
 unsafe impl Shareable for SpeedLog {}
 
 impl SpeedLog {
-    /// One wake-up more.
-    pub fn woke(&self) {
+    /// Counts a wake-up.
+    pub fn count_wake(&self) {
         self.wakes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often they have woken, all together.
+    /// Returns how often all processes together have woken.
     pub fn wakes(&self) -> u32 {
         self.wakes.load(Ordering::Relaxed)
     }
 
-    /// One look more that preempted whoever was on the CPU for it.
-    pub fn preempted(&self) {
+    /// Counts a quantum for which the process preempted another task.
+    pub fn count_preemption(&self) {
         self.preempted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many of these there were.
+    /// Returns how many quanta preempted another task.
     pub fn preemptions(&self) -> u32 {
         self.preempted.load(Ordering::Relaxed)
     }
 
-    /// Keeps what a quantum took, while there is room.
-    pub fn note(&self, (latency_ns, throughput_ns): (u64, u64)) {
-        let kept = |ns: u64| ns.min(u32::MAX.into());
-        if self.taken() == MOST {
+    /// Stores the times of a quantum while there is room.
+    pub fn note(&self, times: QuantumTimes) {
+        if self.quanta() == MAX_QUANTA {
             return;
         }
-        let place = self.taken.fetch_add(1, Ordering::Relaxed) as usize;
-        if let Some(time) = self.times.get(place) {
-            time.store(kept(latency_ns) | kept(throughput_ns) << 32, Ordering::Relaxed);
+        let latency_ns = times.latency_ns.min(u32::MAX.into());
+        let throughput_ns = times.throughput_ns.min(u32::MAX.into());
+        let index = self.noted.fetch_add(1, Ordering::Relaxed) as usize;
+        if let Some(slot) = self.times.get(index) {
+            slot.store(latency_ns | throughput_ns << 32, Ordering::Relaxed);
         }
     }
 
-    /// How many are kept so far.
-    pub fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed).min(MOST as u32) as usize
+    /// Returns how many quanta are stored so far.
+    pub fn quanta(&self) -> usize {
+        self.noted.load(Ordering::Relaxed).min(MAX_QUANTA as u32) as usize
     }
 
-    /// The times of those from one on, up to another: latency, throughput. What is being written is
-    /// left out.
-    pub fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let times = self.times.get(from..to.min(MOST)).unwrap_or_default();
-        let all = times.iter().map(|both| both.load(Ordering::Relaxed));
-        all.map(|both| (both as u32, (both >> 32) as u32)).filter(|(latency, _)| *latency > 0)
+    /// Returns the times of the quanta `from` up to `to` (exclusive), without those that are being
+    /// written.
+    pub fn between(&self, from: usize, to: usize) -> Vec<QuantumTimes> {
+        let mut noted = Vec::new();
+        for slot in self.times.get(from..to.min(MAX_QUANTA)).unwrap_or_default() {
+            let both = slot.load(Ordering::Relaxed);
+            let times = QuantumTimes::from((both as u32, (both >> 32) as u32));
+            if times.latency_ns > 0 {
+                noted.push(times);
+            }
+        }
+        noted
     }
 }
 
@@ -75,13 +84,14 @@ mod tests {
     #[test]
     fn what_is_noted_is_read_and_more_than_there_is_room_for_is_not() {
         let looks = SharedValue::<SpeedLog>::new().expect("memory");
-        (1..=5).for_each(|ns| looks.note((ns, 2 * ns)));
-        looks.note((7, u64::MAX));
+        (1..=5_u32).for_each(|ns| looks.note((ns, 2 * ns).into()));
+        looks.note(QuantumTimes { latency_ns: 7, throughput_ns: u64::MAX });
         assert_eq!(
-            looks.between(3, looks.taken()).collect::<Vec<_>>(),
-            [(4, 8), (5, 10), (7, u32::MAX)]
+            looks.between(3, looks.quanta()),
+            [(4, 8), (5, 10), (7, u32::MAX)].map(QuantumTimes::from)
         );
-        (0..MOST).for_each(|_| looks.note((9, 9)));
-        assert_eq!((looks.taken(), looks.between(0, usize::MAX).count()), (MOST, MOST));
+        (0..MAX_QUANTA).for_each(|_| looks.note((9, 9).into()));
+        let kept = (looks.quanta(), looks.between(0, usize::MAX).len());
+        assert_eq!(kept, (MAX_QUANTA, MAX_QUANTA));
     }
 }

@@ -38,7 +38,7 @@ pub use handlers::*;
 pub use ipc::*;
 pub use looks::SpeedLog;
 pub use needed_calls::{RefusedCall, check_needed_calls};
-pub use notes::{MOST_NOTES, MemberNotes, PieceTimes};
+pub use notes::{MAX_NOTES, MemberNotes, PieceTimes};
 pub use page::*;
 pub use process::*;
 pub use quanta::*;

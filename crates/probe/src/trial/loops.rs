@@ -58,7 +58,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialE
         Ok(())
     })?;
     let mut one_by_one = SlicedLoop::new(trials, pair_ns);
-    one_by_one.run(&SliceMeters::clocks_only(MemberClocks::Own), |calls| {
+    one_by_one.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |calls| {
         for _ in 0..calls {
             empties.push(EmptyCall.single());
             singles.push(call.single());
@@ -66,7 +66,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialE
         Ok(())
     })?;
     let mut in_a_row = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    in_a_row.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
+    in_a_row.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |batches| {
         (0..batches).for_each(|_| batched.push(call.batch()));
         Ok(())
     })?;
@@ -88,7 +88,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialEr
     let call_ns = accounts.around(|| warm(call))?;
     // Beside a batch of calls an empty one does not count.
     let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
+    cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 empty.push(EmptyCall.batch());
@@ -169,17 +169,20 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     })?;
     // The second process waits for a signal while the quanta run.
     let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(&SliceMeters::clocks_only(MemberClocks::With(vec![other.pid()])), |batches| {
-        accounts.around(|| {
-            for _ in 0..batches {
-                sys::deadline(BATCH_DEADLINE_S);
-                let start = stamp();
-                pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
-                ticks.push(stamp().wrapping_sub(start) as i64);
-            }
-            Ok(())
-        })
-    })?;
+    cut.run(
+        &SliceMeters::clocks_only(MemberClocks::WithProcesses(vec![other.pid()])),
+        |batches| {
+            accounts.around(|| {
+                for _ in 0..batches {
+                    sys::deadline(BATCH_DEADLINE_S);
+                    let start = stamp();
+                    pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
+                    ticks.push(stamp().wrapping_sub(start) as i64);
+                }
+                Ok(())
+            })
+        },
+    )?;
     // Before it is reaped, with its clocks.
     other.wait();
     let used = clocks_of(other.pid());

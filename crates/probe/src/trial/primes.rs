@@ -85,7 +85,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
     // threadclock's are taken so.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {
-            cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |trials| {
+            cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |trials| {
                 for _ in 0..trials {
                     time(way, &clock, &mut timed, &mut work);
                     time(way, &clock, &mut nothing, none);

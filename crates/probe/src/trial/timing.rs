@@ -158,7 +158,7 @@ mod tests {
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
         let (mut cut, mut made) = (SlicedLoop::new(laps, ns_per_lap), Vec::new());
-        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |laps| {
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |laps| {
             made.push(laps);
             Ok(())
         });
@@ -209,7 +209,7 @@ mod tests {
     fn a_loop_that_breaks_off_says_why() {
         let mut cut = SlicedLoop::new(100, 1e6);
         let mut left = 5;
-        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |_| {
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |_| {
             left -= 1;
             if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });

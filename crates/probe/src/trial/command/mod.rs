@@ -18,7 +18,8 @@ use rustix::io::Errno;
 use super::harness::{TrialError, TrialOutcome, check_alive};
 use crate::placement;
 use crate::sys::{
-    ChildEnd, CpuTimer, at_fixed_addresses, monotonic_raw_ns, that_ends_with_us, wait_for,
+    ChildEnd, CpuTimer, QuantumTimes, at_fixed_addresses, monotonic_raw_ns, that_ends_with_us,
+    wait_for,
 };
 use neighbour::RunningNeighbours;
 
@@ -54,7 +55,7 @@ pub(super) fn run(
         .map(|cpu| CpuTimer::open(*cpu, period_ns).map_err(TrialError::at("perf_event_open")))
         .collect::<Result<_, TrialError>>()?;
     let looks = neighbours.looks.clone();
-    let (woken_before, looked_before) = (looks.wakes(), looks.taken());
+    let (woken_before, looked_before) = (looks.wakes(), looks.quanta());
     let preempted_before = looks.preemptions();
     let start_ns = monotonic_raw_ns();
     let taken = match &command.subject {
@@ -65,7 +66,7 @@ pub(super) fn run(
         }
     };
     let real_ns = monotonic_raw_ns() - start_ns;
-    let (woken, looked) = (looks.wakes().wrapping_sub(woken_before), looks.taken());
+    let (woken, looked) = (looks.wakes().wrapping_sub(woken_before), looks.quanta());
     let preempted = looks.preemptions().wrapping_sub(preempted_before);
     drop(timers);
     check_alive("neighbour", &mut neighbours.processes)?;
@@ -83,10 +84,10 @@ pub(super) fn run(
     }
     outcome.count(LOOKS, preempted.into());
     if looked > looked_before {
-        let looks = || looks.between(looked_before, looked);
-        let ratio = |(latency, throughput)| 1000 * i64::from(throughput) / i64::from(latency);
-        outcome.tally(LATENCY_QUANTUM_NS, looks().map(|(latency_ns, _)| latency_ns.into()));
-        outcome.tally(QUANTUM_RATIO, looks().map(ratio));
+        let quanta = looks.between(looked_before, looked);
+        let latency_ns = quanta.iter().map(|times| times.latency_ns as i64);
+        outcome.tally(LATENCY_QUANTUM_NS, latency_ns);
+        outcome.tally(QUANTUM_RATIO, quanta.iter().map(ratio_per_mille));
     }
     if has_timer {
         // On a CPU that others use, too, only some of them interrupt the program.
@@ -111,6 +112,11 @@ pub fn most_timer_hz() -> u32 {
 /// Whether a timer may interrupt a CPU without waking anybody.
 pub fn check_timer(cpu: u32) -> Result<(), Errno> {
     CpuTimer::open(cpu, 1_000_000_000).map(drop)
+}
+
+/// Returns the ratio of the throughput-bound to the latency-bound loop in thousandths.
+fn ratio_per_mille(times: &QuantumTimes) -> i64 {
+    1000 * times.throughput_ns as i64 / times.latency_ns as i64
 }
 
 fn of_command(words: &[String], runs: u32) -> Result<CommandRuns, TrialError> {

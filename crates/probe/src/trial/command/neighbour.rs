@@ -11,8 +11,8 @@ use rustix::thread::set_current_timer_slack;
 use super::super::harness::TrialError;
 use crate::random::RandomSource;
 use crate::sys::{
-    ChildProcess, HAS_QUANTA, SharedValue, SpeedLog, WorkArray, least_quantum_ns, limit_real_time,
-    monotonic_ns, set_own_name, sleep_until,
+    ChildProcess, HAS_QUANTA, SharedValue, SpeedLog, WorkArray, limit_real_time, monotonic_ns,
+    set_own_name, shortest_quantum, sleep_until,
 };
 use crate::{placement, policy};
 
@@ -135,10 +135,10 @@ fn start(
             sleep_until(next_ns);
             woken_ns = monotonic_ns();
             if until_look == role.looks_each {
-                looks.note(least_quantum_ns());
+                looks.note(shortest_quantum());
                 // One that was due while a neighbour ran comes behind it, and preempts nobody.
                 if !role.is_neighbour && woken_ns - next_ns < ON_TIME_NS {
-                    looks.preempted();
+                    looks.count_preemption();
                 }
                 until_look = 0;
             }
@@ -152,7 +152,7 @@ fn start(
                 }
             }
             if role.is_neighbour {
-                looks.woke();
+                looks.count_wake();
             }
         }
     };

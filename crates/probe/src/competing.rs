@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use model::competing::{CompetingTasks, On, Task};
 use model::machine::Machine;
 
-use crate::machine::{Sources, interrupt_sources, since};
+use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
 use crate::procfs::{self, StatFile, ids_in, one_line, read_at_most};
 
 /// Shortest time between two looks.
@@ -65,7 +65,7 @@ struct MachineCounts {
     cpu_times_ns: [Option<u64>; 4],
     /// CPU time of all children of this program that it has waited for, and of theirs.
     children_ns: Option<u64>,
-    interrupts: Option<Sources>,
+    interrupts: Option<InterruptCounts>,
 }
 
 /// A task whose CPU time grew: its process, its thread id, and by how many nanoseconds.
@@ -148,7 +148,7 @@ impl CompetitionWatcher {
             elapsed_ns: self.looked.duration_since(self.began).as_nanos() as u64,
             tasks: tasks.collect(),
             unseen_ns: busy_ns.zip(known_ns).map(|(busy, known)| busy.saturating_sub(known)),
-            interrupts: interrupts.map(|(now, then)| since(now, then)),
+            interrupts: interrupts.map(|(now, then)| interrupts_since(now, then)),
             irq_ns,
             softirq_ns,
             steal_ns,
@@ -267,7 +267,7 @@ impl MachineCounts {
         Self {
             cpu_times_ns: procfs::cpu_times_ns(&text, cpus),
             children_ns: stat.and_then(|stat| stat.cpu_ns([16, 17])),
-            interrupts: interrupt_sources(root, cpus),
+            interrupts: interrupt_counts(root, cpus),
         }
     }
 }

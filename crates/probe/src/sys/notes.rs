@@ -42,10 +42,10 @@ pub struct PieceTimes {
 impl PieceNote {
     /// Stores the time of a piece and the times of the quantum after it.
     pub(super) fn set(&self, since_ns: u64, quantum: QuantumTimes) {
-        let latency_ns = u32::try_from(quantum.latency_ns).unwrap_or(u32::MAX);
-        let throughput_ns = u32::try_from(quantum.throughput_ns).unwrap_or(u32::MAX);
         self.since_ns.store(since_ns, Ordering::Relaxed);
+        let latency_ns = u32::try_from(quantum.latency_ns).unwrap_or(u32::MAX);
         self.latency_ns.store(latency_ns, Ordering::Relaxed);
+        let throughput_ns = u32::try_from(quantum.throughput_ns).unwrap_or(u32::MAX);
         self.throughput_ns.store(throughput_ns, Ordering::Release);
     }
 

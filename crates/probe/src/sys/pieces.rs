@@ -98,8 +98,7 @@ impl WorkArray {
         }
         let (times, end_ns) = run_quantum(now_ns);
         notes.all()[*next].set(since_ns, times);
-        *next += 1;
-        *room -= 1;
+        (*next, *room) = (*next + 1, *room - 1);
         end_ns
     }
 

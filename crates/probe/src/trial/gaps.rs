@@ -10,7 +10,7 @@ use model::trial::gaps::{
 use model::trial::{Case, Gap};
 
 use super::harness::{TrialError, TrialOutcome, room};
-use crate::machine::{Sources, interrupt_sources, since};
+use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
 use crate::sys::{
     UsageScope, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage,
 };
@@ -30,7 +30,7 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialEr
     let rate = ticks_per_ns();
     let (median, threshold) = median_and_threshold(steps());
     let mut log = GapLog::new();
-    let interrupts = || interrupt_sources(Path::new("/"), &[case.cpu]);
+    let interrupts = || interrupt_counts(Path::new("/"), &[case.cpu]);
     let interrupts_before = interrupts();
     let switches_before = usage(UsageScope::Thread).switches();
     let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
@@ -54,9 +54,9 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialEr
     Ok(outcome)
 }
 
-fn count_interrupts(outcome: &mut TrialOutcome, before: &Sources, after: Sources) {
+fn count_interrupts(outcome: &mut TrialOutcome, before: &InterruptCounts, after: InterruptCounts) {
     outcome.count(ALL_INTERRUPTS, 0);
-    for of in since(after, before) {
+    for of in interrupts_since(after, before) {
         let more = i64::try_from(of.count).unwrap_or(i64::MAX);
         outcome.count(&format!("{INTERRUPTS}{}", of.source), more);
         outcome.count(ALL_INTERRUPTS, more);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn interrupts_that_came_are_counted_by_name_and_all_together() {
-        let of = |counts: &[(&str, u64)]| -> Sources {
+        let of = |counts: &[(&str, u64)]| -> InterruptCounts {
             let named = |name: &str| (name.to_string(), "its name".to_string());
             counts.iter().map(|(name, count)| (named(name), *count)).collect()
         };

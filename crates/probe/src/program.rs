@@ -101,7 +101,7 @@ impl WatchedProcess {
                 "it is a thread of process {process}: watch that (all its threads are)"
             )));
         }
-        if watched.text("stat")?.of_stat("flags", |stat| stat.is_kernel_thread())? {
+        if watched.text("stat")?.stat_field("flags", |stat| stat.is_kernel_thread())? {
             return Err(WatchError::Other(format!(
                 "'{}' is a thread of the kernel: it has no memory of its own and no program; \
                  name a program's process",
@@ -147,7 +147,7 @@ impl WatchedProcess {
     }
 
     fn check_alive(&self) -> Result<(), WatchError> {
-        let state = self.text("stat")?.of_stat("state", |stat| stat.number(3))?;
+        let state = self.text("stat")?.stat_field("state", |stat| stat.number(3))?;
         let others = || self.tasks().map_or(0, |tasks| tasks.len()) > 1;
         match state {
             // The first thread may end before the others do.
@@ -176,7 +176,7 @@ impl WatchedProcess {
 
     fn thread(&self, tid: i32) -> Result<(u64, ThreadReading), WatchError> {
         let start = self.text(&format!("task/{tid}/stat"))?;
-        let start = start.of_stat("starttime", |stat| stat.number(22))?;
+        let start = start.stat_field("starttime", |stat| stat.number(22))?;
         let status = self.text(&format!("task/{tid}/status"))?;
         // Not every kernel has it (CONFIG_SCHED_INFO).
         let cpu_ns = self.text(&format!("task/{tid}/schedstat")).ok();

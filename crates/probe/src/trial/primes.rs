@@ -76,6 +76,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
     let mut timed: Figures = NAMES.map(|_| touched_room(trials, 0));
     let mut empty_times: Figures = NAMES.map(|_| touched_room(trials, 0));
     let mut cut = SlicedLoop::new(trials, lap_ns);
+    let mut compute = || primes(black_box(&mut found), black_box(count));
     // Each way has all its trials in a row: a call of one way would bring the kernel's figures up to
     // date for the next, and threadclock must synchronise after stolen time in its own trials. Each
     // way comes first in a third of the rounds. Slices call the kernel too: only threadclock's
@@ -84,7 +85,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
         if way == THREADCLOCK {
             cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |trials| {
                 for _ in 0..trials {
-                    time(way, &clock, &mut timed, || compute(&mut found, count));
+                    time(way, &clock, &mut timed, &mut compute);
                     time(way, &clock, &mut empty_times, do_nothing);
                 }
                 Ok(())
@@ -92,7 +93,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
             continue;
         }
         for _ in 0..trials {
-            time(way, &clock, &mut timed, || compute(&mut found, count));
+            time(way, &clock, &mut timed, &mut compute);
         }
         for _ in 0..trials {
             time(way, &clock, &mut empty_times, do_nothing);
@@ -107,12 +108,6 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
         outcome.tally(&empty_names[figure], empty_times[figure].iter().copied());
     }
     Ok(outcome)
-}
-
-/// Computes the primes, hidden from the compiler.
-#[inline(always)]
-fn compute(found: &mut Vec<u32>, count: usize) {
-    primes(black_box(found), black_box(count));
 }
 
 /// Does nothing, hidden from the compiler.

@@ -105,10 +105,12 @@ impl MachineTree {
     /// Reads the word in brackets of a file like `always [madvise] never`, or in parentheses.
     pub(super) fn chosen(&self, path: &str) -> Result<String> {
         let text = self.word(path)?;
-        let is_chosen = |word: &&str| word.starts_with(['[', '(']) && word.ends_with([']', ')']);
-        let chosen = text.split_whitespace().find(is_chosen);
-        let chosen = chosen.map(|word| word[1..word.len() - 1].to_owned());
-        chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
+        for word in text.split_whitespace() {
+            if word.starts_with(['[', '(']) && word.ends_with([']', ')']) {
+                return Ok(word[1..word.len() - 1].to_owned());
+            }
+        }
+        Err(ReadError::invalid(path, &text, "a choice with one in brackets"))
     }
 
     /// Lists the names in a folder, sorted, without names that are not UTF-8.

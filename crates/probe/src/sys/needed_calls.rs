@@ -58,7 +58,7 @@ pub fn check_needed_calls() -> Result<(), RefusedCall> {
     let at_futex_word = &raw const futex_word as c_long;
     let own_pid = c_long::from(std::process::id() as i32);
     let no_file = -1;
-    // What would be written there is refused with EFAULT.
+    // Writing to this address fails with EFAULT.
     let nowhere = -1;
     let address_space = c_long::from(libc::RLIMIT_AS as i32);
     let cpu_clock = c_long::from(libc::CLOCK_THREAD_CPUTIME_ID);

@@ -1,7 +1,7 @@
 //! Triples of working sets whose hop takes longer than a slice.
 //!
-//! With 64 MiB a hop takes about 10 ms, forty slices long. Quanta around laps could not vouch for it,
-//! so each member cuts its own walk, in its solos and in the ring, and runs a quantum around each
+//! A hop of 10 ms lasts as long as forty slices. Quanta around laps could not vouch for it, so each
+//! member cuts its own walk, in its solos and in the ring, and runs a quantum around each
 //! piece (`sys/pieces.rs`). The leader reads the members' notes afterwards and lines up the hops of
 //! a phase in the order of time. Two members, three pieces a hop, one lap:
 //!

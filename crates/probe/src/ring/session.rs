@@ -1,11 +1,12 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 //!
 //! A case with a working set also has *triples*: each member's solo, the ring, each solo again, all
-//! on the same memory within some milliseconds. Two members, hops of 0.1 ms:
+//! on the same memory within some milliseconds. Two members with hops of 10 us:
 //!
 //! ```text
-//! solo 0   solo 1    ring: 6 slices of about 0.1 ms   solo 0   solo 1
-//! 0.25 ms  0.25 ms   0 1 | 0 1 | 0 1 | 0 1 | 0 1 | 0 1   0.25 ms  0.25 ms
+//! solo of 0   solo of 1   ring                          solo of 0   solo of 1
+//! 25 laps     25 laps     6 slices of 5 laps, 0.1 ms    25 laps     25 laps
+//! 0.25 ms     0.25 ms     each, quanta between          0.25 ms     0.25 ms
 //! ```
 //!
 //! Why: the cost of a switch is a small difference of two large times, (ring - solo) per hop. Which

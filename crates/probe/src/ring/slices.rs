@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! quantum quantum  slice 0  quantum  slice 1  quantum  slice 2  quantum quantum
-//!   q0      q1     90 laps    q2     90 laps    q3     90 laps    q4      q5
+//!   q0      q1     60 laps    q2     60 laps    q3     60 laps    q4      q5
 //! ```
 //!
 //! Why: another guest may share the core for some milliseconds, and the core's clock may change.
-//! Within a batch of 30 ms nobody could tell when; a quantum, two fixed loops of about 6 us each
-//! (`sys/quanta.rs`), shows both at its moment. Two quanta on each side vouch for a slice: slice 1
+//! Within a batch of many milliseconds nobody could tell when. A quantum, two fixed loops of about 6 us,
+//! (`sys/quanta.rs`) shows both at its moment. Two quanta on each side vouch for a slice: slice 1
 //! counts as clean if q1 to q4 all ran at one clock on an unshared core. A batch of n slices thus
 //! has n + 3 quanta. While quanta run, the leader holds the token and the other members sleep.
 //!

@@ -1,8 +1,8 @@
 //! Walks that are cut into pieces, with a reference quantum before, between and after them.
 //!
-//! Why: a walk through 64 MiB takes 5 to 20 ms. Quanta around such a hop say nothing of what was on
-//! the core within it, so the member itself runs a quantum about every 0.2 ms and notes its times
-//! in memory that the leader reads (`notes.rs`). A hop in three pieces gives four notes:
+//! Why: a walk through many megabytes takes some milliseconds. Quanta around such a hop say nothing of
+//! what shared the core within it, so the member itself runs a quantum about every 0.2 ms and notes its
+//! times in memory that the leader reads (`notes.rs`). A hop in three pieces gives four notes:
 //!
 //! ```text
 //! note 0     piece 0   note 1     piece 1   note 2     piece 2   note 3

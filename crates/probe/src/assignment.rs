@@ -99,10 +99,10 @@ const GRACE: Duration = Duration::from_secs(4);
 const GRACE_PER_WAITING_TASK: Duration = Duration::from_secs(1);
 
 /// Longest grace, however loaded the machine is.
-const LONGEST_GRACE: Duration = Duration::from_secs(60);
+const MAX_GRACE: Duration = Duration::from_secs(60);
 
 /// Longest part of a run's remaining time that one worker is given: the other cases need some, too.
-const LONGEST_SHARE: Duration = Duration::from_secs(20);
+const MAX_SHARE: Duration = Duration::from_secs(20);
 
 /// Upper bound of the time that starting, calibrating and ending takes for each member of a ring.
 const SLOW_MEMBER: Duration = Duration::from_millis(20);
@@ -111,7 +111,7 @@ const SLOW_MEMBER: Duration = Duration::from_millis(20);
 fn grace() -> Duration {
     let load = sysinfo().loads[0] as f64 / f64::from(1 << libc::SI_LOAD_SHIFT);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    (GRACE + GRACE_PER_WAITING_TASK.mul_f64(load / cpus as f64)).min(LONGEST_GRACE)
+    (GRACE + GRACE_PER_WAITING_TASK.mul_f64(load / cpus as f64)).min(MAX_GRACE)
 }
 
 impl Assignment {
@@ -138,8 +138,8 @@ impl Assignment {
         }
     }
 
-    /// Checks, before anything is done, that all numbers are in range and all memory can be allocated: a
-    /// run file that was changed may have any numbers.
+    /// Checks, before anything is done, that all numbers are in range and all memory can be
+    /// allocated: a run file that was changed may have any numbers.
     fn check(&self) -> Result<(), String> {
         self.batching.check(&self.case)?;
         match &self.case {
@@ -154,7 +154,7 @@ impl Assignment {
     /// until its budget is spent. No worker that makes progress takes as long.
     pub fn patience(&self, left: Duration) -> Duration {
         let needed = self.longest_known();
-        needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(LONGEST_SHARE) + grace()))
+        needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(MAX_SHARE) + grace()))
     }
 
     /// Returns an upper bound of what the case takes by itself, beside the time that its samples
@@ -226,9 +226,9 @@ mod tests {
             assignment.patience(Duration::from_secs(left_s))
         };
         let none_left = patience(ring(2, 4096), 0);
-        assert!(none_left >= GRACE && none_left < LONGEST_GRACE + GRACE, "{none_left:?}");
+        assert!(none_left >= GRACE && none_left < MAX_GRACE + GRACE, "{none_left:?}");
         assert!(patience(ring(2, 4096), 10) > none_left);
-        assert!(patience(ring(2, 4096), 10_000) <= LONGEST_SHARE + LONGEST_GRACE + GRACE);
+        assert!(patience(ring(2, 4096), 10_000) <= MAX_SHARE + MAX_GRACE + GRACE);
         assert!(patience(ring(20_000, 8), 0) >= SLOW_MEMBER * 20_000);
         assert!(patience(ring(2, 1 << 30), 0) > Duration::from_secs(100));
         let gaps = json!({"trial": {"trial": {"of": "gaps", "duration_ns": 60_000_000_000_u64},

@@ -1,6 +1,6 @@
-//! Competing tasks: tasks that ran on the measured CPUs, found from the kernel's counts of every task,
-//! which are read now and then while nothing is measured. Needs no privilege. Reads below a root
-//! folder, so that a captured tree can be read.
+//! Competing tasks: tasks that ran on the measured CPUs, found from the kernel's counts of every
+//! task, which are read now and then while nothing is measured. Needs no privilege. Reads below a
+//! root folder, so that a captured tree can be read.
 
 use std::array::from_fn;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -201,8 +201,8 @@ impl CompetitionWatcher {
         self.found.looks = self.found.looks.saturating_add(1);
     }
 
-    /// Reads the CPU time of every task by thread id, and returns the threads that used some since the
-    /// last reading.
+    /// Reads the CPU time of every task by thread id, and returns the threads that used some since
+    /// the last reading.
     fn read_all(&self) -> (HashMap<i32, u64>, Vec<GrownThread>) {
         let mut times_ns = HashMap::with_capacity(self.times_ns.len());
         let mut grown = Vec::new();
@@ -223,8 +223,8 @@ impl CompetitionWatcher {
         (times_ns, grown)
     }
 
-    /// Reads the CPU time of a thread in nanoseconds: the scheduler's precise sum, or, if the kernel does
-    /// not show that, its ticks.
+    /// Reads the CPU time of a thread in nanoseconds: the scheduler's precise sum, or, if the
+    /// kernel does not show that, its ticks.
     fn cpu_ns(&self, pid: i32, tid: i32) -> Option<u64> {
         match read(&self.root, &format!("{pid}/task/{tid}/schedstat")) {
             // Kernels without SCHEDSTATS may show this for every task (sched_info_on).
@@ -244,8 +244,8 @@ impl CompetitionWatcher {
         StatFile::parse(read(&self.root, &format!("{pid}/task/{tid}/stat")).ok()?)
     }
 
-    /// Adds the CPU time of a thread to its task, at the CPU on which it ran last: the kernel shows no
-    /// other. Returns `None` if it does not compete or cannot be read.
+    /// Adds the CPU time of a thread to its task, at the CPU on which it ran last: the kernel shows
+    /// no other. Returns `None` if it does not compete or cannot be read.
     fn add(&mut self, thread: &GrownThread, known_owners: &mut HashMap<i32, bool>) -> Option<()> {
         let GrownThread { pid, tid, grown_ns } = *thread;
         let stat = self.stat(pid, tid)?;
@@ -271,8 +271,8 @@ impl CompetitionWatcher {
         Some(())
     }
 
-    /// Returns the name under which a thread is counted: that of its process, as a thread's own name may
-    /// say little; of a kernel thread its name without numbers.
+    /// Returns the name under which a thread is counted: that of its process, as a thread's own
+    /// name may say little; of a kernel thread its name without numbers.
     fn task_name(&self, pid: i32, stat: &StatFile, is_kernel_thread: bool) -> String {
         let name = if is_kernel_thread {
             without_number(stat.name())
@@ -285,8 +285,9 @@ impl CompetitionWatcher {
         }
     }
 
-    /// Returns whether a process is this program or the measured one, or descends from them. `depth` is
-    /// the number of descendants followed so far, `known` has the answers of this reading.
+    /// Returns whether a process is this program or the measured one, or descends from them.
+    /// `depth` is the number of descendants followed so far, `known` has the answers of this
+    /// reading.
     fn is_own(&self, pid: i32, depth: usize, known: &mut HashMap<i32, bool>) -> bool {
         if let Some(answer) = known.get(&pid) {
             return *answer;
@@ -356,8 +357,9 @@ fn siblings(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     siblings.into_iter().collect()
 }
 
-/// Returns the name of a kernel thread without what distinguishes it from similar ones: the CPU's number
-/// (`ksoftirqd/1`), and of workers everything but the queue that they work for (`kworker/u8:0-events`).
+/// Returns the name of a kernel thread without what distinguishes it from similar ones: the CPU's
+/// number (`ksoftirqd/1`), and of workers everything but the queue that they work for
+/// (`kworker/u8:0-events`).
 fn without_number(name: &str) -> String {
     let Some((before, after)) = name.split_once('/') else { return name.to_string() };
     if before == "kworker" {

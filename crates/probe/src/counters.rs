@@ -20,8 +20,8 @@ type Faults = [u64; 2];
 /// Counters since the start of a task, or their sum over tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
-    /// Voluntary and involuntary switches, minor and major faults, CPU time, its ticks in user mode, all
-    /// its ticks. Times are in nanoseconds.
+    /// Voluntary and involuntary switches, minor and major faults, CPU time, its ticks in user
+    /// mode, all its ticks. Times are in nanoseconds.
     counts: [u64; 7],
     migrations: Option<u64>,
     run_delay_ns: Option<u64>,
@@ -77,8 +77,8 @@ impl CounterSnapshot {
         let counted: [u64; 7] =
             from_fn(|index| self.counts[index].saturating_sub(before.counts[index]));
         let [voluntary, involuntary, minor_faults, major_faults, cpu_ns, user, both] = counted;
-        // The kernel splits each task's precise sum by that task's ticks (cputime_adjust), and counts
-        // all time of a task without ticks as user time. The whole ring has enough ticks.
+        // The kernel splits each task's precise sum by that task's ticks (cputime_adjust), and
+        // counts all time of a task without ticks as user time. The whole ring has enough ticks.
         let mut user_ns = None;
         if both > 0 {
             let share_ns = u128::from(cpu_ns) * u128::from(user.min(both)) / u128::from(both);
@@ -116,8 +116,8 @@ fn clocks_ns(task: TaskId) -> Result<[u64; 3], UnreadableFile> {
     })
 }
 
-/// Reads the time for which a task was runnable but waited for a CPU: the second number of `schedstat`
-/// (Documentation/scheduler/sched-stats.rst). `None` if the kernel does not count it.
+/// Reads the time for which a task was runnable but waited for a CPU: the second number of
+/// `schedstat` (Documentation/scheduler/sched-stats.rst). `None` if the kernel does not count it.
 fn run_delay_ns(task: TaskId) -> Option<u64> {
     text(task, "schedstat").ok()?.text.split_whitespace().nth(1)?.parse().ok()
 }
@@ -128,8 +128,8 @@ const MAX_BYTES: u64 = 1 << 16;
 /// Reads a file of a task in /proc.
 fn text(task: TaskId, file: &str) -> Result<FileText, UnreadableFile> {
     let TaskId { pid, tid } = task;
-    // A process with one thread has the same values in its own file, for which the kernel creates two
-    // directory entries less.
+    // A process with one thread has the same values in its own file, for which the kernel creates
+    // two directory entries less.
     let path = if pid == tid && pid != std::process::id() as i32 {
         format!("/proc/{pid}/{file}")
     } else {
@@ -141,8 +141,8 @@ fn text(task: TaskId, file: &str) -> Result<FileText, UnreadableFile> {
     }
 }
 
-/// Reads switches and migrations from `sched`, or, if the kernel was built without that file, the switches
-/// alone from `status`.
+/// Reads switches and migrations from `sched`, or, if the kernel was built without that file, the
+/// switches alone from `status`.
 fn switches_of(task: TaskId) -> Result<SwitchesAndMigrations, UnreadableFile> {
     let in_sched = text(task, "sched").and_then(|text| switches(&text, IN_SCHED));
     in_sched.or_else(|_| switches(&text(task, "status")?, IN_STATUS))
@@ -167,8 +167,8 @@ fn stat(text: &FileText) -> Result<(char, Faults), UnreadableFile> {
     Ok((state, [minor, major]))
 }
 
-/// Waits until a task sleeps; returns its faults. A member that has just sent the token may not have
-/// reached its next wait, and its switch there belongs to the batch.
+/// Waits until a task sleeps; returns its faults. A member that has just sent the token may not
+/// have reached its next wait, and its switch there belongs to the batch.
 fn wait_for_sleep(task: TaskId) -> Result<Faults, UnreadableFile> {
     const ATTEMPTS: u32 = 2000;
     let mut attempt = 0;

@@ -26,8 +26,8 @@ pub fn find_for_process(pid: i32) -> Option<Executable> {
     Some(executable(&path, &link))
 }
 
-/// Finds the executable of a command's first word: a path, or a name that is searched in `path`, which
-/// is a list like PATH.
+/// Finds the executable of a command's first word: a path, or a name that is searched in `path`,
+/// which is a list like PATH.
 pub fn find_for_command(program: &str, path: &str) -> Option<Executable> {
     let found = if program.contains('/') { PathBuf::from(program) } else { search(program, path)? };
     let absolute = found.canonicalize().ok()?;

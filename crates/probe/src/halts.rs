@@ -27,8 +27,8 @@ pub struct HaltReading {
 }
 
 impl HaltWatch {
-    /// Finds the counters. From here on, this thread and all that it forks or starts note the signal
-    /// that ends a stop.
+    /// Finds the counters. From here on, this thread and all that it forks or starts note the
+    /// signal that ends a stop.
     pub fn start() -> Self {
         sys::note_continue();
         Self { counters: machine::halt_counters(Path::new("/")) }

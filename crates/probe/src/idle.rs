@@ -4,23 +4,24 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-/// Device for the bound: what is written to a descriptor of it applies to all CPUs until the descriptor
-/// is closed. By default only root may open it.
+/// Device for the bound: what is written to a descriptor of it applies to all CPUs until the
+/// descriptor is closed. By default only root may open it.
 pub const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// A bound on the time that CPUs take to leave an idle state, in force until this is dropped.
 pub struct LatencyBound(File);
 
 impl LatencyBound {
-    /// Bounds the time to `us` microseconds; 0 allows no idle state. An error if the device cannot be
-    /// opened.
+    /// Bounds the time to `us` microseconds; 0 allows no idle state. An error if the device cannot
+    /// be opened.
     pub fn hold(us: u32) -> io::Result<Self> {
         let mut device = OpenOptions::new().read(true).write(true).open(LATENCY_DEVICE)?;
         device.write_all(&us.to_ne_bytes())?;
         Ok(Self(device))
     }
 
-    /// Returns the smallest bound that any process holds now, in microseconds, if the kernel shows it.
+    /// Returns the smallest bound that any process holds now, in microseconds, if the kernel shows
+    /// it.
     pub fn in_force_us(&self) -> Option<i32> {
         let mut bytes = [0; 4];
         self.0.read_exact_at(&mut bytes, 0).ok()?;

@@ -25,7 +25,8 @@ struct KernelLimit {
 }
 
 impl KernelLimit {
-    /// Returns whether the use is within two per cent of the limit: other tasks come and go meanwhile.
+    /// Returns whether the use is within two per cent of the limit: other tasks come and go
+    /// meanwhile.
     fn is_reached(&self) -> bool {
         self.in_use.is_some_and(|used| used.saturating_add(self.value / 50) >= self.value)
     }
@@ -53,10 +54,11 @@ pub fn behind(call: &str, errno: Errno) -> String {
     }
 }
 
-/// Returns the limits that are reached, and true; or, if none is, all that may be behind it, and false.
+/// Returns the limits that are reached, and true; or, if none is, all that may be behind it, and
+/// false.
 fn suspects(call: &str, errno: Errno) -> (Vec<KernelLimit>, bool) {
-    // Without a free descriptor no file can be read, and there is no other cause, except that a queue
-    // refused for its bytes fails with the same errno.
+    // Without a free descriptor no file can be read, and there is no other cause, except that a
+    // queue refused for its bytes fails with the same errno.
     if errno == Errno::MFILE && call != "mq_open" {
         return (vec![open_files()], true);
     }
@@ -101,8 +103,8 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<KernelLimit> {
 /// Smallest memory of the kernel for a process: its stack, page tables and descriptors.
 const TASK_BYTES: u64 = 32 << 10;
 
-/// Checks that `count` more processes or threads are possible, and leave room for some others. The error
-/// describes the limit that forbids it.
+/// Checks that `count` more processes or threads are possible, and leave room for some others. The
+/// error describes the limit that forbids it.
 pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     if let Some(free) = machine.memory.available_bytes.known()
         && count.saturating_mul(TASK_BYTES) > free / 10 * 9
@@ -123,7 +125,7 @@ pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
 }
 
 fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
-    let all = machine.load.tasks.known().copied();
+    let all_tasks = machine.load.tasks.known().copied();
     let group = machine.cgroup.pids_max.known().and_then(Option::as_ref);
     let raise_pids = "sysctl kernel.pid_max=4194304 (root)".to_string();
     vec![
@@ -136,8 +138,9 @@ fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
             let raise = format!("ulimit -u {twice} (root, or the hard limit in limits.conf(5))");
             KernelLimit { name: "RLIMIT_NPROC", value, in_use: own_tasks(root), raise }
         }),
-        sysctl(root, "kernel.pid_max", all).map(|limit| KernelLimit { raise: raise_pids, ..limit }),
-        sysctl(root, "kernel.threads-max", all),
+        sysctl(root, "kernel.pid_max", all_tasks)
+            .map(|limit| KernelLimit { raise: raise_pids, ..limit }),
+        sysctl(root, "kernel.threads-max", all_tasks),
     ]
 }
 
@@ -172,8 +175,8 @@ fn mappings(root: &Path) -> Option<KernelLimit> {
     sysctl(root, "vm.max_map_count", in_use)
 }
 
-/// Counts the tasks of the calling user like RLIMIT_NPROC. Not known in a user namespace without mapped
-/// users, where all users look alike (user_namespaces(7)).
+/// Counts the tasks of the calling user like RLIMIT_NPROC. Not known in a user namespace without
+/// mapped users, where all users look alike (user_namespaces(7)).
 fn own_tasks(root: &Path) -> Option<u64> {
     let mapped = fs::read_to_string(root.join("proc/self/uid_map"));
     if mapped.is_ok_and(|map| map.trim().is_empty()) {

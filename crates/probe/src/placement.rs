@@ -62,8 +62,8 @@ fn is_isolated(cpu: u32, machine: &Machine) -> bool {
     machine.cpu.isolated.known().is_some_and(|isolated| isolated.contains(cpu))
 }
 
-/// Time for which CPUs are observed before one is chosen: ten of the ticks in which the kernel counts
-/// their time.
+/// Time for which CPUs are observed before one is chosen: ten of the ticks in which the kernel
+/// counts their time.
 const OBSERVATION: Duration = Duration::from_millis(100);
 /// Largest difference of two shares that count as equal: one tick.
 const SHARE_TOLERANCE: f64 = 0.11;
@@ -129,15 +129,15 @@ fn used_share(cpu: u32, before: &str, after: &str) -> Option<f64> {
     Some(used_ns as f64 / OBSERVATION.as_nanos() as f64)
 }
 
-/// Chooses the CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, on
-/// which most of the kernel's work runs; 0 only if there is no other.
+/// Chooses the CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0,
+/// on which most of the kernel's work runs; 0 only if there is no other.
 pub fn choose_one(allowed: &[u32], machine: &Machine) -> Option<u32> {
     allowed.iter().copied().max_by_key(|cpu| (is_isolated(*cpu, machine), *cpu != 0, *cpu))
 }
 
-/// Chooses the CPU for a ring that is to be disturbed as little as possible: an isolated one if there
-/// is one, else the one that served the fewest interrupts of devices so far. Without their counts it
-/// chooses like [`choose_one`].
+/// Chooses the CPU for a ring that is to be disturbed as little as possible: an isolated one if
+/// there is one, else the one that served the fewest interrupts of devices so far. Without their
+/// counts it chooses like [`choose_one`].
 pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
     let mut quietest = None;
     for cpu in allowed {
@@ -159,8 +159,8 @@ fn device_interrupts(cpu: u32, machine: &Machine) -> Option<u64> {
     Some(by_cpu.iter().find(|interrupts| interrupts.cpu == cpu)?.devices)
 }
 
-/// Chooses the CPUs for the controller: none of the ring's, and none of their SMT siblings if others are
-/// left; all allowed ones if the ring needs every CPU.
+/// Chooses the CPUs for the controller: none of the ring's, and none of their SMT siblings if
+/// others are left; all allowed ones if the ring needs every CPU.
 pub fn choose_for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
     let away: Vec<u32> = allowed.iter().copied().filter(|cpu| !ring.contains(cpu)).collect();
     let mut apart = away.clone();

@@ -61,9 +61,9 @@ pub fn describe_needs(policy: Policy, errno: Errno) -> String {
     )
 }
 
-/// Returns the highest priority at which the calling process may use a real-time policy (sched(7)): the
-/// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tries it on a thread of its
-/// own.
+/// Returns the highest priority at which the calling process may use a real-time policy (sched(7)):
+/// the kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tries it on a thread
+/// of its own.
 pub fn highest_priority(policy: Policy) -> Result<u32, Errno> {
     let Err(errno) = try_priority(policy, HIGHEST_PRIORITY) else { return Ok(HIGHEST_PRIORITY) };
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(0);

@@ -26,8 +26,8 @@ pub enum CgroupError {
     Empty,
 }
 
-/// Lists the descendants of these processes that live now, in ascending order, without the processes
-/// themselves.
+/// Lists the descendants of these processes that live now, in ascending order, without the
+/// processes themselves.
 pub fn descendants(root: &Path, ancestors: &[i32]) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for pid in ids_in(&root.join("proc")) {
@@ -79,9 +79,9 @@ fn is_named(root: &Path, pid: i32, name: &str) -> bool {
     }
 }
 
-/// Lists the processes of a control group and of all groups below it, in ascending order. `group` is a
-/// path, in the file system or below /sys/fs/cgroup, or the name of a unit: `nginx.service`, or
-/// `nginx`.
+/// Lists the processes of a control group and of all groups below it, in ascending order. `group`
+/// is a path, in the file system or below /sys/fs/cgroup, or the name of a unit: `nginx.service`,
+/// or `nginx`.
 ///
 /// # Errors
 /// [`CgroupError`] if no group has this name, or none of them has a process.
@@ -143,7 +143,7 @@ fn units(hierarchy: &Path, name: &str) -> Vec<PathBuf> {
 
 /// Lists a folder and all folders below it, each before those below it.
 fn folders_below(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
+    let mut folders = Vec::new();
     let mut open = VecDeque::from([folder.to_path_buf()]);
     while let Some(folder) = open.pop_front() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -151,9 +151,9 @@ fn folders_below(folder: &Path) -> Vec<PathBuf> {
                 open.push_back(entry.path());
             }
         }
-        all.push(folder);
+        folders.push(folder);
     }
-    all
+    folders
 }
 
 #[cfg(test)]

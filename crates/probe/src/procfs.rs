@@ -21,8 +21,8 @@ pub(crate) struct StatFile {
 }
 
 impl StatFile {
-    /// Finds the name, which is in parentheses and may itself have blanks and parentheses: it ends at the
-    /// last one.
+    /// Finds the name, which is in parentheses and may itself have blanks and parentheses: it ends
+    /// at the last one.
     pub(crate) fn parse(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         let name_end = text.rfind(')').filter(|end| text[..*end].contains('('))?;
@@ -60,8 +60,8 @@ impl StatFile {
     }
 }
 
-/// Returns a task's name in one line. It may have any bytes (PR_SET_NAME of prctl(2)): ends of lines and
-/// tabs become blanks, other control characters are removed.
+/// Returns a task's name in one line. It may have any bytes (PR_SET_NAME of prctl(2)): ends of
+/// lines and tabs become blanks, other control characters are removed.
 pub fn one_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len());
     for c in name.chars() {
@@ -128,8 +128,9 @@ pub(crate) fn kilobytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Sums the times of some CPUs since boot by the text of /proc/stat (proc_stat(5)), in nanoseconds: in
-/// tasks, in interrupts, in soft interrupts, stolen. `None` if the file lacks a CPU or the column.
+/// Sums the times of some CPUs since boot by the text of /proc/stat (proc_stat(5)), in nanoseconds:
+/// in tasks, in interrupts, in soft interrupts, stolen. `None` if the file lacks a CPU or the
+/// column.
 pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
     // Column 0 is the name; 1 to 3 are user, nice and system; 4 and 5 are idle and iowait.
     [1..4, 6..7, 7..8, 8..9].map(|columns| sum_columns_ns(text, cpus, columns))

@@ -1,7 +1,7 @@
 //! A running process that is watched from outside: its threads' switches, its CPU time, its memory.
 //!
-//! Readers take a root folder (`/` for this machine). CPU time, which has no file, is read from this
-//! kernel.
+//! Readers take a root folder (`/` for this machine). CPU time, which has no file, is read from
+//! this kernel.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -77,8 +77,8 @@ pub struct ReferencedPages {
     pub huge_bytes: u64,
 }
 
-/// A running process. Its folder in /proc is held open: after its end, files of another process with
-/// the same id are never read or written.
+/// A running process. Its folder in /proc is held open: after its end, files of another process
+/// with the same id are never read or written.
 #[derive(Clone, Debug)]
 pub struct WatchedProcess {
     folder: Arc<OwnedFd>,
@@ -197,8 +197,8 @@ impl WatchedProcess {
         file.text.split_whitespace().next()?.parse().ok()
     }
 
-    /// Reads the CPU time of all its threads so far in nanoseconds, including threads that have ended, by
-    /// the scheduler's sum.
+    /// Reads the CPU time of all its threads so far in nanoseconds, including threads that have
+    /// ended, by the scheduler's sum.
     pub fn cpu_ns(&self) -> Result<u64, WatchError> {
         let cpu_ns = cpu_clock_ns(self.pid, false, CpuClock::Precise);
         // The clock is found by the id alone. As the process is still alive, it was its clock.
@@ -239,7 +239,8 @@ impl WatchedProcess {
         Ok(ReferencedPages { bytes: file.bytes("Referenced")?, huge_bytes })
     }
 
-    /// Replaces the error of a missing file, if the process is alive: then the kernel has no such file.
+    /// Replaces the error of a missing file, if the process is alive: then the kernel has no such
+    /// file.
     fn explain_missing<T>(
         &self,
         file: &str,
@@ -268,8 +269,8 @@ pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// Id of a thread, and its start in the kernel's ticks, which distinguishes it from a later thread with
-/// the same id.
+/// Id of a thread, and its start in the kernel's ticks, which distinguishes it from a later thread
+/// with the same id.
 type ThreadKey = (i32, u64);
 
 /// Numbers of switches.
@@ -304,7 +305,8 @@ pub struct SwitchCounter {
     last: BTreeMap<ThreadKey, ThreadReading>,
     /// Threads at the last reading.
     pub threads: usize,
-    /// Threads that ended between two readings: what they did after the last reading is not counted.
+    /// Threads that ended between two readings: what they did after the last reading is not
+    /// counted.
     pub ended: usize,
 }
 
@@ -324,20 +326,22 @@ impl SwitchCounter {
         self.last.extend(now);
     }
 
-    /// Returns the switches since the first reading. A thread that came later is counted from its start.
+    /// Returns the switches since the first reading. A thread that came later is counted from its
+    /// start.
     pub fn switches(&self) -> SwitchCounts {
         let mut sum = SwitchCounts::default();
         for (thread, ThreadReading { switches: now, .. }) in &self.last {
-            let before = self.before.get(thread).map(|seen| seen.switches).unwrap_or_default();
+            let before =
+                self.before.get(thread).map(|reading| reading.switches).unwrap_or_default();
             sum.voluntary += now.voluntary.saturating_sub(before.voluntary);
             sum.involuntary += now.involuntary.saturating_sub(before.involuntary);
         }
         sum
     }
 
-    /// Returns the CPU time of all threads that were read, since the first reading, in nanoseconds. The
-    /// process's clock has more if threads came and ended between two readings. `None` if the kernel
-    /// does not report it for a thread.
+    /// Returns the CPU time of all threads that were read, since the first reading, in nanoseconds.
+    /// The process's clock has more if threads came and ended between two readings. `None` if the
+    /// kernel does not report it for a thread.
     pub fn cpu_ns(&self) -> Option<u64> {
         let mut sum_ns = 0;
         for (thread, now) in &self.last {

@@ -1,12 +1,13 @@
-//! Random numbers for measurements: SplitMix64 (Steele, Lea and Flood 2014), which is good enough for
-//! the gaps of a noise and the order of a walk.
+//! Random numbers for measurements: SplitMix64 (Steele, Lea and Flood 2014), which is good enough
+//! for the gaps of a noise and the order of a walk.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Returns a random number of the kernel (getrandom(2)), for names in folders where others may write.
+/// Returns a random number of the kernel (getrandom(2)), for names in folders where others may
+/// write.
 pub fn random_number() -> Result<u64, Errno> {
     let mut bytes = [0; 8];
     // The kernel returns so few bytes at once or not at all.
@@ -31,8 +32,8 @@ impl RandomSource {
         z ^ (z >> 31)
     }
 
-    /// Returns a number from 0 to below `end`, evenly distributed (Lemire 2019, without the rejection:
-    /// the bias is below `end` / 2^64).
+    /// Returns a number from 0 to below `end`, evenly distributed (Lemire 2019, without the
+    /// rejection: the bias is below `end` / 2^64).
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         let part = u128::from(self.next()) * u128::from(end);
         (part >> 64) as u64

@@ -1,6 +1,6 @@
-//! A larger stack for the first thread, if `ulimit -s` leaves too little, and the check that there is
-//! room for the stack of another thread. A second thread would have a stack of its own, but a process
-//! with several threads may not fork.
+//! A larger stack for the first thread, if `ulimit -s` leaves too little, and the check that there
+//! is room for the stack of another thread. A second thread would have a stack of its own, but a
+//! process with several threads may not fork.
 
 use std::io;
 
@@ -17,8 +17,8 @@ pub const THREAD_BYTES: usize = 2 << 20;
 /// Memory that a thread needs beside its stack, mainly a stack for its signals.
 const EXTRA_BYTES: usize = 256 << 10;
 
-/// Checks that there is memory for a thread with such a stack (`ulimit -v`). Without enough, a thread
-/// of std ends the process, or waits for itself for ever while it prints why.
+/// Checks that there is memory for a thread with such a stack (`ulimit -v`). Without enough, a
+/// thread of std ends the process, or waits for itself for ever while it prints why.
 pub fn room_for_thread(stack_bytes: usize) -> io::Result<()> {
     DefaultStack::new(stack_bytes + EXTRA_BYTES).map(drop)
 }

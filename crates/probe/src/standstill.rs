@@ -1,5 +1,5 @@
-//! Detection of a child that a signal has stopped (SIGSTOP, Ctrl-Z) and that nobody continues: its own
-//! deadlines (SIGALRM) stop with it, so that the parent would wait for ever.
+//! Detection of a child that a signal has stopped (SIGSTOP, Ctrl-Z) and that nobody continues: its
+//! own deadlines (SIGALRM) stop with it, so that the parent would wait for ever.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -26,8 +26,8 @@ pub struct StandstillWatch {
     stopped: Option<StoppedProcess>,
 }
 
-/// A process that stands still, and for how long: the sum of the pauses since the first look that found
-/// it, not a clock, as this process may have been stopped together with it.
+/// A process that stands still, and for how long: the sum of the pauses since the first look that
+/// found it, not a clock, as this process may have been stopped together with it.
 #[derive(Clone, Copy, Debug)]
 struct StoppedProcess {
     pid: i32,
@@ -40,8 +40,8 @@ impl StandstillWatch {
         Self { child, with_children: false, pause: PAUSE, stopped: None }
     }
 
-    /// Watches a child and its children. Without the kernel's list of these (CONFIG_PROC_CHILDREN) only
-    /// the child is watched.
+    /// Watches a child and its children. Without the kernel's list of these (CONFIG_PROC_CHILDREN)
+    /// only the child is watched.
     pub fn with_children(child: Pid) -> Self {
         Self { with_children: true, ..Self::new(child) }
     }
@@ -67,8 +67,8 @@ impl StandstillWatch {
         if stopped.stood >= PATIENCE { Some(stopped.pid) } else { None }
     }
 
-    /// Builds the entry of a process found by a search. It may be the one that stood at the last look, if
-    /// that was continued for a moment and stopped again.
+    /// Builds the entry of a process found by a search. It may be the one that stood at the last
+    /// look, if that was continued for a moment and stopped again.
     fn newly_found(&self, pid: i32) -> StoppedProcess {
         match self.stopped {
             Some(before) if before.pid == pid => {

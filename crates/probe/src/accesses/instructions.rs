@@ -24,10 +24,10 @@ const WRITES: [OpAccess; 4] =
 /// Returns the registers in the order of their numbers in instructions.
 fn numbered(moment: &ThreadSample) -> [u64; 16] {
     let [ax, bx, cx, dx, si, di, bp, sp, rest @ ..] = moment.registers;
-    let mut all = [0; 16];
-    all[..8].copy_from_slice(&[ax, cx, dx, bx, sp, bp, si, di]);
-    all[8..].copy_from_slice(&rest);
-    all
+    let mut values = [0; 16];
+    values[..8].copy_from_slice(&[ax, cx, dx, bx, sp, bp, si, di]);
+    values[8..].copy_from_slice(&rest);
+    values
 }
 
 /// Returns the number of a register of 64 bits, or of a part of one.
@@ -53,8 +53,8 @@ impl RegisterValues {
         Some(memory.displacement().wrapping_add(base).wrapping_add(index))
     }
 
-    /// Returns the value of a register in an address, if it is known. No register counts as 0, and so
-    /// does RIP, which the decoder has added already.
+    /// Returns the value of a register in an address, if it is known. No register counts as 0, and
+    /// so does RIP, which the decoder has added already.
     fn value(&self, register: Register) -> Option<u64> {
         if matches!(register, Register::None | Register::RIP) {
             return Some(0);
@@ -86,8 +86,8 @@ impl RegisterValues {
     }
 }
 
-/// Finds the first access from the sampled instruction on. `code` returns the bytes at an address. A
-/// branch back is taken and one forward is not, as in loops.
+/// Finds the first access from the sampled instruction on. `code` returns the bytes at an address.
+/// A branch back is taken and one forward is not, as in loops.
 pub(super) fn next(
     moment: &ThreadSample,
     mut code: impl FnMut(u64) -> Option<[u8; MAX_INSTRUCTION_BYTES]>,

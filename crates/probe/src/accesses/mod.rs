@@ -152,8 +152,8 @@ impl SampledAccesses {
     /// Returns the number of threads that take turns and were sampled before an access.
     pub fn threads(&self) -> usize {
         let taking_turns = self.taking_turns();
-        let seen: BTreeSet<u32> = self.thread_lines.keys().map(|(tid, _)| *tid).collect();
-        seen.intersection(&taking_turns).count()
+        let accessing: BTreeSet<u32> = self.thread_lines.keys().map(|(tid, _)| *tid).collect();
+        accessing.intersection(&taking_turns).count()
     }
 
     /// Returns the number of CPUs on which a thread was sampled before an access.
@@ -211,8 +211,9 @@ const FIRST_SAMPLES: u64 = MAX_SAMPLES / 4;
 const MAX_NEIGHBOURS: usize = 16;
 
 impl AccessSampler {
-    /// Begins to sample on the CPUs that the program's threads may use now: often at first, then so that
-    /// the samples of one busy CPU last for `watch`, if that is given. The error says what is missing.
+    /// Begins to sample on the CPUs that the program's threads may use now: often at first, then so
+    /// that the samples of one busy CPU last for `watch`, if that is given. The error says what is
+    /// missing.
     pub fn start(pid: i32, watch: Option<Duration>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err("instructions of this architecture are not decoded (x86-64 is)".to_string());
@@ -313,15 +314,17 @@ fn next_step(sample: &ThreadSample, memory: &mut ProcessMemory) -> NextStep {
         let mut bytes = [0; MAX_INSTRUCTION_BYTES];
         let mut have = 0;
         while have < MAX_INSTRUCTION_BYTES {
-            let at = ip.checked_add(have as u64)?;
-            let page = code.entry(at / PAGE_BYTES).or_insert_with(|| {
+            let address = ip.checked_add(have as u64)?;
+            let page = code.entry(address / PAGE_BYTES).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE_BYTES as usize]);
-                file.read_exact_at(&mut page[..], at - at % PAGE_BYTES).ok().map(|()| page)
+                file.read_exact_at(&mut page[..], address - address % PAGE_BYTES)
+                    .ok()
+                    .map(|()| page)
             });
             let Some(page) = page else { break };
-            let rest = &page[(at % PAGE_BYTES) as usize..];
-            let count = rest.len().min(MAX_INSTRUCTION_BYTES - have);
-            bytes[have..have + count].copy_from_slice(&rest[..count]);
+            let rest_of_page = &page[(address % PAGE_BYTES) as usize..];
+            let count = rest_of_page.len().min(MAX_INSTRUCTION_BYTES - have);
+            bytes[have..have + count].copy_from_slice(&rest_of_page[..count]);
             have += count;
         }
         (have > 0).then_some(bytes)

@@ -72,7 +72,8 @@ pub(super) fn halt_counters(tree: &MachineTree) -> HaltCounters {
     counters
 }
 
-/// Finds the nearest group, from this process's own up, within which groups have the cpu controller.
+/// Finds the nearest group, from this process's own up, within which groups have the cpu
+/// controller.
 pub(super) fn cpu_group(tree: &MachineTree) -> Result<CpuGroup> {
     let place = CgroupMounts::read(tree)?.place("cpu")?;
     let parent = if place.is_v2 {
@@ -195,9 +196,9 @@ fn tightest(
     Ok(limits.into_iter().min_by_key(|limit| limit.max))
 }
 
-/// Collects the limits of all levels. A level without the file sets none: the root never has it, nor
-/// has a level without the controller. A level that cannot be read is an error, as it might set the
-/// tightest limit.
+/// Collects the limits of all levels. A level without the file sets none: the root never has it,
+/// nor has a level without the controller. A level that cannot be read is an error, as it might set
+/// the tightest limit.
 fn at_each_level<T>(
     place: &GroupPlace,
     read: impl Fn(&str) -> Result<Option<T>>,
@@ -339,8 +340,8 @@ fn membership(line: &str) -> Result<Hierarchy> {
     Ok(Hierarchy { is_v2, controllers, path: path.to_owned() })
 }
 
-/// Parses a line of mountinfo: `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`. Returns `None` for
-/// other file systems.
+/// Parses a line of mountinfo: `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`. Returns `None`
+/// for other file systems.
 fn mount(line: &str) -> Option<HierarchyMount> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);

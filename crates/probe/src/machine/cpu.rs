@@ -31,7 +31,8 @@ fn cpu_set(tree: &MachineTree, name: &str) -> Reading<CpuList> {
     reading(tree.cpu_list(&format!("{CPUS}/{name}")))
 }
 
-/// Returns the CPUs with a folder, without those known to be offline: their folders lack most files.
+/// Returns the CPUs with a folder, without those known to be offline: their folders lack most
+/// files.
 pub(super) fn online(tree: &MachineTree) -> Result<Vec<u32>> {
     let mut cpus = tree.numbered(CPUS, "cpu")?;
     if let Ok(online) = tree.cpu_list(&format!("{CPUS}/online")) {
@@ -40,8 +41,8 @@ pub(super) fn online(tree: &MachineTree) -> Result<Vec<u32>> {
     Ok(cpus)
 }
 
-/// Reads a value of each online CPU, leaving out those without it. Returns the first error if no CPU
-/// has it.
+/// Reads a value of each online CPU, leaving out those without it. Returns the first error if no
+/// CPU has it.
 fn read_each<T>(tree: &MachineTree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
     let (mut found, mut missing) = (Vec::new(), None);
     for cpu in online(tree)? {

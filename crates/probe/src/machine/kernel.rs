@@ -132,8 +132,8 @@ fn is_dynamic(word: &str) -> Reading<bool> {
     Reading::Known(word == "PREEMPT_DYNAMIC")
 }
 
-/// Returns the preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h), which is empty if
-/// there is none.
+/// Returns the preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h), which is empty
+/// if there is none.
 fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
     let version = kernel.version.clone().or_else(|| kernel.banner.clone());
     version.map(|version| {

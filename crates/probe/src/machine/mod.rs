@@ -1,7 +1,7 @@
 //! Facts about this host, read from /proc and /sys below a root folder. Each file has one subject.
 //!
-//! Reading never fails as a whole: each value that could not be read says why. Facts that the kernel
-//! shows to root only (/sys/kernel/debug) are unknown to others.
+//! Reading never fails as a whole: each value that could not be read says why. Facts that the
+//! kernel shows to root only (/sys/kernel/debug) are unknown to others.
 
 mod cgroup;
 mod cpu;
@@ -47,8 +47,8 @@ pub(crate) struct CpuGroup {
     pub(crate) is_v2: bool,
 }
 
-/// Finds the group with the cpu controller that is nearest to this process, below a root folder. The
-/// error says why there is none, and what helps.
+/// Finds the group with the cpu controller that is nearest to this process, below a root folder.
+/// The error says why there is none, and what helps.
 pub(crate) fn cpu_group(root: &Path) -> std::result::Result<CpuGroup, String> {
     cgroup::cpu_group(&MachineTree::new(root)).map_err(|error| error.to_string())
 }
@@ -92,8 +92,8 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     (machine, kernel::accounting(tree, config))
 }
 
-/// Reads how the kernel below a root folder separates user from system time, and of the machine only
-/// the rate of its ticks, which goes with it.
+/// Reads how the kernel below a root folder separates user from system time, and of the machine
+/// only the rate of its ticks, which goes with it.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &MachineTree::new(root);
     let config = &KernelConfig::read(tree);

@@ -225,8 +225,8 @@ fn sum_of(fields: &[&str], columns: &[usize]) -> Option<u64> {
     Some(sum)
 }
 
-/// Returns the name of a source. Of a device these are the names of its handlers, which follow chip,
-/// number and trigger; of the CPU itself the kernel's words.
+/// Returns the name of a source. Of a device these are the names of its handlers, which follow
+/// chip, number and trigger; of the CPU itself the kernel's words.
 fn source_name(source: &str, words: &[&str]) -> String {
     let is_device = source.parse::<u32>().is_ok();
     let handlers = match words.iter().position(|word| is_trigger(word)) {

@@ -45,8 +45,8 @@ pub struct BuiltRing {
 /// themselves.
 pub trait RingMaker: 'static {
     /// Builds the ring that `case` describes. `work` is called in each member, which then owns the
-    /// memory; it returns the errno of memory that is refused. If `has_solos`, each member also gets
-    /// a channel to itself, unless members of the link poll.
+    /// memory; it returns the errno of memory that is refused. If `has_solos`, each member also
+    /// gets a channel to itself, unless members of the link poll.
     fn build<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
@@ -122,8 +122,8 @@ pub fn check_state(state: State) -> Result<(), RingError> {
     sys::has_registers(state).map_err(|why| unsuited(state, &why))
 }
 
-/// Creates the area that the members of a ring share, in its leader. If `has_notes`, it has room for
-/// notes of walks that are cut.
+/// Creates the area that the members of a ring share, in its leader. If `has_notes`, it has room
+/// for notes of walks that are cut.
 pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, RingError> {
     let area = SharedArea::new(members as usize, has_notes).map_err(|errno| {
         RingError::Memory(format!("cannot map memory shared by {members} members: {errno}"))
@@ -171,12 +171,12 @@ fn build_over_link<L: Link>(
         area: Arc::clone(&area),
     });
     let mut others = PageOfStack(OtherMembers::default());
-    let made = plan.start_members(&mut others.0).and_then(|ends| plan.build_leader(ends));
+    let leader = plan.start_members(&mut others.0).and_then(|ends| plan.build_leader(ends));
     let mut others = others.0;
     if case.kind == Kind::Process {
         others = OtherMembers::of_processes(&area);
     }
-    match made {
+    match leader {
         Ok(leader) => Ok(BuiltRing { leader, area, others }),
         Err(error) => {
             // From here on members end because they are told to.

@@ -1,5 +1,5 @@
-//! Burdens that make each switch of a ring dearer on purpose. The leader takes them before there are
-//! members, which inherit them.
+//! Burdens that make each switch of a ring dearer on purpose. The leader takes them before there
+//! are members, which inherit them.
 
 use std::os::fd::OwnedFd;
 

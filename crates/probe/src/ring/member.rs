@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Nothing is believed that was not counted twice. Every member adds 1 to the token, so after 40
-//! laps of three members the leader must find it 120 higher (modulo 256): a member that was left out
-//! shows at once. And in each control lap every member reports all hops that it made in its
+//! laps of three members the leader must find it 120 higher (modulo 256): a member that was left
+//! out shows at once. And in each control lap every member reports all hops that it made in its
 //! [`MemberCell`], which must be what the leader announced so far. Control laps count on neither
 //! side.
 
@@ -426,8 +426,8 @@ impl<'a> RingLeader<'a> {
     }
 
     /// Runs the announced batch in slices with reference quanta around each, during which the other
-    /// members sleep. `budget` limits how long slices wait for an unshared core. Returns the time of
-    /// the laps in nanoseconds.
+    /// members sleep. `budget` limits how long slices wait for an unshared core. Returns the time
+    /// of the laps in nanoseconds.
     pub fn batch_in_slices(
         &mut self,
         laps: u64,

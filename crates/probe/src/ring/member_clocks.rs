@@ -18,8 +18,8 @@ pub enum MemberClocks {
 }
 
 impl MemberClocks {
-    /// Chooses the clocks of a ring whose members beside the leader are `tasks`. They are unknown if
-    /// members may run at the same time: their CPU time then exceeds the time that passes.
+    /// Chooses the clocks of a ring whose members beside the leader are `tasks`. They are unknown
+    /// if members may run at the same time: their CPU time then exceeds the time that passes.
     pub fn choose(case: &Case, tasks: &[TaskId]) -> Self {
         if !case.placement.is_one_cpu() || case.members > MOST_ASKED_MEMBERS {
             return Self::Unknown;

@@ -51,7 +51,8 @@ impl OtherMembers {
         Self(members)
     }
 
-    /// Returns the tasks whose counters are read. All members must have started, which a lap proves.
+    /// Returns the tasks whose counters are read. All members must have started, which a lap
+    /// proves.
     pub fn tasks(&self, area: &SharedArea) -> Vec<TaskId> {
         let own_pid = std::process::id() as i32;
         let mut tasks = Vec::with_capacity(self.0.len());

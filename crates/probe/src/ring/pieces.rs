@@ -21,8 +21,8 @@ use super::link::RingError;
 use super::member::{RingLeader, WARM_LAPS};
 use crate::sys::{MAX_NOTES, PieceTimes};
 
-/// Wanted time of a piece as a share of a slice's time: what lies between two quanta is then shorter
-/// than a slice.
+/// Wanted time of a piece as a share of a slice's time: what lies between two quanta is then
+/// shorter than a slice.
 const PIECE_SHARE: f64 = 0.8;
 /// Timed laps of the ring between two phases of solos: each member makes as many hops in them as in
 /// both its solos.
@@ -33,8 +33,8 @@ pub const SOLO_LAPS: u64 = 3;
 const MAX_PIECES: u64 = 1000;
 const _: () = assert!((WARM_LAPS + RING_LAPS) * (MAX_PIECES + 1) <= MAX_NOTES as u64);
 
-/// Returns the number of pieces into which a hop of `hop_ns` is cut, or `None` if it is no longer than
-/// a slice.
+/// Returns the number of pieces into which a hop of `hop_ns` is cut, or `None` if it is no longer
+/// than a slice.
 pub fn pieces_of_hop(work: &Work, hop_ns: f64, slice_ns: u64) -> Option<u32> {
     let wanted = (hop_ns / (PIECE_SHARE * slice_ns.max(1) as f64)).ceil() as u64;
     let pieces = wanted.min(MAX_PIECES).min(work.touches()) as u32;
@@ -52,8 +52,8 @@ struct PiecePhase {
 }
 
 impl PiecePhase {
-    /// Adds the notes of a hop. The first note has the moment at which the hop began: the part before
-    /// it is the handover since the hop before. Each other note has the time of a piece.
+    /// Adds the notes of a hop. The first note has the moment at which the hop began: the part
+    /// before it is the handover since the hop before. Each other note has the time of a piece.
     fn add_hop(&mut self, hop: &[PieceTimes]) {
         for (number, noted) in hop.iter().enumerate() {
             if number > 0 {

@@ -35,7 +35,7 @@ use super::member::RingLeader;
 use super::member_clocks::MemberClocks;
 use super::meters::SliceMeters;
 use super::pieces;
-use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
+use super::slices::{MIN_PLACES, PLACE_LAPS, PLACES_NS, WaitBudget, best_place};
 use crate::counters::{CounterSnapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
 use crate::sys::{self, CpuEvents, PageBallast, TaskId, WorkArray, monotonic_raw_ns};
@@ -63,8 +63,8 @@ pub struct Assignment<C = Case, B = Batching> {
 /// (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 
-/// Additional time for each member: the leader creates them all, and reads all their counts, without
-/// sleeping once. A fork takes some tens of microseconds.
+/// Additional time for each member: the leader creates them all, and reads all their counts,
+/// without sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
 
 /// Number of slices of the ring between two phases of solos.
@@ -200,7 +200,8 @@ impl RingSampler<'_, '_> {
         for number in 0.. {
             let start_ns = monotonic_raw_ns();
             let mut sample = self.sample(number, laps, slice_laps)?;
-            // Includes the counting, which takes longer than the laps of a large ring, but no waits.
+            // Includes the counting, which takes longer than the laps of a large ring, but no
+            // waits.
             let waited_ns = sample.slices.as_ref().and_then(Slices::waited_ns).unwrap_or(0);
             sampled_ns += (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
             sample.triples = self.measure_triples(!sample.is_as_found())?.map(Box::new);
@@ -222,8 +223,8 @@ impl RingSampler<'_, '_> {
         self.leader.announce(laps)
     }
 
-    /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is that
-    /// of the fastest batch: a disturbed one must not make the samples too short.
+    /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is
+    /// that of the fastest batch: a disturbed one must not make the samples too short.
     fn warm_up(&mut self) -> Result<(), RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
@@ -238,9 +239,10 @@ impl RingSampler<'_, '_> {
         }
     }
 
-    /// Tries several places for the members' memory and moves it to the best. Returns `None` if there
-    /// is one place only, or if the kernel gave fewer huge pages than needed: base pages would fault
-    /// at each place. Waits for nothing: the sample that follows is timed as the machine is found.
+    /// Tries several places for the members' memory and moves it to the best. Returns `None` if
+    /// there is one place only, or if the kernel gave fewer huge pages than needed: base pages
+    /// would fault at each place. Waits for nothing: the sample that follows is timed as the
+    /// machine is found.
     fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let member_bytes = case.work.and_then(|work| WorkArray::bytes_with_places(&work));
@@ -251,7 +253,7 @@ impl RingSampler<'_, '_> {
         let start_ns = monotonic_raw_ns();
         let mut tried = Vec::new();
         for place in 0..batching.places.unwrap_or(0) {
-            if place >= FEWEST_PLACES && monotonic_raw_ns() - start_ns > ENOUGH_PLACES_NS {
+            if place >= MIN_PLACES && monotonic_raw_ns() - start_ns > PLACES_NS {
                 break;
             }
             tried.push(self.move_to(place)?);
@@ -268,8 +270,8 @@ impl RingSampler<'_, '_> {
         self.leader.move_to(place, PLACE_LAPS)
     }
 
-    /// Returns the laps of a slice, if samples of `sample_laps` laps are cut into slices. A slice has
-    /// at least one lap, and a sample at most [`MAX_SLICES`] slices.
+    /// Returns the laps of a slice, if samples of `sample_laps` laps are cut into slices. A slice
+    /// has at least one lap, and a sample at most [`MAX_SLICES`] slices.
     fn slice_laps(&self, sample_laps: u64) -> Option<u64> {
         let batching = &self.assignment.batching;
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
@@ -283,8 +285,8 @@ impl RingSampler<'_, '_> {
     /// and first after it.
     ///
     /// Every sample but the first of a worker waits for an unshared core. The first is timed as the
-    /// machine is found: samples that wait, and what follows them, do not show how often the core is
-    /// shared. Slices that are too long to be judged do not wait either.
+    /// machine is found: samples that wait, and what follows them, do not show how often the core
+    /// is shared. Slices that are too long to be judged do not wait either.
     fn sample(
         &mut self,
         number: u32,
@@ -324,8 +326,8 @@ impl RingSampler<'_, '_> {
         })
     }
 
-    /// Measures triples, as many as the plan wants or as fit into a worker's time. Returns `None` if
-    /// the members have no channel for solos. `after_wait`: the sample before has waited.
+    /// Measures triples, as many as the plan wants or as fit into a worker's time. Returns `None`
+    /// if the members have no channel for solos. `after_wait`: the sample before has waited.
     fn measure_triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
         if !self.leader.has_solos() || wanted == 0 {
@@ -437,9 +439,9 @@ impl RingSampler<'_, '_> {
 
     /// Reads the counts of all members and the time stolen, after a batch.
     fn counts_after(&self) -> Result<(CounterSnapshot, Option<u64>), RingError> {
-        let own = CounterSnapshot::of_self_after(own_task())?;
+        let leader = CounterSnapshot::of_self_after(own_task())?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        Ok((CounterSnapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
+        Ok((CounterSnapshot::of_resting(&self.tasks)?.plus(&leader), steal_ns))
     }
 }
 
@@ -454,7 +456,8 @@ fn open_events(assignment: &Assignment) -> Option<CpuEvents> {
     CpuEvents::open(cpu, &batching.events).ok()
 }
 
-/// Returns the bytes of huge pages that the ring's processes were given, if the kernel reports them.
+/// Returns the bytes of huge pages that the ring's processes were given, if the kernel reports
+/// them.
 fn huge_page_bytes(tasks: &[TaskId]) -> Option<u64> {
     let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
@@ -473,8 +476,8 @@ pub fn max_walk_time(case: &Case) -> Duration {
     Duration::from_nanos(elements.saturating_mul(4 * SLOW_ELEMENT_NS as u64))
 }
 
-/// Returns an upper bound of the time that the prescribed laps of an assignment take on any machine;
-/// zero if it leaves the laps to the calibration, which keeps them short.
+/// Returns an upper bound of the time that the prescribed laps of an assignment take on any
+/// machine; zero if it leaves the laps to the calibration, which keeps them short.
 pub fn max_prescribed_time(assignment: &Assignment) -> Duration {
     let Assignment { case, batching, .. } = assignment;
     let batches = f64::from(batching.samples_per_round) + 1.0;

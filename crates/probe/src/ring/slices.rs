@@ -6,14 +6,14 @@
 //! ```
 //!
 //! Why: another guest may share the core for some milliseconds, and the core's clock may change.
-//! Within a batch of many milliseconds nobody could tell when. A quantum, two fixed loops of about 6 us,
-//! (`sys/quanta.rs`) shows both at its moment. Two quanta on each side vouch for a slice: slice 1
-//! counts as clean if q1 to q4 all ran at one clock on an unshared core. A batch of n slices thus
-//! has n + 3 quanta. While quanta run, the leader holds the token and the other members sleep.
+//! Within a batch of many milliseconds nobody could tell when. A quantum, two fixed loops of about
+//! 6 us, (`sys/quanta.rs`) shows both at its moment. Two quanta on each side vouch for a slice:
+//! slice 1 counts as clean if q1 to q4 all ran at one clock on an unshared core. A batch of n
+//! slices thus has n + 3 quanta. While quanta run, the leader holds the token and the other members
+//! sleep.
 //!
 //! A worker need not take a shared core as it is: it waits, within a budget, until the core is
-//! unshared ([`WaitBudget`]), and it tries several places for the members' memory
-//! ([`best_place`]).
+//! unshared ([`WaitBudget`]), and it tries several places for the members' memory ([`best_place`]).
 
 use model::ring::{Places, Slices, Wait};
 
@@ -22,9 +22,9 @@ use crate::sys::{
     CpuEvents, QuantumTimes, all_unshared, monotonic_raw_ns, reference_quantum, wait_unshared,
 };
 
-/// Runs `laps` laps in slices and a quantum after each; calls `pause` between two slices. The meters
-/// are read around each slice, outside of its time. Returns the time of the laps alone, and the
-/// time after the last quantum, in nanoseconds.
+/// Runs `laps` laps in slices and a quantum after each; calls `pause` between two slices. The
+/// meters are read around each slice, outside of its time. Returns the time of the laps alone, and
+/// the time after the last quantum, in nanoseconds.
 pub fn in_slices<E>(
     laps: u64,
     slices: &mut Slices,
@@ -110,9 +110,9 @@ impl WaitBudget {
 /// Timed laps of the ring at each place that is tried.
 pub const PLACE_LAPS: u64 = 3;
 /// Places that are tried however long they take: among fewer there may be no good one.
-pub const FEWEST_PLACES: u32 = 8;
-/// Time after which no place beyond [`FEWEST_PLACES`] is tried, in nanoseconds.
-pub const ENOUGH_PLACES_NS: u64 = 16_000_000;
+pub const MIN_PLACES: u32 = 8;
+/// Time after which no place beyond [`MIN_PLACES`] is tried, in nanoseconds.
+pub const PLACES_NS: u64 = 16_000_000;
 
 /// Returns the place at which a lap took least time, and how many were tried. `tried` has the time
 /// of a lap at each place and the quanta around it.

@@ -13,8 +13,8 @@ const PR_SPEC_INDIRECT_BRANCH: libc::c_ulong = 1;
 const PR_SPEC_PRCTL: libc::c_int = 1;
 const PR_SPEC_DISABLE: libc::c_ulong = 4;
 
-/// Filters the system calls of this process by a program of one instruction, which allows all calls. The
-/// filter cannot be removed.
+/// Filters the system calls of this process by a program of one instruction, which allows all
+/// calls. The filter cannot be removed.
 pub fn filter_nothing() -> Result<(), Errno> {
     // BPF_RET | BPF_K.
     let mut allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
@@ -28,9 +28,9 @@ pub fn filter_nothing() -> Result<(), Errno> {
     }
 }
 
-/// Makes the kernel shield this process from indirect branches of others, by a barrier (IBPB) with each
-/// switch, on machines where only processes that ask get it. ENXIO if a process has no choice, EPERM
-/// if it has chosen before.
+/// Makes the kernel shield this process from indirect branches of others, by a barrier (IBPB) with
+/// each switch, on machines where only processes that ask get it. ENXIO if a process has no choice,
+/// EPERM if it has chosen before.
 pub fn shield_branches() -> Result<(), Errno> {
     let feature = PR_SPEC_INDIRECT_BRANCH;
     // SAFETY: prctl takes numbers here.

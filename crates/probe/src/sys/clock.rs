@@ -37,7 +37,8 @@ pub fn monotonic_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// Returns the time between two ticks of the kernel in nanoseconds: the resolution of its coarse clock.
+/// Returns the time between two ticks of the kernel in nanoseconds: the resolution of its coarse
+/// clock.
 pub fn tick_period_ns() -> u64 {
     let period = clock_getres(ClockId::MonotonicCoarse);
     period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64
@@ -75,16 +76,16 @@ pub enum CpuClock {
     Precise = 2,
 }
 
-/// Reads a CPU clock in nanoseconds, of the process `id` (any process) or of the thread `id` (of the
-/// calling process only). The kernel encodes the clock's number as the complement of the id, shifted by
-/// three, with bit 2 for a thread.
+/// Reads a CPU clock in nanoseconds, of the process `id` (any process) or of the thread `id` (of
+/// the calling process only). The kernel encodes the clock's number as the complement of the id,
+/// shifted by three, with bit 2 for a thread.
 pub fn cpu_clock_ns(id: i32, thread: bool, which: CpuClock) -> Result<u64, Errno> {
     let per_thread = if thread { 4 } else { 0 };
     gettime(((!id) << 3) | per_thread | which as libc::clockid_t)
 }
 
-/// Reads all three clocks of a process or thread in nanoseconds: precise, user time by ticks, user and
-/// system time by ticks.
+/// Reads all three clocks of a process or thread in nanoseconds: precise, user time by ticks, user
+/// and system time by ticks.
 pub fn cpu_clocks_ns(id: i32, thread: bool) -> Result<[u64; 3], Errno> {
     Ok([
         cpu_clock_ns(id, thread, CpuClock::Precise)?,
@@ -104,8 +105,8 @@ pub enum UsageScope {
     Children = libc::RUSAGE_CHILDREN as isize,
 }
 
-/// Result of getrusage(2). Its figures are converted when they are asked for, so that only the call is
-/// timed.
+/// Result of getrusage(2). Its figures are converted when they are asked for, so that only the call
+/// is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceUsage(pub libc::rusage);
 
@@ -161,8 +162,8 @@ impl ResourceUsage {
 #[inline(always)]
 fn tms() -> (c_long, libc::tms) {
     let mut times = MaybeUninit::<libc::tms>::zeroed();
-    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot fail:
-    // -1 is a moment like others (times(2), BUGS).
+    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot
+    // fail: -1 is a moment like others (times(2), BUGS).
     unsafe { (libc::times(times.as_mut_ptr()), times.assume_init()) }
 }
 
@@ -190,8 +191,8 @@ pub fn child_ticks() -> ChildTicks {
     ChildTicks { user: times.tms_cutime, system: times.tms_cstime, since }
 }
 
-/// Formats seconds since 1970 like ctime(3), in local time, without the newline. Returns `None` for years
-/// beyond its range.
+/// Formats seconds since 1970 like ctime(3), in local time, without the newline. Returns `None` for
+/// years beyond its range.
 pub fn local_time(seconds: i64) -> Option<String> {
     // ctime_r(3) asks for 26 bytes; years of more than four digits take more.
     let mut text = [0; 64];
@@ -205,9 +206,9 @@ pub fn local_time(seconds: i64) -> Option<String> {
     Some(text.to_string_lossy().trim_end().to_string())
 }
 
-// Calls that are timed. System calls are made by syscall(2): nothing is cached or answered without the
-// kernel, and the same few instructions are around each. Blocks are those of the C library's allocator
-// or of the one that replaces it by LD_PRELOAD.
+// Calls that are timed. System calls are made by syscall(2): nothing is cached or answered without
+// the kernel, and the same few instructions are around each. Blocks are those of the C library's
+// allocator or of the one that replaces it by LD_PRELOAD.
 
 /// getuid(2).
 #[inline(always)]
@@ -267,7 +268,8 @@ pub fn sched_yield() -> i64 {
     unsafe { libc::syscall(libc::SYS_sched_yield) }
 }
 
-/// A block from malloc(3), released by [`HeapBlock::free`] only: a timed call must not happen implicitly.
+/// A block from malloc(3), released by [`HeapBlock::free`] only: a timed call must not happen
+/// implicitly.
 pub struct HeapBlock(NonNull<c_void>);
 
 impl HeapBlock {

@@ -1,4 +1,5 @@
-//! Starting other programs: a command in a new process, this program again, or in place of this process.
+//! Starting other programs: a command in a new process, this program again, or in place of this
+//! process.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -70,10 +71,10 @@ impl CommandStarter {
         Ok(Self { inherited, stack: GuardedStack::new(STACK_BYTES)? })
     }
 
-    /// Starts a command, trying its paths from number `found` on. A `rehearsal` ends before the exec. The
-    /// outputs go to `output`, if that is given. The child has the parent's descriptors and mask, and
-    /// shares its memory up to the exec, for which the calling thread waits (vfork(2)): no page table is
-    /// copied, and no page faults again.
+    /// Starts a command, trying its paths from number `found` on. A `rehearsal` ends before the
+    /// exec. The outputs go to `output`, if that is given. The child has the parent's descriptors
+    /// and mask, and shares its memory up to the exec, for which the calling thread waits
+    /// (vfork(2)): no page table is copied, and no page faults again.
     ///
     /// A stopping signal that came before the child existed prevents its exec: the kernel delivers
     /// pending signals before it forks, and delivers signals to the whole group meanwhile to both
@@ -91,8 +92,8 @@ impl CommandStarter {
         let start = StartRequest { command, handlers, inherited, output, rehearsal, found, noted };
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: `start` lives on, and this thread, the only one that has this starter and the command,
-        // waits for the child's exec or its end.
+        // SAFETY: `start` lives on, and this thread, the only one that has this starter and the
+        // command, waits for the child's exec or its end.
         let mut pid = unsafe { self.clone_child(&start, shared | libc::CLONE_PIDFD, &mut handle) };
         if pid == -1 && last_errno() == Errno::INVAL {
             // Linux before 5.2 has no CLONE_PIDFD.
@@ -107,13 +108,13 @@ impl CommandStarter {
         Ok(StartedCommand { pid, handle, before_exec })
     }
 
-    /// Makes the child, which runs [`become_command`] on the starter's stack. Returns its process id, or
-    /// -1 with errno; the kernel writes a descriptor to `handle`.
+    /// Makes the child, which runs [`become_command`] on the starter's stack. Returns its process
+    /// id, or -1 with errno; the kernel writes a descriptor to `handle`.
     ///
     /// # Safety
-    /// `start` outlives the child's use of it, the caller waits for the child's exec or end (CLONE_VFORK),
-    /// and no other thread uses the starter or the command meanwhile: what the child writes are cells,
-    /// errno and the command's table.
+    /// `start` outlives the child's use of it, the caller waits for the child's exec or end
+    /// (CLONE_VFORK), and no other thread uses the starter or the command meanwhile: what the child
+    /// writes are cells, errno and the command's table.
     unsafe fn clone_child(
         &self,
         start: &StartRequest<'_>,
@@ -121,8 +122,8 @@ impl CommandStarter {
         handle: &mut c_int,
     ) -> c_int {
         let argument = std::ptr::from_ref(start).cast_mut().cast();
-        // SAFETY: the stack grows down from the aligned end of its mapping; the caller guarantees the
-        // rest. The kernel writes one descriptor.
+        // SAFETY: the stack grows down from the aligned end of its mapping; the caller guarantees
+        // the rest. The kernel writes one descriptor.
         unsafe {
             libc::clone(
                 become_command,
@@ -136,7 +137,8 @@ impl CommandStarter {
 }
 
 extern "C" fn become_command(start: *mut c_void) -> c_int {
-    // SAFETY: `CommandStarter::start` passes the address of a StartRequest that lives on, and waits.
+    // SAFETY: `CommandStarter::start` passes the address of a StartRequest that lives on, and
+    // waits.
     let StartRequest { command, handlers, inherited, output, rehearsal, found, noted } =
         unsafe { &*start.cast::<StartRequest<'_>>() };
     handlers.set_default();
@@ -218,8 +220,8 @@ pub fn in_own_session(command: &mut std::process::Command) {
     }
 }
 
-/// Makes the kernel kill the command's process when this one ends (PR_SET_PDEATHSIG), but not its own
-/// children.
+/// Makes the kernel kill the command's process when this one ends (PR_SET_PDEATHSIG), but not its
+/// own children.
 pub fn that_ends_with_us(command: &mut std::process::Command) {
     let parent = getpid();
     let inherited = InheritedState::own();
@@ -232,9 +234,9 @@ pub fn that_ends_with_us(command: &mut std::process::Command) {
     }
 }
 
-/// Replaces this process by the program `path`, with these arguments, the first of which is its name,
-/// the present environment, and the signals and streams that this process inherited. Returns the errno
-/// if it fails. (`std` would search PATH, and give a file that is no program to a shell.)
+/// Replaces this process by the program `path`, with these arguments, the first of which is its
+/// name, the present environment, and the signals and streams that this process inherited. Returns
+/// the errno if it fails. (`std` would search PATH, and give a file that is no program to a shell.)
 pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
     let table = table_of(args);
     InheritedState::own().restore();
@@ -250,8 +252,8 @@ fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
     table
 }
 
-// Inherited state that Rust's runtime and `main` change first: SIGPIPE, SIGCHLD, SIGXFSZ, and standard
-// streams that were closed. Commands get it as the caller of this program left it.
+// Inherited state that Rust's runtime and `main` change first: SIGPIPE, SIGCHLD, SIGXFSZ, and
+// standard streams that were closed. Commands get it as the caller of this program left it.
 
 /// Signals that commands ignore if this program's caller did; their bit is their index.
 const SIGNALS: [c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
@@ -284,8 +286,8 @@ extern "C" fn note_state() {
     FOUND.store(found, Ordering::Relaxed);
 }
 
-/// Ignored signals and closed streams that this program inherited, in one number that can be passed to
-/// another of its processes.
+/// Ignored signals and closed streams that this program inherited, in one number that can be passed
+/// to another of its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InheritedState(u64);
 
@@ -300,7 +302,8 @@ impl InheritedState {
         self.0 & (1 << (STREAMS + stream)) != 0
     }
 
-    /// Redirects standard output and error, except those that were closed. After a failure they stay.
+    /// Redirects standard output and error, except those that were closed. After a failure they
+    /// stay.
     fn redirect_outputs(self, to: BorrowedFd<'_>) {
         for stream in (1..3).filter(|stream| !self.had_closed(*stream)) {
             // SAFETY: touches no memory.

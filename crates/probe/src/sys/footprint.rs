@@ -1,5 +1,5 @@
-//! Lowering the resident memory of a process whose children share it up to their exec. The kernel charges
-//! its high-water mark to each child (fs/exec.c, `setmax_mm_hiwater_rss`).
+//! Lowering the resident memory of a process whose children share it up to their exec. The kernel
+//! charges its high-water mark to each child (fs/exec.c, `setmax_mm_hiwater_rss`).
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -15,30 +15,32 @@ use rustix::param::page_size;
 /// High-water mark of this process's resident memory (VmHWM).
 pub struct MemoryHighWater(OwnedFd);
 
-/// Text for clear_refs that sets the high-water mark to what is resident now (proc_pid_clear_refs(5)).
+/// Text for clear_refs that sets the high-water mark to what is resident now
+/// (proc_pid_clear_refs(5)).
 const RESET_HIGH_WATER: &[u8] = b"5";
 
 /// Bit of a resident page in pagemap (proc_pid_pagemap(5)).
 const PRESENT: u64 = 1 << 63;
 
 impl MemoryHighWater {
-    /// Opens that of this process. Fails if the kernel lacks the file (CONFIG_PROC_PAGE_MONITOR) or it may
-    /// not be written.
+    /// Opens that of this process. Fails if the kernel lacks the file (CONFIG_PROC_PAGE_MONITOR) or
+    /// it may not be written.
     pub fn own() -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         Ok(Self(open("/proc/self/clear_refs", flags, Mode::empty())?))
     }
 
-    /// Resets the mark: the next child is charged with what is resident now, not with the maximum so far.
+    /// Resets the mark: the next child is charged with what is resident now, not with the maximum
+    /// so far.
     pub fn reset(&self) {
         // After a failure the maximum stays, which is recorded beside the child's figures.
         let _ = write(&self.0, RESET_HIGH_WATER);
     }
 
-    /// Releases resident pages of files that `rehearse` does not need. First it releases all. Then each
-    /// page beside those that the rehearsal touched becomes a mapping of its own: with a page the kernel
-    /// maps its surroundings (64 KiB of the file, since Linux 6.18 up to 2 MiB), but only within a
-    /// mapping. The second rehearsal brings back what it needs.
+    /// Releases resident pages of files that `rehearse` does not need. First it releases all. Then
+    /// each page beside those that the rehearsal touched becomes a mapping of its own: with a page
+    /// the kernel maps its surroundings (64 KiB of the file, since Linux 6.18 up to 2 MiB), but
+    /// only within a mapping. The second rehearsal brings back what it needs.
     pub fn reduce(&self, mut rehearse: impl FnMut()) -> io::Result<()> {
         release(&file_mappings()?)?;
         rehearse();
@@ -133,8 +135,8 @@ struct FileMapping {
     bytes: usize,
 }
 
-/// Parses the first line of a mapping in smaps (proc_pid_maps(5)). Returns `Some(None)` if it is not of a
-/// file, private and not writable.
+/// Parses the first line of a mapping in smaps (proc_pid_maps(5)). Returns `Some(None)` if it is
+/// not of a file, private and not writable.
 fn mapping(line: &str) -> Option<Option<FileMapping>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;

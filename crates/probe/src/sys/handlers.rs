@@ -1,5 +1,6 @@
-//! Signals as the memorandum's programs catch them (VENIX 1984, appendix): by a handler that installs
-//! itself again, as System V removed a handler when it ran, and that may answer with a signal.
+//! Signals as the memorandum's programs catch them (VENIX 1984, appendix): by a handler that
+//! installs itself again, as System V removed a handler when it ran, and that may answer with a
+//! signal.
 //!
 //! The handlers' state is the process's own: a forked process has a copy.
 
@@ -20,8 +21,8 @@ static CAUGHT: AtomicU64 = AtomicU64::new(0);
 static PEER: AtomicI32 = AtomicI32::new(0);
 static ANSWERS_LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// A signal, and the calls that install its handler and send it. Both return the C library's result: a
-/// handler cannot treat a failure, and the next signal shows it.
+/// A signal, and the calls that install its handler and send it. Both return the C library's
+/// result: a handler cannot treat a failure, and the next signal shows it.
 pub trait SignalMethod: 'static {
     /// Number of the signal, which no link of the ring uses.
     const SIGNAL: c_int;
@@ -94,8 +95,8 @@ extern "C" fn catch<S: SignalMethod>(_signal: c_int) {
     count();
 }
 
-/// Catches and answers a signal like func() of the memorandum's twosig. If the peer is gone, its parent
-/// notices it. Measured code.
+/// Catches and answers a signal like func() of the memorandum's twosig. If the peer is gone, its
+/// parent notices it. Measured code.
 extern "C" fn catch_and_answer<S: SignalMethod>(_signal: c_int) {
     S::install(catch_and_answer::<S>);
     count();
@@ -133,16 +134,16 @@ impl<S: SignalMethod> OwnSignal<S> {
     }
 }
 
-/// Signals exchanged with another process, waited for by sigsuspend(2), which is pause(2) without its
-/// race.
+/// Signals exchanged with another process, waited for by sigsuspend(2), which is pause(2) without
+/// its race.
 pub struct PeerSignal<S> {
     waiting: libc::sigset_t,
     signal: PhantomData<S>,
 }
 
 impl<S: SignalMethod> PeerSignal<S> {
-    /// Installs the handler, and blocks the signal except while it is waited for, in the calling process
-    /// and all that it forks from now on.
+    /// Installs the handler, and blocks the signal except while it is waited for, in the calling
+    /// process and all that it forks from now on.
     pub fn new() -> Result<Self, Errno> {
         let waiting = block(&[S::SIGNAL]);
         check(S::install(catch_and_answer::<S>))?;
@@ -155,8 +156,8 @@ impl<S: SignalMethod> PeerSignal<S> {
         unsafe { libc::sigsuspend(&self.waiting) };
     }
 
-    /// Sends `peer` a signal and waits for the answer, `loops` times; the handler sends all but the first.
-    /// Fails if a child has died (see [`super::watch_members`]).
+    /// Sends `peer` a signal and waits for the answer, `loops` times; the handler sends all but the
+    /// first. Fails if a child has died (see [`super::watch_members`]).
     #[inline(always)]
     pub fn exchange(&self, peer: i32, loops: u32) -> Result<(), Errno> {
         PEER.store(peer, Relaxed);

@@ -1,7 +1,7 @@
-//! Objects of links that need unsafe calls: queues of POSIX and of System V, semaphores, FIFOs, pipes by
-//! io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
-//! Objects of System V outlive their creators, and removing one destroys it for all users: only the end
-//! of their IPC namespace removes them in every case.
+//! Objects of links that need unsafe calls: queues of POSIX and of System V, semaphores, FIFOs,
+//! pipes by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be
+//! removed at once. Objects of System V outlive their creators, and removing one destroys it for
+//! all users: only the end of their IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,9 +16,9 @@ use super::signal::{member_lost, no_timeout};
 use super::{check, done};
 use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 
-/// Moves the calling process into a new namespace, which the kernel removes with all its objects when the
-/// last process in it has ended. Without the privilege (CAP_SYS_ADMIN) it uses a user namespace, for
-/// which the process must be single-threaded.
+/// Moves the calling process into a new namespace, which the kernel removes with all its objects
+/// when the last process in it has ended. Without the privilege (CAP_SYS_ADMIN) it uses a user
+/// namespace, for which the process must be single-threaded.
 pub fn own_namespace(kind: UnshareFlags) -> Result<(), Errno> {
     match unshare(kind) {
         Err(Errno::PERM) => unshare(UnshareFlags::NEWUSER | kind),
@@ -35,8 +35,9 @@ pub fn unshare(kind: UnshareFlags) -> Result<(), Errno> {
 /// Mode of a new object that only its owner may use.
 const MODE: c_int = 0o600 | libc::IPC_CREAT | libc::IPC_EXCL;
 
-/// A set of one semaphore, at zero at first: a send increments it, a receive decrements it. The token
-/// lies in shared memory beside it. Clones are the same semaphore. It is removed with its namespace.
+/// A set of one semaphore, at zero at first: a send increments it, a receive decrements it. The
+/// token lies in shared memory beside it. Clones are the same semaphore. It is removed with its
+/// namespace.
 #[derive(Clone)]
 pub struct SysvSemaphore {
     id: c_int,
@@ -122,10 +123,10 @@ impl PosixQueue {
     /// Creates a queue and removes its name; returns both ends.
     pub fn pair(name: &CStr) -> Result<(Self, Self), CallError> {
         // SAFETY: two system calls on a name that is there.
-        let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
-        let queue = made.in_call("clone")?.in_call("mq_open")?;
-        let other = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
-        Ok((Self(queue), Self(other)))
+        let opened = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+        let queue = opened.in_call("clone")?.in_call("mq_open")?;
+        let receiver = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
+        Ok((Self(queue), Self(receiver)))
     }
 }
 
@@ -166,8 +167,8 @@ impl LinkEnd for PosixQueue {
     }
 }
 
-// Creating an object with a name and removing the name must not be interrupted: a worker that is killed
-// with -9 between the two would leave the name behind. A vfork helper does both.
+// Creating an object with a name and removing the name must not be interrupted: a worker that is
+// killed with -9 between the two would leave the name behind. A vfork helper does both.
 
 /// Stack of the helper: for a few calls, and a guard page of up to 64 KiB.
 const STACK_BYTES: usize = 128 * 1024;
@@ -178,8 +179,8 @@ struct HelperTask<F, T> {
     result: Option<T>,
 }
 
-/// Runs `act` in a new process that shares memory and descriptors with the caller, who waits for it. If
-/// the caller is killed, that process goes on: `act` is done completely or not at all.
+/// Runs `act` in a new process that shares memory and descriptors with the caller, who waits for
+/// it. If the caller is killed, that process goes on: `act` is done completely or not at all.
 ///
 /// # Safety
 /// `act` makes system calls and nothing else: it does not allocate (another thread, killed with the
@@ -212,20 +213,20 @@ pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, E
 /// Creates a FIFO at `path` and removes its name; returns the writing and the reading end.
 pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), CallError> {
     // SAFETY: system calls on a path that is there.
-    let made = unsafe {
+    let ends = unsafe {
         in_vfork_helper(|| {
             let mode = Mode::RUSR | Mode::WUSR;
             mknodat(CWD, path, FileType::Fifo, mode, 0).in_call("mkfifo")?;
-            let ends = open_both(path).in_call("open");
+            let opened = open_both(path).in_call("open");
             unlink(path).in_call("unlink")?;
-            ends
+            opened
         })
     };
-    made.in_call("clone")?
+    ends.in_call("clone")?
 }
 
-/// Opens both ends of a FIFO. The reading end is opened first and without waiting: otherwise each open
-/// would wait for the other.
+/// Opens both ends of a FIFO. The reading end is opened first and without waiting: otherwise each
+/// open would wait for the other.
 fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     let receiver = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let sender = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -271,7 +272,8 @@ impl UringLink {
                     count => Ok(count as u32),
                 };
             }
-            // After an interruption the kernel has the operation, which must not be submitted again.
+            // After an interruption the kernel has the operation, which must not be submitted
+            // again.
             match submitted {
                 Ok(_) => {}
                 Err(error) if errno(&error) == Errno::INTR => {}

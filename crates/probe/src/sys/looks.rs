@@ -66,8 +66,8 @@ impl SpeedLog {
     pub fn between(&self, from: usize, to: usize) -> Vec<QuantumTimes> {
         let mut noted = Vec::new();
         for slot in self.times.get(from..to.min(MAX_QUANTA)).unwrap_or_default() {
-            let both = slot.load(Ordering::Relaxed);
-            let times = QuantumTimes::from((both as u32, (both >> 32) as u32));
+            let packed = slot.load(Ordering::Relaxed);
+            let times = QuantumTimes::from((packed as u32, (packed >> 32) as u32));
             if times.latency_ns > 0 {
                 noted.push(times);
             }

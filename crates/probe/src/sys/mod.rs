@@ -53,8 +53,8 @@ pub use veth::VethPair;
 pub use walk::WorkArray;
 pub use words::*;
 
-/// Aligns the instructions that follow to a line of the instruction cache, in every build: the place of a
-/// timed loop changes the time of a hop (docs/validation.md, two speeds of one loop).
+/// Aligns the instructions that follow to a line of the instruction cache, in every build: the
+/// place of a timed loop changes the time of a hop (docs/validation.md, two speeds of one loop).
 #[inline(always)]
 pub fn begin_line() {
     // SAFETY: only fills up with instructions that do nothing.
@@ -75,8 +75,9 @@ fn done(status: c_long) -> Result<(), Errno> {
     }
 }
 
-/// Returns the result of a call of the C library that returns -1 with errno if it fails. Not for calls
-/// that a ring times: the compiler would keep the result in one word and test it again in every hop.
+/// Returns the result of a call of the C library that returns -1 with errno if it fails. Not for
+/// calls that a ring times: the compiler would keep the result in one word and test it again in
+/// every hop.
 #[inline(always)]
 fn check<T: Copy + PartialEq + From<i8>>(result: T) -> Result<T, Errno> {
     if result == T::from(-1) { Err(last_errno()) } else { Ok(result) }

@@ -1,9 +1,9 @@
 //! System calls without which nothing can be waited for, ended or timed.
 //!
-//! A filter (seccomp) may refuse any of them. What stands on them has no way to say so: the standard
-//! library panics where `clock_nanosleep` fails, a loop that polls turns without end where `ppoll`
-//! does. So they are tried once, before anything is started. Each is called in a way that changes
-//! nothing, and that a kernel answers in one known way.
+//! A filter (seccomp) may refuse any of them. What stands on them has no way to say so: the
+//! standard library panics where `clock_nanosleep` fails, a loop that polls turns without end where
+//! `ppoll` does. So they are tried once, before anything is started. Each is called in a way that
+//! changes nothing, and that a kernel answers in one known way.
 
 use std::ffi::c_long;
 

@@ -15,8 +15,8 @@ use super::quanta::QuantumTimes;
 /// not used are never touched.
 pub const MAX_NOTES: usize = 8 * 1024;
 
-/// Note of a quantum within a hop and of the piece before it. Four notes fill a cache line, and none
-/// lies in two.
+/// Note of a quantum within a hop and of the piece before it. Four notes fill a cache line, and
+/// none lies in two.
 #[repr(C, align(16))]
 #[derive(Debug, Default)]
 pub struct PieceNote {

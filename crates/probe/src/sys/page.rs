@@ -218,8 +218,8 @@ pub struct SharedArea {
 }
 
 impl SharedArea {
-    /// Maps an area for `members` members, all cells zero. If `has_notes`, it has room for the notes
-    /// that each member takes of the pieces of its walk.
+    /// Maps an area for `members` members, all cells zero. If `has_notes`, it has room for the
+    /// notes that each member takes of the pieces of its walk.
     pub fn new(members: usize, has_notes: bool) -> Result<Self, Errno> {
         let bytes = size_of::<AreaHeader>() + members * size_of::<MemberCell>();
         let mapping = MemoryMapping::new(bytes, MapFlags::SHARED)?;
@@ -306,7 +306,7 @@ impl TokenCondvar {
         let mut condition_attributes = MaybeUninit::uninit();
         // SAFETY: each attribute is initialised before it is used; no other thread has the condvar
         // yet, so that writing to it is exclusive.
-        let made = unsafe {
+        let statuses = unsafe {
             *condvar.token.get() = None;
             [
                 libc::pthread_mutexattr_init(mutex_attributes.as_mut_ptr()),
@@ -317,7 +317,7 @@ impl TokenCondvar {
                 libc::pthread_cond_init(condvar.arrived.get(), condition_attributes.as_ptr()),
             ]
         };
-        made.into_iter().try_for_each(check_status).in_call("pthread_cond_init")?;
+        statuses.into_iter().try_for_each(check_status).in_call("pthread_cond_init")?;
         Ok(condvar)
     }
 }
@@ -370,8 +370,8 @@ const MAX_BASE_PAGES: u64 = 1024;
 pub struct PageBallast(#[allow(dead_code, reason = "held")] MemoryMapping);
 
 impl PageBallast {
-    /// Holds a number of pages that the seed decides. Returns `None` if the memory is not available:
-    /// then the members allocate without ballast.
+    /// Holds a number of pages that the seed decides. Returns `None` if the memory is not
+    /// available: then the members allocate without ballast.
     pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
         let (page_bytes, max_pages, advice) = if huge_pages {
             (HUGE_PAGE_BYTES, MAX_HUGE_PAGES, Advice::LinuxHugepage)

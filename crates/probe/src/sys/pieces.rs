@@ -1,8 +1,9 @@
 //! Walks that are cut into pieces, with a reference quantum before, between and after them.
 //!
-//! Why: a walk through many megabytes takes some milliseconds. Quanta around such a hop say nothing of
-//! what shared the core within it, so the member itself runs a quantum about every 0.2 ms and notes its
-//! times in memory that the leader reads (`notes.rs`). A hop in three pieces gives four notes:
+//! Why: a walk through many megabytes takes some milliseconds. Quanta around such a hop say nothing
+//! of what shared the core within it, so the member itself runs a quantum about every 0.2 ms and
+//! notes its times in memory that the leader reads (`notes.rs`). A hop in three pieces gives four
+//! notes:
 //!
 //! ```text
 //! note 0     piece 0   note 1     piece 1   note 2     piece 2   note 3
@@ -49,8 +50,8 @@ impl WorkArray {
         }
     }
 
-    /// Builds `count` pieces, which differ by one touch at most. A chase is changed: the last line of
-    /// each piece leads to index 0, where a walk ends.
+    /// Builds `count` pieces, which differ by one touch at most. A chase is changed: the last line
+    /// of each piece leads to index 0, where a walk ends.
     fn pieces(&mut self, count: usize) -> Vec<WalkPiece> {
         let (walk, stride) = (self.walk, self.stride);
         let elements = self.slice();
@@ -76,8 +77,8 @@ impl WorkArray {
         pieces
     }
 
-    /// Walks piece by piece, with a quantum around each while there is room to note it. Not inlined:
-    /// a walk that is not cut keeps its instructions.
+    /// Walks piece by piece, with a quantum around each while there is room to note it. Not
+    /// inlined: a walk that is not cut keeps its instructions.
     #[inline(never)]
     pub(super) fn walk_in_pieces(&mut self) {
         let mut now_ns = monotonic_raw_ns();
@@ -155,8 +156,8 @@ fn whole_piece(
     }
 }
 
-/// Touches every stride-th element. Not inlined: its loop then has the instructions that it has in a
-/// walk that is not cut.
+/// Touches every stride-th element. Not inlined: its loop then has the instructions that it has in
+/// a walk that is not cut.
 #[inline(never)]
 fn pass(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     for element in elements.iter_mut().step_by(stride) {

@@ -1,6 +1,6 @@
-//! Processes: fork, exit, deadlines, policies. Children: those that never outlive their parent, their
-//! ends and usage (wait4(2)), inherited descriptors, signals. And a child whose system calls are
-//! counted.
+//! Processes: fork, exit, deadlines, policies. Children: those that never outlive their parent,
+//! their ends and usage (wait4(2)), inherited descriptors, signals. And a child whose system calls
+//! are counted.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
@@ -33,10 +33,11 @@ pub enum ForkSide {
     Parent(Pid),
 }
 
-/// Forks the calling process. EBUSY if it has other threads, or may have: the child would have their
-/// locks but not the threads, and could use async-signal-safe functions only.
+/// Forks the calling process. EBUSY if it has other threads, or may have: the child would have
+/// their locks but not the threads, and could use async-signal-safe functions only.
 pub fn fork() -> Result<ForkSide, Errno> {
-    // The harness of unit tests has threads; children of tests take no lock that those hold for long.
+    // The harness of unit tests has threads; children of tests take no lock that those hold for
+    // long.
     if !cfg!(test) && !has_one_thread() {
         return Err(Errno::BUSY);
     }
@@ -47,8 +48,8 @@ pub fn fork() -> Result<ForkSide, Errno> {
     }
 }
 
-/// Returns whether the calling process has one thread. Waits up to 0.1 s, as a thread that was joined
-/// exists for a moment longer.
+/// Returns whether the calling process has one thread. Waits up to 0.1 s, as a thread that was
+/// joined exists for a moment longer.
 pub(super) fn has_one_thread() -> bool {
     for attempt in 0..100 {
         if attempt > 0 {
@@ -61,9 +62,9 @@ pub(super) fn has_one_thread() -> bool {
     false
 }
 
-/// Returns whether the process has one thread now. The kernel refuses CLONE_THREAD if there are others,
-/// and else does nothing (unshare(2)). If that call is forbidden, as in containers, the links of the
-/// folder of tasks show it: two, and one for each thread (proc_pid_task(5)).
+/// Returns whether the process has one thread now. The kernel refuses CLONE_THREAD if there are
+/// others, and else does nothing (unshare(2)). If that call is forbidden, as in containers, the
+/// links of the folder of tasks show it: two, and one for each thread (proc_pid_task(5)).
 fn is_alone() -> bool {
     let flag = UnshareFlags::from_bits_retain(libc::CLONE_THREAD as u32);
     // SAFETY: nothing is unshared by this flag.
@@ -82,8 +83,8 @@ pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
     Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
 }
 
-/// Lets the calling process be killed when its parent ends. Returns false if the parent has ended already
-/// or the kernel refuses: then the caller should end itself.
+/// Lets the calling process be killed when its parent ends. Returns false if the parent has ended
+/// already or the kernel refuses: then the caller should end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
 }
@@ -113,9 +114,9 @@ pub fn check_fixed_addresses() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Forks ([`fork`]) a process that waits until no process has the other end of `watched`, then runs `act`
-/// and ends. It has a session of its own, outlives its parent, and has no other descriptor: it keeps no
-/// pipe open.
+/// Forks ([`fork`]) a process that waits until no process has the other end of `watched`, then runs
+/// `act` and ends. It has a session of its own, outlives its parent, and has no other descriptor:
+/// it keeps no pipe open.
 pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
     match fork()? {
         ForkSide::Parent(pid) => Ok(pid),
@@ -151,8 +152,8 @@ fn close_all_but(kept: RawFd) {
     }
 }
 
-/// Returns the numbers of this process's descriptors; where /proc does not tell them, all that there
-/// can be.
+/// Returns the numbers of this process's descriptors; where /proc does not tell them, all that
+/// there can be.
 fn open_descriptors() -> Vec<RawFd> {
     let mut numbers = Vec::new();
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
@@ -169,14 +170,15 @@ fn open_descriptors() -> Vec<RawFd> {
 /// Largest number of descriptors that are closed one by one if the open ones are not known.
 const MAX_DESCRIPTORS: u64 = 1 << 20;
 
-/// Sets the name, up to 15 bytes, under which ps(1), top(1) and tracers show the calling thread and all
-/// that it forks from now on. A process started through /proc/self/exe would be called `exe`.
+/// Sets the name, up to 15 bytes, under which ps(1), top(1) and tracers show the calling thread and
+/// all that it forks from now on. A process started through /proc/self/exe would be called `exe`.
 pub fn set_own_name(name: &CStr) {
     // A failure changes nothing but the name.
     let _ = set_name(name);
 }
 
-/// Ends the calling process at once: no destructor runs, and no buffer of the parent is written twice.
+/// Ends the calling process at once: no destructor runs, and no buffer of the parent is written
+/// twice.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of ours.
     unsafe { libc::_exit(status) }
@@ -189,8 +191,8 @@ pub fn default_alarm() {
     unblock(libc::SIGALRM);
 }
 
-/// Lets SIGALRM end the calling process after `seconds`, unless this is called again before; 0 removes the
-/// deadline. The members of a ring end with the process.
+/// Lets SIGALRM end the calling process after `seconds`, unless this is called again before; 0
+/// removes the deadline. The members of a ring end with the process.
 pub fn deadline(seconds: u32) {
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
@@ -205,8 +207,8 @@ pub fn limit_real_time(limit_us: u64, grace_us: u64) {
     let _ = setrlimit(Resource::Rttime, limit);
 }
 
-/// Sets the scheduling policy (`libc::SCHED_*`) and priority of the calling thread, and of all that it
-/// forks or starts from now on.
+/// Sets the scheduling policy (`libc::SCHED_*`) and priority of the calling thread, and of all that
+/// it forks or starts from now on.
 pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param from a valid address.
@@ -218,8 +220,8 @@ pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
 pub struct ChildEnd {
     /// Wait status as wait(2) gives it.
     pub status: i32,
-    /// Usage of all its threads and of the children that it waited for. Fields that Linux does not fill
-    /// are 0.
+    /// Usage of all its threads and of the children that it waited for. Fields that Linux does not
+    /// fill are 0.
     pub usage: ResourceUsage,
 }
 
@@ -232,8 +234,8 @@ pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
     Ok(ChildEnd { status, usage: ResourceUsage(unsafe { usage.assume_init() }) })
 }
 
-/// Returns a child that has ended and waits to be reaped, `None` if all children still run, ECHILD if
-/// there is no child (waitid(2)).
+/// Returns a child that has ended and waits to be reaped, `None` if all children still run, ECHILD
+/// if there is no child (waitid(2)).
 pub fn ended_child() -> Result<Option<i32>, Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -247,9 +249,9 @@ pub fn ended_child() -> Result<Option<i32>, Errno> {
     Ok(Some(pid).filter(|pid| *pid > 0))
 }
 
-/// Detaches from children that have asked to be traced by this process (PTRACE_TRACEME) and were stopped
-/// by a signal or an exec. Each gets its signal, except those by which a child waits for its tracer.
-/// Returns whether there was such a child.
+/// Detaches from children that have asked to be traced by this process (PTRACE_TRACEME) and were
+/// stopped by a signal or an exec. Each gets its signal, except those by which a child waits for
+/// its tracer. Returns whether there was such a child.
 pub fn release_traced_children() -> bool {
     let mut was_traced = false;
     loop {
@@ -292,7 +294,8 @@ pub fn send_signal(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-// Counting the system calls of a child by ptrace(2). It needs no privilege, as the child asks for it.
+// Counting the system calls of a child by ptrace(2). It needs no privilege, as the child asks for
+// it.
 
 /// First fields of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h).
 #[repr(C)]
@@ -309,8 +312,8 @@ struct SyscallInfo {
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
-/// Runs `act` in a child ([`fork`]) and counts its system calls by their numbers. The child has ended when
-/// this returns.
+/// Runs `act` in a child ([`fork`]) and counts its system calls by their numbers. The child has
+/// ended when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let child = ChildProcess::start(|| {
         // SAFETY: these calls touch no memory of ours. The parent sees the stop.
@@ -399,8 +402,8 @@ impl ChildProcess {
         }
     }
 
-    /// Forks a child like [`Self::start`] that first runs `ready` and then `act`. Returns when the child is
-    /// ready; the error says why it is not.
+    /// Forks a child like [`Self::start`] that first runs `ready` and then `act`. Returns when the
+    /// child is ready; the error says why it is not.
     pub fn start_ready<T>(
         ready: impl FnOnce() -> Result<T, String>,
         act: impl FnOnce(T),
@@ -440,7 +443,8 @@ impl ChildProcess {
         matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
     }
 
-    /// Waits until the child has ended by itself. The kernel's files of it can be read until it is joined.
+    /// Waits until the child has ended by itself. The kernel's files of it can be read until it is
+    /// joined.
     pub fn wait(&self) {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = retry_on_intr(|| waitid(WaitId::Pid(self.0), how));
@@ -452,8 +456,8 @@ impl ChildProcess {
         matches!(ended, Ok(Some(status)) if status.exit_status() == Some(0))
     }
 
-    /// Waits for the child's end as `how` says. Returns its status, if that is known, or the child itself if
-    /// it still runs.
+    /// Waits for the child's end as `how` says. Returns its status, if that is known, or the child
+    /// itself if it still runs.
     pub fn end(self, how: WaitOptions) -> Result<Option<WaitStatus>, Self> {
         let ended = retry_on_intr(|| waitpid(Some(self.0), how));
         if matches!(ended, Ok(None)) {

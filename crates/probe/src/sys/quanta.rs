@@ -138,8 +138,8 @@ impl QuantumTimes {
     }
 }
 
-/// Runs a quantum and stores its times in `slices`, which must have room: nothing is allocated here.
-/// `start_ns` is the current time; returns the time after the quantum.
+/// Runs a quantum and stores its times in `slices`, which must have room: nothing is allocated
+/// here. `start_ns` is the current time; returns the time after the quantum.
 #[inline]
 pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
     let (times, end_ns) = run_quantum(start_ns);
@@ -171,8 +171,8 @@ pub fn run_quantum(start_ns: u64) -> (QuantumTimes, u64) {
 }
 
 /// Measures the latency-bound loop, in nanoseconds, at the clock that this core reaches when it is
-/// busy. It is the first quartile of a block of quanta, as soon as two blocks in a row agree to
-/// 0.2 %. That takes 50 ms at least, in which governors raise the clock, and 250 ms at most. Returns
+/// busy. It is the first quartile of a block of quanta, as soon as two blocks in a row agree to 0.2
+/// %. That takes 50 ms at least, in which governors raise the clock, and 250 ms at most. Returns
 /// `None` on architectures without the loops.
 pub fn busy_quantum_ns() -> Option<u64> {
     const BLOCK_QUANTA: usize = 400;

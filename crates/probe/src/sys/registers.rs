@@ -7,7 +7,8 @@ pub use arch::seen::in_use;
 #[cfg(test)]
 pub use arch::seen::last_register;
 
-/// A kind of vector registers. A value exists only if CPU and kernel have them ([`with_registers`]).
+/// A kind of vector registers. A value exists only if CPU and kernel have them
+/// ([`with_registers`]).
 pub trait RegisterKind: Copy + Send + Sync + 'static {
     /// Writes to each of these registers.
     fn write(self);
@@ -28,7 +29,8 @@ impl RegisterKind for NoRegisters {
     fn write(self) {}
 }
 
-/// An action on the registers of a state. Their kind is a type, so that the code is compiled for each.
+/// An action on the registers of a state. Their kind is a type, so that the code is compiled for
+/// each.
 pub trait WithRegisters {
     /// Result of the action.
     type Output;

@@ -1,5 +1,5 @@
-//! Perf events: samples of threads by the kernel's clock, counts of events, timers (perf_event_open(2),
-//! include/uapi/linux/perf_event.h).
+//! Perf events: samples of threads by the kernel's clock, counts of events, timers
+//! (perf_event_open(2), include/uapi/linux/perf_event.h).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,7 +95,8 @@ pub struct ThreadSample {
     pub registers: [u64; REGISTER_COUNT],
 }
 
-/// Opens an event of one thread on all CPUs (`cpu` is -1), or of all threads on one CPU (`tid` is -1).
+/// Opens an event of one thread on all CPUs (`cpu` is -1), or of all threads on one CPU (`tid` is
+/// -1).
 fn open(attributes: &EventAttributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
     open_in(None, attributes, tid, cpu)
 }
@@ -116,8 +117,8 @@ fn open_in(
     }
 }
 
-/// A timer that interrupts a CPU and wakes no task: an event of the CPU's clock without a buffer for its
-/// samples. It ends when this is dropped.
+/// A timer that interrupts a CPU and wakes no task: an event of the CPU's clock without a buffer
+/// for its samples. It ends when this is dropped.
 pub struct CpuTimer {
     _event: OwnedFd,
 }
@@ -129,8 +130,8 @@ impl CpuTimer {
     }
 }
 
-/// Count of the instructions in user space of a thread and of the threads that it starts from now on;
-/// before Linux 5.13 also of processes that it forks.
+/// Count of the instructions in user space of a thread and of the threads that it starts from now
+/// on; before Linux 5.13 also of processes that it forks.
 pub struct TaskInstructions(OwnedFd);
 
 impl TaskInstructions {
@@ -161,8 +162,8 @@ impl TaskInstructions {
     }
 }
 
-/// Opens an event that counts the switches of this process, and of all that it forks or starts from now
-/// on, until it is closed.
+/// Opens an event that counts the switches of this process, and of all that it forks or starts from
+/// now on, until it is closed.
 pub fn count_own_switches() -> Result<OwnedFd, Errno> {
     let attributes = EventAttributes {
         kind: TYPE_SOFTWARE,
@@ -209,8 +210,8 @@ pub struct CpuEvents {
 }
 
 impl CpuEvents {
-    /// Counts these events from now on. ENOENT or EOPNOTSUPP if the machine has no such counter, EINVAL or
-    /// EBUSY if it has too few for all of them, EACCES without the privilege.
+    /// Counts these events from now on. ENOENT or EOPNOTSUPP if the machine has no such counter,
+    /// EINVAL or EBUSY if it has too few for all of them, EACCES without the privilege.
     pub fn open(cpu: u32, events: &[Event]) -> Result<Self, (Event, Errno)> {
         let mut opened: Vec<OwnedFd> = Vec::new();
         for event in events {
@@ -233,8 +234,8 @@ impl CpuEvents {
         }
     }
 
-    /// Measures what two readings with `between` between them count, to subtract it later. Returns false if
-    /// the kernel does not count.
+    /// Measures what two readings with `between` between them count, to subtract it later. Returns
+    /// false if the kernel does not count.
     pub fn measure_empty(&mut self, between: impl Fn()) -> bool {
         // The minimum of several, as interrupts count, too.
         const READINGS: usize = 9;
@@ -269,8 +270,8 @@ impl CpuEvents {
         (read == wanted).then_some(EventCounts { times: [enabled, running], counts })
     }
 
-    /// Returns what was counted between two readings, without the readings themselves. `None` if the
-    /// kernel did not count all the time, because the counters are shared.
+    /// Returns what was counted between two readings, without the readings themselves. `None` if
+    /// the kernel did not count all the time, because the counters are shared.
     pub fn between(&self, before: &EventCounts, after: &EventCounts) -> Option<[u64; MAX_EVENTS]> {
         let [enabled, running]: [u64; 2] =
             std::array::from_fn(|index| after.times[index].wrapping_sub(before.times[index]));

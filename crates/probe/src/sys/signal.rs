@@ -1,5 +1,5 @@
-//! Signals: masks and actions, the signals of links (queued and waited for, or caught by a handler), and
-//! the leader's watch over its members.
+//! Signals: masks and actions, the signals of links (queued and waited for, or caught by a
+//! handler), and the leader's watch over its members.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -33,7 +33,8 @@ pub struct TaskId {
     pub tid: i32,
 }
 
-/// The siginfo_t of rt_sigqueueinfo(2) in the kernel's layout (`include/uapi/asm-generic/siginfo.h`).
+/// The siginfo_t of rt_sigqueueinfo(2) in the kernel's layout
+/// (`include/uapi/asm-generic/siginfo.h`).
 #[repr(C)]
 struct SignalInfo {
     signo: c_int,
@@ -127,8 +128,8 @@ pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     before
 }
 
-/// Blocks these signals in the calling thread. Returns the mask before without them, which is the mask to
-/// wait under.
+/// Blocks these signals in the calling thread. Returns the mask before without them, which is the
+/// mask to wait under.
 pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
     let mut before = change_mask(libc::SIG_BLOCK, &set_of(signals));
     for signal in signals {
@@ -164,8 +165,8 @@ pub fn is_ignored(signal: c_int) -> bool {
     action_of(signal).sa_sigaction == libc::SIG_IGN
 }
 
-/// Blocks the signal that ends a stop (SIGCONT) in the calling thread and all that it forks or starts, so
-/// that it stays pending. It ends the stop all the same, and interrupts nothing.
+/// Blocks the signal that ends a stop (SIGCONT) in the calling thread and all that it forks or
+/// starts, so that it stays pending. It ends the stop all the same, and interrupts nothing.
 pub fn note_continue() {
     block(&[libc::SIGCONT]);
 }
@@ -187,8 +188,8 @@ pub fn was_continued() -> bool {
 /// Sets the action of a signal (sigaction(2)), during which the `blocked` signals are blocked.
 ///
 /// # Safety
-/// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask for, which
-/// does what is async-signal-safe and no more.
+/// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask
+/// for, which does what is async-signal-safe and no more.
 pub(super) unsafe fn set_action(
     signal: c_int,
     handler: libc::sighandler_t,
@@ -229,8 +230,8 @@ impl CaughtSignal {
         done(unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) })
     }
 
-    /// Unblocks the signal and waits until some handler has run, by sigsuspend(2): pause(2) without its
-    /// race.
+    /// Unblocks the signal and waits until some handler has run, by sigsuspend(2): pause(2) without
+    /// its race.
     #[inline(always)]
     pub fn wait(&self) {
         // The C library's call is a point of cancellation, as above.
@@ -239,21 +240,22 @@ impl CaughtSignal {
     }
 }
 
-// The leader's watch over its members. Links without an end of file do not show that a member is gone:
-// the leader would wait for the token until its deadline.
+// The leader's watch over its members. Links without an end of file do not show that a member is
+// gone: the leader would wait for the token until its deadline.
 //
-// Nothing of the watch runs while the ring is whole. The death of a process raises SIGCHLD, whose handler
-// notes the loss; a thread notes its own end. Both start a timer that interrupts the leader again and
-// again until it has left the call in which it waits: a single interruption could come just before the
-// wait.
+// Nothing of the watch runs while the ring is whole. The death of a process raises SIGCHLD, whose
+// handler notes the loss; a thread notes its own end. Both start a timer that interrupts the leader
+// again and again until it has left the call in which it waits: a single interruption could come
+// just before the wait.
 //
-// A SIGCHLD is dropped if another is pending (signal(7)). In the last lap members end well one after the
-// other, and a death may hide behind the good end before it. Therefore the first good end starts the timer
-// as well: at each interruption the handler goes along the ring, over all members that have ended well,
-// to the first that has not. It finds a dead member when all before it have ended.
+// A SIGCHLD is dropped if another is pending (signal(7)). In the last lap members end well one
+// after the other, and a death may hide behind the good end before it. Therefore the first good end
+// starts the timer as well: at each interruption the handler goes along the ring, over all members
+// that have ended well, to the first that has not. It finds a dead member when all before it have
+// ended.
 
-/// Seconds for which a wait that no signal interrupts (pthread_cond_wait) may go on after a member's
-/// death. Then the worker is ended.
+/// Seconds for which a wait that no signal interrupts (pthread_cond_wait) may go on after a
+/// member's death. Then the worker is ended.
 const LOST_DEADLINE_S: u32 = 2;
 
 /// Time from one interruption to the next.
@@ -282,8 +284,9 @@ pub fn member_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Starts the watch. From now on a child that ends with another exit status than 0, or a thread with an
-/// `EndNote` that fails, interrupts the calling thread's waits and makes `member_lost` true.
+/// Starts the watch. From now on a child that ends with another exit status than 0, or a thread
+/// with an `EndNote` that fails, interrupts the calling thread's waits and makes `member_lost`
+/// true.
 pub fn watch_members() -> Result<(), Errno> {
     unwatch_members();
     let mut timer = MaybeUninit::<libc::timer_t>::uninit();
@@ -307,8 +310,8 @@ pub fn watch_members() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Adds the members of a ring of processes to the watch, whose ids are in its cells. The calling process is
-/// the leader. The area is kept until [`unwatch_members`].
+/// Adds the members of a ring of processes to the watch, whose ids are in its cells. The calling
+/// process is the leader. The area is kept until [`unwatch_members`].
 pub fn watch_ring(area: &Arc<SharedArea>) {
     forget_ring();
     let mut ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -353,8 +356,8 @@ pub fn ignore_file_limit() -> Result<(), Errno> {
     unsafe { set_action(libc::SIGXFSZ, libc::SIG_IGN, 0, &[]) }
 }
 
-/// Runs `wait`, which no signal interrupts. After a member's death it may last [`LOST_DEADLINE_S`] more,
-/// then the process ends. Returns `None` without waiting if a member is lost already.
+/// Runs `wait`, which no signal interrupts. After a member's death it may last [`LOST_DEADLINE_S`]
+/// more, then the process ends. Returns `None` without waiting if a member is lost already.
 pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
     // Each side sets its flag before it reads the other's: at least one of them sees both.
     UNINTERRUPTIBLE.store(true, Ordering::SeqCst);
@@ -363,8 +366,8 @@ pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Notes the loss of a member that is a thread when it is dropped, also by a panic. A member that has done
-/// its part forgets it.
+/// Notes the loss of a member that is a thread when it is dropped, also by a panic. A member that
+/// has done its part forgets it.
 pub struct EndNote;
 
 impl Drop for EndNote {
@@ -437,8 +440,8 @@ fn note_loss() {
 fn interrupt_every(timer: usize, step_ns: i64, more: impl FnOnce()) {
     let step = libc::timespec { tv_sec: 0, tv_nsec: step_ns as _ };
     let again = libc::itimerspec { it_interval: step, it_value: step };
-    // SAFETY: the call reads valid memory only; a timer that is gone is refused. errno is the calling
-    // thread's own, and is put back.
+    // SAFETY: the call reads valid memory only; a timer that is gone is refused. errno is the
+    // calling thread's own, and is put back.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;

@@ -1,6 +1,6 @@
-//! Starting a command whose process may be stopped before its exec. `Command::spawn` waits until the
-//! process has become the command or has ended, and a process that a signal has stopped does neither. No
-//! other thread could notice that: this program has one thread, as it forks.
+//! Starting a command whose process may be stopped before its exec. `Command::spawn` waits until
+//! the process has become the command or has ended, and a process that a signal has stopped does
+//! neither. No other thread could notice that: this program has one thread, as it forks.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -32,9 +32,10 @@ fn timer_signal() -> libc::c_int {
     libc::SIGRTMAX() - 1
 }
 
-/// Starts the command like `Command::spawn`. A process that is stopped before its exec, and that nobody
-/// continues for [`PATIENCE`], is killed; the error is `ErrorKind::TimedOut`, with its process id. If this
-/// process has other children, the new one is watched once it has stored its id.
+/// Starts the command like `Command::spawn`. A process that is stopped before its exec, and that
+/// nobody continues for [`PATIENCE`], is killed; the error is `ErrorKind::TimedOut`, with its
+/// process id. If this process has other children, the new one is watched once it has stored its
+/// id.
 pub fn spawn_watched(command: &mut Command) -> io::Result<Child> {
     let only_start = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     if CHILD_ID.get().is_none() {
@@ -80,8 +81,8 @@ fn store_child_id(pid: u32) {
     }
 }
 
-/// Interrupts the calling thread every second. A child does not inherit the timer (timer_create(2)), and
-/// loses the handler by its exec.
+/// Interrupts the calling thread every second. A child does not inherit the timer
+/// (timer_create(2)), and loses the handler by its exec.
 struct SpawnTimer {
     timer: libc::timer_t,
     action: libc::sigaction,
@@ -102,8 +103,8 @@ impl SpawnTimer {
             timer.assume_init()
         };
         let action = action_of(timer_signal());
-        // SAFETY: the handler has the signature that no SA_SIGINFO asks for; it uses system calls and
-        // atomics, and leaves errno as it was. Calls that it interrupts go on.
+        // SAFETY: the handler has the signature that no SA_SIGINFO asks for; it uses system calls
+        // and atomics, and leaves errno as it was. Calls that it interrupts go on.
         let set = unsafe {
             set_action(timer_signal(), look as *const () as usize, libc::SA_RESTART, &[])
         };
@@ -141,7 +142,8 @@ fn has_no_child() -> bool {
     }
 }
 
-/// Returns the process id of a child that is stopped, or 0. By WNOWAIT its stop can still be waited for.
+/// Returns the process id of a child that is stopped, or 0. By WNOWAIT its stop can still be waited
+/// for.
 fn stopped_child(which: libc::idtype_t, id: libc::id_t) -> libc::pid_t {
     let how = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: a siginfo of zeros is valid, the kernel writes one with the fields of SIGCHLD, or
@@ -155,7 +157,8 @@ fn stopped_child(which: libc::idtype_t, id: libc::id_t) -> libc::pid_t {
     }
 }
 
-/// Looks whether the child is stopped; kills it after [`PATIENCE`]. Runs in the timer's signal handler.
+/// Looks whether the child is stopped; kills it after [`PATIENCE`]. Runs in the timer's signal
+/// handler.
 extern "C" fn look(_signal: libc::c_int) {
     // SAFETY: the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };

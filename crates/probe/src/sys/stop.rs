@@ -1,10 +1,10 @@
-//! Signals that are meant for the command, in the program and in its launcher: those that ask to stop,
-//! and SIGUSR1 and SIGUSR2. Both note a request to stop in the handler itself, so that a check after a
-//! command's end sees all requests before it.
+//! Signals that are meant for the command, in the program and in its launcher: those that ask to
+//! stop, and SIGUSR1 and SIGUSR2. Both note a request to stop in the handler itself, so that a
+//! check after a command's end sees all requests before it.
 //!
-//! Signals of the terminal, and those to the whole process group, reach program, launcher and command by
-//! themselves. A signal that reached only the program is passed on to the launcher, which sends it to the
-//! command.
+//! Signals of the terminal, and those to the whole process group, reach program, launcher and
+//! command by themselves. A signal that reached only the program is passed on to the launcher,
+//! which sends it to the command.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,15 +21,16 @@ const PASSED_ON: [c_int; 6] =
 /// Number of signals that ask to stop.
 const STOPPING: usize = 4;
 
-/// Time within which the program passes on a signal to the group, which reaches program and launcher at
-/// once, unless the machine stalls.
+/// Time within which the program passes on a signal to the group, which reaches program and
+/// launcher at once, unless the machine stalls.
 const TOGETHER_NS: u64 = 2_000_000_000;
 
 /// Last request to stop; 0 before.
 static LAST: AtomicI32 = AtomicI32::new(0);
 /// Socket by which the program passes signals on; -1 in the launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
-/// Process of the handlers: a child that shares the memory up to its exec has them for a moment, too.
+/// Process of the handlers: a child that shares the memory up to its exec has them for a moment,
+/// too.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// Signals that were sent to this process directly, in the order of [`PASSED_ON`].
 static DIRECT: [DirectSignals; PASSED_ON.len()] = [const {
@@ -49,8 +50,8 @@ pub const FORWARDED_BYTES: usize = 8;
 /// Notes in the launcher a signal that the program has passed on. Returns the signal to send to the
 /// command, unless it was sent to the group: then the command has it already.
 pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
-    let both = u64::from_ne_bytes(bytes);
-    let (signal, sender) = ((both >> 32) as c_int, both as i32);
+    let message = u64::from_ne_bytes(bytes);
+    let (signal, sender) = ((message >> 32) as c_int, message as i32);
     note(signal);
     let direct = &DIRECT[PASSED_ON.iter().position(|passed| *passed == signal)?];
     let was_to_group = direct.count.load(SeqCst) > 0
@@ -110,7 +111,8 @@ pub struct StopHandlers {
 }
 
 impl StopHandlers {
-    /// Installs the handlers. The program passes the `socket` to its launcher; the launcher has none.
+    /// Installs the handlers. The program passes the `socket` to its launcher; the launcher has
+    /// none.
     pub fn install(socket: Option<OwnedFd>) -> Result<Self, Errno> {
         SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), SeqCst);
         OWNER.store(std::process::id() as i32, SeqCst);
@@ -125,7 +127,8 @@ impl StopHandlers {
         Ok(handlers)
     }
 
-    /// Sets the default action of the signals, in a process that is about to become another program.
+    /// Sets the default action of the signals, in a process that is about to become another
+    /// program.
     pub(super) fn set_default(&self) {
         for signal in self.before.not_ignored() {
             // SAFETY: touches no memory.
@@ -149,8 +152,8 @@ extern "C" fn on_stop_signal(
     let socket = SOCKET.load(SeqCst);
     if socket >= 0 {
         let bytes = (u64::from(signal as u32) << 32 | u64::from(sender as u32)).to_ne_bytes();
-        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is noticed
-        // elsewhere. The errno of the interrupted code is restored.
+        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is
+        // noticed elsewhere. The errno of the interrupted code is restored.
         unsafe {
             let errno = libc::__errno_location();
             let before = *errno;

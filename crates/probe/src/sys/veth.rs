@@ -1,5 +1,6 @@
-//! A pair of virtual Ethernet devices in a network namespace that ends with the calling process. The kernel
-//! handles the reception of a frame at one end on the CPU that sends it at the other (drivers/net/veth.c).
+//! A pair of virtual Ethernet devices in a network namespace that ends with the calling process.
+//! The kernel handles the reception of a frame at one end on the CPU that sends it at the other
+//! (drivers/net/veth.c).
 
 use std::ffi::{c_int, c_ushort};
 use std::mem::zeroed;
@@ -36,8 +37,8 @@ pub struct VethPair {
 }
 
 impl VethPair {
-    /// Moves the calling process, which must be single-threaded, into a new network namespace and creates
-    /// the pair there. The kernel removes both when the process has ended.
+    /// Moves the calling process, which must be single-threaded, into a new network namespace and
+    /// creates the pair there. The kernel removes both when the process has ended.
     pub fn in_own_namespace() -> Result<Self, Errno> {
         own_namespace(UnshareFlags::NEWNET)?;
         // Otherwise the kernel sends a few packets when the ends come up. A failure is tolerable.
@@ -102,8 +103,8 @@ fn make_pair() -> Result<(), Errno> {
     ask_kernel(libc::RTM_SETLINK, 0, &[&link(far, true)])
 }
 
-/// Builds the ifinfomsg of a device; `index` is 0 for a new one. Fields: family, padding and type, index,
-/// flags, which of them change.
+/// Builds the ifinfomsg of a device; `index` is 0 for a new one. Fields: family, padding and type,
+/// index, flags, which of them change.
 fn link(index: c_int, is_up: bool) -> Vec<u8> {
     let up = if is_up { libc::IFF_UP } else { 0 };
     [0, index, up, up].into_iter().flat_map(c_int::to_ne_bytes).collect()
@@ -113,9 +114,9 @@ fn link(index: c_int, is_up: bool) -> Vec<u8> {
 fn attribute(kind: u16, content: &[&[u8]]) -> Vec<u8> {
     let content = content.concat();
     let length = 4 + content.len() as u16;
-    let mut all = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &content].concat();
-    all.resize(all.len().next_multiple_of(4), 0);
-    all
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &content].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 /// Sends a message to the kernel by rtnetlink and reads its answer.

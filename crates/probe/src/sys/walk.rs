@@ -118,10 +118,10 @@ impl WorkArray {
         unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.length) }
     }
 
-    /// Walks over the array. A whole walk touches every element once: each `stride`-th from the first
-    /// on, then each `stride`-th from the second on, and so forth (Li, Ding and Shen 2007, section
-    /// 3.2). A sparse one touches one element in every stride. A chase touches one element of every
-    /// line; each line holds the index of the next.
+    /// Walks over the array. A whole walk touches every element once: each `stride`-th from the
+    /// first on, then each `stride`-th from the second on, and so forth (Li, Ding and Shen 2007,
+    /// section 3.2). A sparse one touches one element in every stride. A chase touches one element
+    /// of every line; each line holds the index of the next.
     pub fn walk(&mut self) {
         if !self.cut.is_whole() {
             return self.walk_in_pieces();

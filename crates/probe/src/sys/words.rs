@@ -1,8 +1,8 @@
-//! Commands in the form of execve(2), in a file in memory. Their texts are not on the heap: a long text
-//! leaves no resident memory in the launcher that the next command would be charged with.
+//! Commands in the form of execve(2), in a file in memory. Their texts are not on the heap: a long
+//! text leaves no resident memory in the launcher that the next command would be charged with.
 //!
-//! Format of the file: the number of commands; for each its numbers of paths and of words; all texts, each
-//! ended by a zero. Two commands, the second with one path and one word:
+//! Format of the file: the number of commands; for each its numbers of paths and of words; all
+//! texts, each ended by a zero. Two commands, the second with one path and one word:
 //!
 //! ```text
 //! 2 | 2 3 | 1 1 | "/a/x" "x" "x" "-v" "long" "/y" "y"
@@ -23,7 +23,8 @@ use super::mapping::MemoryMapping;
 /// Bytes of a number, and of an address.
 const NUMBER_BYTES: usize = size_of::<usize>();
 
-/// Seals of the file: it cannot change any more, as the launcher passes addresses in it to the kernel.
+/// Seals of the file: it cannot change any more, as the launcher passes addresses in it to the
+/// kernel.
 const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::WRITE);
 
 /// Size up to which a mapping stays resident.
@@ -80,14 +81,15 @@ struct TextPlace {
 }
 
 impl CommandFile {
-    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all texts end within the
-    /// file.
+    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all texts end
+    /// within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
         if !fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(Errno::INVAL);
         }
         let bytes = fstat(&file)?.st_size as usize;
-        // It is sealed, so that no process changes it. Kernels before 6.7 do not map such a file shared.
+        // It is sealed, so that no process changes it. Kernels before 6.7 do not map such a file
+        // shared.
         let mapping = MemoryMapping::of_file(file, bytes, false)?;
         let mut words = Self { mapping, commands: Vec::new() };
         words.commands = words.find().ok_or(Errno::INVAL)?;
@@ -180,8 +182,8 @@ impl MappedCommand<'_> {
         self.table.base.cast()
     }
 
-    /// Executes the command like execvp(3), but tries the paths from number `found` on, where it notes each
-    /// path before it is tried. Returns only if none can be executed.
+    /// Executes the command like execvp(3), but tries the paths from number `found` on, where it
+    /// notes each path before it is tried. Returns only if none can be executed.
     pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
         let (mut denied, mut last) = (false, Errno::NOENT);
         let candidates = self.shell - 1;

@@ -1,5 +1,6 @@
 //! Lists of the calls that are timed: calls that read a clock or a count, system calls, and signals
-//! within one process (simsyscall and simsig of the memorandum, VENIX 1984, and more of their kind).
+//! within one process (simsyscall and simsig of the memorandum, VENIX 1984, and more of their
+//! kind).
 
 use std::fs::File;
 use std::hint::black_box;

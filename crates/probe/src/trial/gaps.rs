@@ -1,5 +1,5 @@
-//! A loop that only reads the time stamp: an interrupt or another task on the CPU leaves a gap between
-//! two of its steps.
+//! A loop that only reads the time stamp: an interrupt or another task on the CPU leaves a gap
+//! between two of its steps.
 
 use std::path::Path;
 
@@ -68,8 +68,8 @@ fn stamp() -> u64 {
     threadclock::time_stamp().unwrap_or(0)
 }
 
-/// Estimates the counter's ticks per nanosecond from a few milliseconds. Only the length of the window
-/// depends on it.
+/// Estimates the counter's ticks per nanosecond from a few milliseconds. Only the length of the
+/// window depends on it.
 fn ticks_per_ns() -> f64 {
     let (start_ns, start) = (monotonic_ns(), stamp());
     let mut now_ns = start_ns;
@@ -124,8 +124,8 @@ impl GapReading {
         Self { switches, cpu_ns, clocked: before.wrapping_add(took / 2), took }
     }
 
-    /// Reads again if something came between the clock and its stamps: its time would be missing here
-    /// and be too much in the next reading.
+    /// Reads again if something came between the clock and its stamps: its time would be missing
+    /// here and be too much in the next reading.
     fn undisturbed(quickest: &mut u64) -> Self {
         let mut best = Self::now();
         for _ in 0..MAX_REPEATS {
@@ -167,8 +167,8 @@ impl GapLog {
         Self { gaps, start: 0, last_reading: GapReading::now(), quickest, reading_ticks: 0 }
     }
 
-    /// Watches for `window_ticks` ticks; returns how many passed. Measured code: one time stamp and two
-    /// comparisons per step, nothing in memory.
+    /// Watches for `window_ticks` ticks; returns how many passed. Measured code: one time stamp and
+    /// two comparisons per step, nothing in memory.
     #[inline(never)]
     fn watch(&mut self, window_ticks: u64, threshold: u64) -> u64 {
         self.last_reading = GapReading::undisturbed(&mut self.quickest);

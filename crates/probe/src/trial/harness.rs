@@ -71,7 +71,8 @@ pub(super) fn synchronised_clock() -> ThreadClock {
     clock
 }
 
-/// Allocates room for `values` values, in memory that has been written to: filling it faults no page.
+/// Allocates room for `values` values, in memory that has been written to: filling it faults no
+/// page.
 pub(super) fn touched_room<T: Clone>(values: u32, any: T) -> Vec<T> {
     let mut room = Vec::with_capacity(values as usize);
     touch(&mut room, any);

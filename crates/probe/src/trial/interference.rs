@@ -21,8 +21,8 @@ use crate::random::RandomSource;
 use crate::ring;
 use crate::sys::{self, ChildProcess, SharedValue, monotonic_ns, monotonic_raw_ns};
 
-/// Runs the two-process program of Li, Ding and Shen (2007, section 3.3) once: a ring of two for a fixed
-/// number of laps, with a noise beside it or without.
+/// Runs the two-process program of Li, Ding and Shen (2007, section 3.3) once: a ring of two for a
+/// fixed number of laps, with a noise beside it or without.
 pub(super) fn run(
     case_number: usize,
     case: &Case,
@@ -76,13 +76,13 @@ pub(super) fn run(
 
 /// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section
 /// 3.3).
-const LONGEST_GAP_NS: u64 = 200_000_000;
+const MAX_GAP_NS: u64 = 200_000_000;
 /// Longest wait for a packet through the loopback.
 const PACKET_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest burst of work: a few time slices of the scheduler.
-const LONGEST_BURST_NS: u64 = 20_000_000;
+const MAX_BURST_NS: u64 = 20_000_000;
 /// Longest sleep of the timer noise.
-const LONGEST_TIMER_NS: u64 = 1_000_000;
+const MAX_TIMER_NS: u64 = 1_000_000;
 
 /// Starts the noise of an execution, if it has one, and leaves the calling process, which must be
 /// single-threaded, on the noise's CPU. Returns the count of its events, and its processes.
@@ -103,16 +103,16 @@ fn start_noise(
     pin(execution.noise_cpu)?;
     let children = match execution.noise {
         Noise::Cpu => vec![start_beside(move || {
-            after_pauses(random, LONGEST_GAP_NS, |random| {
+            after_pauses(random, MAX_GAP_NS, |random| {
                 count_event(&events);
-                let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS + 1);
+                let end_ns = monotonic_ns() + random.below(MAX_BURST_NS + 1);
                 while monotonic_ns() < end_ns {
                     std::hint::spin_loop();
                 }
             })
         })?],
         Noise::Timer => vec![start_beside(move || {
-            after_pauses(random, LONGEST_TIMER_NS, |_| count_event(&events))
+            after_pauses(random, MAX_TIMER_NS, |_| count_event(&events))
         })?],
         Noise::Net if has_wire => vec![on_a_wire(move |wire| {
             if is_quiet {
@@ -120,7 +120,7 @@ fn start_noise(
             }
             // The kernel receives a frame on the CPU that sends it. One that is not sent is a lost
             // packet.
-            after_pauses(random, LONGEST_GAP_NS, |_| {
+            after_pauses(random, MAX_GAP_NS, |_| {
                 let _ = wire.send();
                 events.fetch_add(wire.take_all(), Ordering::Relaxed);
             })
@@ -138,7 +138,7 @@ fn start_noise(
             // A datagram through the loopback is handled on the CPU that sends it, as an incoming
             // packet is on the CPU that takes its interrupt. A full buffer is a lost packet.
             let sending = start_beside(move || {
-                after_pauses(random, LONGEST_GAP_NS, |_| {
+                after_pauses(random, MAX_GAP_NS, |_| {
                     let _ = sender.send(&[0; 56]);
                 })
             })?;
@@ -195,8 +195,8 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((sender, receiver))
 }
 
-/// Returns the wire that packets can use here: a pair of virtual devices, or the loopback device and
-/// why not the pair. Tries it in a process of its own; the calling one must be single-threaded.
+/// Returns the wire that packets can use here: a pair of virtual devices, or the loopback device
+/// and why not the pair. Tries it in a process of its own; the calling one must be single-threaded.
 pub fn wire() -> (Wire, Option<String>) {
     match ChildProcess::start_ready(own_wire, |_| ()) {
         Ok(_) => (Wire::Veth, None),
@@ -230,10 +230,10 @@ fn after_pauses(
     }
 }
 
-/// Builds the source of the noise's gaps. They are the same in every setting of a round, so that settings
-/// can be compared, and differ between rounds and arrays, whose scatters are taken to be independent.
-/// The parts are mixed one after the other: by xor alone, neighbouring seeds would have the same gaps
-/// in other rounds.
+/// Builds the source of the noise's gaps. They are the same in every setting of a round, so that
+/// settings can be compared, and differ between rounds and arrays, whose scatters are taken to be
+/// independent. The parts are mixed one after the other: by xor alone, neighbouring seeds would
+/// have the same gaps in other rounds.
 fn noise_random(execution: &Execution, round: u32) -> RandomSource {
     let mut mixed = 0;
     for part in [execution.seed, u64::from(round), execution.work.bytes] {

@@ -1,5 +1,6 @@
-//! Timing of calls: one call between two time stamps, and batches of calls, each beside an empty call
-//! or batch in the same loop. And twosig of the memorandum (VENIX 1984), which takes two processes.
+//! Timing of calls: one call between two time stamps, and batches of calls, each beside an empty
+//! call or batch in the same loop. And twosig of the memorandum (VENIX 1984), which takes two
+//! processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -44,7 +45,8 @@ fn warm_up_call(call: &mut dyn TimedCall) -> Result<f64, TrialError> {
     })
 }
 
-/// Times a call that reads a clock or a count: single calls, empty pairs of time stamps, and batches.
+/// Times a call that reads a clock or a count: single calls, empty pairs of time stamps, and
+/// batches.
 pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialError> {
     let (_, mut call, _sleeper) = prepare(CALLS, name)?;
     let call = &mut *call;
@@ -127,8 +129,8 @@ fn not_caught(sent: u64, caught: u64) -> TrialError {
     ))
 }
 
-/// Counts how often a batch enters the kernel, in a traced child, which prepares the call once without
-/// and once with a batch. Returns `None` if no child can be traced.
+/// Counts how often a batch enters the kernel, in a traced child, which prepares the call once
+/// without and once with a batch. Returns `None` if no child can be traced.
 fn count_kernel_entries(call: &RegisteredCall, sleeper: &ChildProcess) -> Option<i64> {
     let with_batch = count_entries_of_child(call, sleeper, true)?;
     let without_batch = count_entries_of_child(call, sleeper, false)?;
@@ -169,7 +171,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     let peer_signal = PeerSignal::<ResetSignal>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
-    let other = ChildProcess::start(|| {
+    let peer = ChildProcess::start(|| {
         peer_signal.answer(parent, loops);
         answered.store(sys::caught() as u32, Ordering::Release);
     })
@@ -177,28 +179,25 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     let caught_before = sys::caught();
     sys::deadline(BATCH_DEADLINE_S);
     let loop_ns = accounts.around(|| {
-        warm_up(WARM_UP_CALLS, |loops| peer_signal.exchange(other.pid(), loops).map_err(lost))
+        warm_up(WARM_UP_CALLS, |loops| peer_signal.exchange(peer.pid(), loops).map_err(lost))
     })?;
     // The second process waits for a signal while the quanta run.
     let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(
-        &SliceMeters::clocks_only(MemberClocks::WithProcesses(vec![other.pid()])),
-        |batches| {
-            accounts.around(|| {
-                for _ in 0..batches {
-                    sys::deadline(BATCH_DEADLINE_S);
-                    let start = stamp();
-                    peer_signal.exchange(other.pid(), BATCH_CALLS).map_err(lost)?;
-                    ticks.push(stamp().wrapping_sub(start) as i64);
-                }
-                Ok(())
-            })
-        },
-    )?;
+    cut.run(&SliceMeters::clocks_only(MemberClocks::WithProcesses(vec![peer.pid()])), |batches| {
+        accounts.around(|| {
+            for _ in 0..batches {
+                sys::deadline(BATCH_DEADLINE_S);
+                let start = stamp();
+                peer_signal.exchange(peer.pid(), BATCH_CALLS).map_err(lost)?;
+                ticks.push(stamp().wrapping_sub(start) as i64);
+            }
+            Ok(())
+        })
+    })?;
     // Its clocks can be read until it is reaped.
-    other.wait();
-    let child_times = read_cpu_times(other.pid());
-    let ended = other.join();
+    peer.wait();
+    let child_times = read_cpu_times(peer.pid());
+    let ended = peer.join();
     sys::unwatch_members();
     if !ended {
         return Err(lost(Errno::CHILD));

@@ -19,8 +19,8 @@ const SLOW_FACTOR: u64 = 8;
 /// Shorter than any system call or page fault.
 const NEVER_SLOW_NS: u64 = 120;
 
-/// Counts that show what a slow call has done, without a cost to other calls. Reading them allocates
-/// nothing, which would change the heap that is measured.
+/// Counts that show what a slow call has done, without a cost to other calls. Reading them
+/// allocates nothing, which would change the heap that is measured.
 #[derive(Clone, Copy)]
 struct HeapMarks {
     minor_faults: u64,
@@ -208,8 +208,8 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
     (end - start, result)
 }
 
-/// Checks that a library is among the mapped files, by the file that its path leads to, or by its name:
-/// the dynamic linker goes on without a library that it cannot find.
+/// Checks that a library is among the mapped files, by the file that its path leads to, or by its
+/// name: the dynamic linker goes on without a library that it cannot find.
 fn check_preload(library: &str) -> Result<(), TrialError> {
     let maps = std::fs::read_to_string("/proc/self/maps")
         .map_err(|error| TrialError(format!("cannot read /proc/self/maps: {error}")))?;
@@ -231,8 +231,8 @@ fn check_preload(library: &str) -> Result<(), TrialError> {
     )))
 }
 
-/// Returns whether a file may be what the linker found for a name without a path: the file may have a
-/// longer version, as libx.so.2.4 for libx.so.2.
+/// Returns whether a file may be what the linker found for a name without a path: the file may have
+/// a longer version, as libx.so.2.4 for libx.so.2.
 fn has_name_of(file: &Path, library: &str) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(library))
 }

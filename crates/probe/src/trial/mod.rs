@@ -3,8 +3,8 @@
 //!
 //! - `calls` lists the calls that are timed, `loops` times them;
 //! - `wakeup`, `gaps` and `sampling` look at sleeps, interruptions and ticks;
-//! - `malloc` and `primes` repeat the experiments of Hines et al. (2000), `interference` that of Li,
-//!   Ding and Shen (2007);
+//! - `malloc` and `primes` repeat the experiments of Hines et al. (2000), `interference` that of
+//!   Li, Ding and Shen (2007);
 //! - `command` measures whole programs beside neighbours that preempt them;
 //! - `harness` and `timing` are shared by all.
 
@@ -33,8 +33,8 @@ use crate::sys::{self, monotonic_raw_ns};
 /// Deadline of one worker's trials, in seconds.
 const DEADLINE_S: u32 = 600;
 
-/// Takes the sample of a case in one round: `trials` trials of each thing that the case compares. The
-/// calling process must be single-threaded and serve no other purpose.
+/// Takes the sample of a case in one round: `trials` trials of each thing that the case compares.
+/// The calling process must be single-threaded and serve no other purpose.
 pub(crate) fn run(
     case_number: usize,
     case: &Case,

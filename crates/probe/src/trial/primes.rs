@@ -77,9 +77,9 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
     let mut empty_times: Figures = NAMES.map(|_| touched_room(trials, 0));
     let mut cut = SlicedLoop::new(trials, lap_ns);
     let mut compute = || primes(black_box(&mut found), black_box(count));
-    // Each way has all its trials in a row: a call of one way would bring the kernel's figures up to
-    // date for the next, and threadclock must synchronise after stolen time in its own trials. Each
-    // way comes first in a third of the rounds. Slices call the kernel too: only threadclock's
+    // Each way has all its trials in a row: a call of one way would bring the kernel's figures up
+    // to date for the next, and threadclock must synchronise after stolen time in its own trials.
+    // Each way comes first in a third of the rounds. Slices call the kernel too: only threadclock's
     // trials are cut into slices.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {

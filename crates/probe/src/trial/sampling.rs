@@ -1,5 +1,5 @@
-//! Two processes on one CPU: one runs all the time, one sleeps and wakes, either across the kernel's
-//! ticks or at any moment. Shows how far CPU time by ticks is off.
+//! Two processes on one CPU: one runs all the time, one sleeps and wakes, either across the
+//! kernel's ticks or at any moment. Shows how far CPU time by ticks is off.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -57,9 +57,9 @@ impl TickPhase {
         Self::fit(&moments_ns, period_ns).ok_or_else(|| no_tick(cpu))
     }
 
-    /// Fits the phase to the moments at which ticks were observed: none is observed early, many late,
-    /// and those that came while another task ran much later. Returns `None` if they are not ticks of
-    /// that period.
+    /// Fits the phase to the moments at which ticks were observed: none is observed early, many
+    /// late, and those that came while another task ran much later. Returns `None` if they are not
+    /// ticks of that period.
     fn fit(moments_ns: &[u64], period_ns: u64) -> Option<Self> {
         if period_ns == 0 {
             return None;
@@ -117,59 +117,64 @@ fn count_prompt(moments_ns: &[u64], tick_ns: u64, period_ns: u64) -> usize {
 /// outside of system calls, and its user and system time by getrusage.
 type Report = [u64; 4];
 
-/// A process whose clocks are read from outside. It waits for its start, runs until a moment, reports,
-/// and waits again, so that it stands still when its clocks are read.
+/// A process whose clocks are read from outside. It waits for its start, runs until a moment,
+/// reports, and waits again, so that it stands still when its clocks are read.
 struct ClockedProcess {
     name: &'static str,
     process: ChildProcess,
-    line: UnixStream,
+    socket: UnixStream,
 }
 
 impl ClockedProcess {
+    /// Starts a process that runs `run`, which returns the CPU time of its system calls in nanoseconds.
     fn start(
         name: &'static str,
-        live: impl FnOnce(&ThreadClock) -> u64,
+        run: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
-        let (line, mut other) =
+        let (socket, mut parent) =
             UnixStream::pair().map_err(|error| TrialError::lost(name, error))?;
         let process = ChildProcess::start(|| {
             let clock = ThreadClock::for_this_thread();
-            let mut word = [0];
-            if other.read_exact(&mut word).is_err() {
+            let mut message = [0];
+            if parent.read_exact(&mut message).is_err() {
                 return;
             }
-            let before_usage = sys::usage(UsageScope::Own);
+            let usage_before = sys::usage(UsageScope::Own);
             let before = clock.now_ordered();
-            let system_ns = live(&clock);
+            let system_ns = run(&clock);
             let own_ns = clock.now_ordered().ns - before.ns;
             let usage = sys::usage(UsageScope::Own);
-            let user_ns = usage.user_ns() - before_usage.user_ns();
-            let usage_system_ns = usage.system_ns() - before_usage.system_ns();
-            let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
-            // The other end may be gone: then the report is not needed.
-            if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
-                let _ = other.read_exact(&mut word);
+            let user_ns = usage.user_ns() - usage_before.user_ns();
+            let usage_system_ns = usage.system_ns() - usage_before.system_ns();
+            let report: Report =
+                [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
+            // The parent may have ended: then the report is not needed.
+            if parent.write_all(report.map(u64::to_ne_bytes).as_flattened()).is_ok() {
+                let _ = parent.read_exact(&mut message);
             }
         })
         .map_err(TrialError::at("fork"))?;
-        Ok(Self { name, process, line })
+        Ok(Self { name, process, socket })
     }
 
+    /// Waits for the report of the process.
     fn report(&mut self) -> Result<Report, TrialError> {
         let mut words = [[0; 8]; 4];
-        let read = self.line.read_exact(words.as_flattened_mut());
-        read.map_err(|error| TrialError::lost(self.name, error))?;
+        let received = self.socket.read_exact(words.as_flattened_mut());
+        received.map_err(|error| TrialError::lost(self.name, error))?;
         Ok(words.map(u64::from_ne_bytes))
     }
 
+    /// Reads the CPU time of the process from outside, in nanoseconds: precise, and by ticks.
     fn clocks(&self) -> Result<[u64; 2], TrialError> {
         let clocks = cpu_clocks_ns(self.process.pid(), false);
         let [precise, _, sampled] = clocks.map_err(|errno| TrialError::lost(self.name, errno))?;
         Ok([precise, sampled])
     }
 
+    /// Lets the process run.
     fn go(&mut self) -> Result<(), TrialError> {
-        self.line.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
+        self.socket.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
     }
 }
 
@@ -222,8 +227,8 @@ fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock)
 }
 
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
-    // Before any fork: the burner would take the CPU from the process that observes the ticks. Under
-    // the sleeper's policy, if that is granted, no other task does.
+    // Before any fork: the burner would take the CPU from the process that observes the ticks.
+    // Under the sleeper's policy, if that is granted, no other task does.
     take_policy(case.policy)?;
     let ticks = TickPhase::observe(case.cpu);
     take_policy(Policy::Other)?;

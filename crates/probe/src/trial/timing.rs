@@ -1,6 +1,6 @@
-//! Timing of loops: slices of about a quarter of a millisecond with reference quanta around each, and
-//! the CPU time that a loop used by the kernel's clocks. A lap is what the loop does once: a batch of
-//! calls or a single call. Quanta and clocks are read between laps only.
+//! Timing of loops: slices of about a quarter of a millisecond with reference quanta around each,
+//! and the CPU time that a loop used by the kernel's clocks. A lap is what the loop does once: a
+//! batch of calls or a single call. Quanta and clocks are read between laps only.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::sys::{
 /// Calls that are made before any is timed.
 pub(super) const WARM_UP_CALLS: u32 = 100;
 
-/// Smallest number of slices of a loop that has as many laps. Without it a loop of a few microseconds
-/// would be one slice a round, and a figure at full speed needs 30 clean slices.
+/// Smallest number of slices of a loop that has as many laps. Without it a loop of a few
+/// microseconds would be one slice a round, and a figure at full speed needs 30 clean slices.
 const MIN_SLICES: u64 = 8;
 /// Largest number of slices of a loop.
 const MAX_SLICES: u64 = 10_000;
@@ -36,8 +36,8 @@ pub(super) struct SlicedLoop {
 }
 
 impl SlicedLoop {
-    /// Builds a loop of `laps` laps, each of which lasts about `ns_per_lap`. Touches the room for all
-    /// slices.
+    /// Builds a loop of `laps` laps, each of which lasts about `ns_per_lap`. Touches the room for
+    /// all slices.
     pub(super) fn new(laps: u32, ns_per_lap: f64) -> Self {
         let laps = u64::from(laps);
         let fitting_laps = (SLICE_NS as f64 / ns_per_lap.max(1.0)) as u64;
@@ -51,8 +51,8 @@ impl SlicedLoop {
         Self { laps, slices }
     }
 
-    /// Runs all laps; `run` makes as many laps as its argument says. `meters` reads the clocks of the
-    /// processes that make them.
+    /// Runs all laps; `run` makes as many laps as its argument says. `meters` reads the clocks of
+    /// the processes that make them.
     pub(super) fn run(
         &mut self,
         meters: &SliceMeters,
@@ -109,8 +109,8 @@ pub(super) fn warm_up(
 /// CPU time of a process in nanoseconds: precise, user mode as ticks sampled it, and all as ticks
 /// sampled it. Readable until the process is reaped.
 ///
-/// The split of getrusage(2) is of no use: to it a process that saw ticks of one kind only is all of
-/// that kind, and a loop of one round sees one tick or none. Ticks can be added up over rounds.
+/// The split of getrusage(2) is of no use: to it a process that saw ticks of one kind only is all
+/// of that kind, and a loop of one round sees one tick or none. Ticks can be added up over rounds.
 pub(super) type CpuTimes = [i64; 3];
 
 /// Reads the CPU times of a process, if all of them can be read.

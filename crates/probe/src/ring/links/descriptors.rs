@@ -81,8 +81,8 @@ impl Link for EventfdLink {
 
     fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC).in_call("eventfd")?;
-        let other = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
-        Ok((Self(counter), Self(other)))
+        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
+        Ok((Self(counter), Self(receiver)))
     }
 }
 
@@ -107,9 +107,10 @@ impl LinkEnd for EventfdLink {
 impl Link for PosixQueue {
     type End = Self;
 
-    /// Moves the leader into an IPC namespace, which ends with all its queues however the ring ends.
-    /// If it is refused, the vfork helper sees to it that no name stays behind. A user namespace is
-    /// no way around: users that it does not map have no POSIX queues in it (EOVERFLOW).
+    /// Moves the leader into an IPC namespace, which ends with all its queues however the ring
+    /// ends. If it is refused, the vfork helper sees to it that no name stays behind. A user
+    /// namespace is no way around: users that it does not map have no POSIX queues in it
+    /// (EOVERFLOW).
     fn prepare() -> Result<(), CallError> {
         let _ = unshare(UnshareFlags::NEWIPC);
         Ok(())

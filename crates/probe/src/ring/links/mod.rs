@@ -37,8 +37,8 @@ pub struct RegisteredLink {
     /// Whether a member that has passed the token on sleeps. If members never sleep, no limit on
     /// running without a sleep can be set.
     pub(super) sleeps: bool,
-    /// Checks that the link can carry the token of a case's ring. The error says why not, and what to
-    /// do instead.
+    /// Checks that the link can carry the token of a case's ring. The error says why not, and what
+    /// to do instead.
     suits: fn(&Case) -> Result<(), String>,
     /// Explains an errno of its calls, and what helps, if that is known.
     hint: fn(Errno) -> Option<String>,
@@ -163,8 +163,8 @@ impl RegisteredLink {
         (self.suits)(case).map_err(|why| RingError::Other(format!("--link {}: {why}", self.name)))
     }
 
-    /// Builds the ring of a case. `seed` decides where the members' memory lies; if `has_solos`, each
-    /// member also gets a channel to itself.
+    /// Builds the ring of a case. `seed` decides where the members' memory lies; if `has_solos`,
+    /// each member also gets a channel to itself.
     pub(super) fn build(
         &self,
         case: &Case,

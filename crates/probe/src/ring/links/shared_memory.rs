@@ -109,7 +109,8 @@ impl LinkEnd for YieldLink {
 
 // Objects of System V exist until they are removed, and removing one destroys it at once, also for
 // its users. A worker that is killed with -9 cannot remove anything. The ring therefore lives in an
-// IPC namespace of its own: the kernel removes it and all its objects when the last member has ended.
+// IPC namespace of its own: the kernel removes it and all its objects when the last member has
+// ended.
 
 /// Requirements of both links of System V.
 pub const NEEDS: &str = "System V IPC in a namespace of the ring's own: \

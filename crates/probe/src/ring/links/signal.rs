@@ -1,7 +1,7 @@
 //! Links by signals: a queued real-time signal that is waited for and never handled (sigqueue(3),
-//! sigwaitinfo(2)), and a signal that a handler catches, like kill and pause of the memorandum (VENIX
-//! 1984, twosig). There a signal could arrive between the test and the pause; here it is blocked
-//! except within sigsuspend(2), which unblocks it and waits in one call.
+//! sigwaitinfo(2)), and a signal that a handler catches, like kill and pause of the memorandum
+//! (VENIX 1984, twosig). There a signal could arrive between the test and the pause; here it is
+//! blocked except within sigsuspend(2), which unblocks it and waits in one call.
 
 use rustix::io::Errno;
 

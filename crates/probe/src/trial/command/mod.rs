@@ -1,5 +1,5 @@
-//! A whole program, alone or beside a neighbour that preempts it: a command that is run again and again,
-//! or a process that runs already and is watched for a while.
+//! A whole program, alone or beside a neighbour that preempts it: a command that is run again and
+//! again, or a process that runs already and is watched for a while.
 
 mod neighbour;
 mod process;
@@ -39,8 +39,8 @@ struct CommandRuns {
     waits: i64,
 }
 
-/// Takes a sample: runs the command `runs` times, or watches the process for a window. Alone it does so
-/// [`Command::times`] as often.
+/// Takes a sample: runs the command `runs` times, or watches the process for a window. Alone it
+/// does so [`Command::times`] as often.
 pub(super) fn run(
     case: &Case,
     command: &Command,
@@ -48,11 +48,11 @@ pub(super) fn run(
     runs: u32,
 ) -> Result<TrialOutcome, TrialError> {
     // The command inherits the CPUs. A process that runs already is watched from another CPU.
-    let own: &[u32] = match (&command.subject, command.away.as_ref()) {
+    let own_cpus: &[u32] = match (&command.subject, command.away.as_ref()) {
         (Subject::Process { .. }, Some(away)) => std::slice::from_ref(away),
         _ => &command.cpus,
     };
-    placement::pin(own).map_err(TrialError::at("sched_setaffinity of the command"))?;
+    placement::pin(own_cpus).map_err(TrialError::at("sched_setaffinity of the command"))?;
     let mut neighbours = RunningNeighbours::start(command, case.policy, round)?;
     let has_timer = command.neighbour == Neighbour::Elsewhere && command.timer;
     let period_ns = 1_000_000_000 / u64::from(command.rate_hz.max(1));
@@ -109,8 +109,8 @@ pub fn check_fixed_addresses() -> Result<(), Errno> {
     crate::sys::check_fixed_addresses()
 }
 
-/// Returns the highest rate at which a timer may interrupt a CPU: the kernel leaves out interrupts beyond
-/// its limit on samples.
+/// Returns the highest rate at which a timer may interrupt a CPU: the kernel leaves out interrupts
+/// beyond its limit on samples.
 pub fn most_timer_hz() -> u32 {
     let text = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
     let Ok(limit_hz) = text.unwrap_or_default().trim().parse::<u32>() else { return u32::MAX };
@@ -164,9 +164,9 @@ fn describe_status(status: i32) -> String {
     ExitStatus::from_raw(status).to_string()
 }
 
-/// Runs the command to its end on the CPUs of this process. Its streams are /dev/null, except standard
-/// error, and it ends with this process. Its addresses are the same in every run: times scatter more
-/// with addresses than a preemption costs.
+/// Runs the command to its end on the CPUs of this process. Its streams are /dev/null, except
+/// standard error, and it ends with this process. Its addresses are the same in every run: times
+/// scatter more with addresses than a preemption costs.
 fn run_to_end(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, TrialError> {
     let (program, arguments) =
         words.split_first().ok_or_else(|| TrialError("the command has no words".to_string()))?;

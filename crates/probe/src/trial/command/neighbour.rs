@@ -18,7 +18,8 @@ use crate::{placement, policy};
 
 /// Size of a cache line on all supported machines.
 const LINE_BYTES: u64 = 64;
-/// Longest time that a neighbour under a real-time policy may run without sleeping, in microseconds.
+/// Longest time that a neighbour under a real-time policy may run without sleeping, in
+/// microseconds.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 /// Latest wake-up that is on time; a later process waited for one of its own priority.
 const ON_TIME_NS: u64 = 100_000;

@@ -1,4 +1,5 @@
-//! A program that runs already, of one or several processes: what it uses, and what it does meanwhile.
+//! A program that runs already, of one or several processes: what it uses, and what it does
+//! meanwhile.
 
 use std::path::Path;
 use std::process::{self as programs, Stdio};
@@ -76,8 +77,8 @@ impl ProgramProcess {
     }
 }
 
-/// Finds the processes of a program that live now, without this program: the one that started it may
-/// be measured.
+/// Finds the processes of a program that live now, without this program: the one that started it
+/// may be measured.
 ///
 /// # Errors
 /// If none of the processes in `subject` lives, or one of them cannot be watched.
@@ -132,8 +133,8 @@ fn read_if_alive(process: &mut ProgramProcess) -> Result<Option<ProcessReading>,
 
 /// Returns whether a process runs the same file as this one.
 fn runs_this_program(pid: i32) -> bool {
-    let own = fs::read_link("/proc/self/exe").ok();
-    own.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == own
+    let own_file = fs::read_link("/proc/self/exe").ok();
+    own_file.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == own_file
 }
 
 /// Reads the progress of the whole program, if its user has said how; else 0.

@@ -28,6 +28,7 @@ pub struct CounterSnapshot {
 }
 
 impl CounterSnapshot {
+    /// Builds a snapshot of one task.
     fn new(
         switches: SwitchesAndMigrations,
         [minor, major]: Faults,

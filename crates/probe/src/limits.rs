@@ -124,6 +124,7 @@ pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the limits of tasks.
 fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let all_tasks = machine.load.tasks.known().copied();
     let group = machine.cgroup.pids_max.known().and_then(Option::as_ref);
@@ -144,6 +145,7 @@ fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     ]
 }
 
+/// Returns the limits of memory.
 fn memory(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let group = machine.cgroup.memory_max_bytes.known().and_then(Option::as_ref);
     let (total, free) = (&machine.memory.total_bytes, &machine.memory.available_bytes);

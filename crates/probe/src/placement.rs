@@ -46,6 +46,7 @@ pub fn pin_process(cpus: &[u32]) -> Result<(), Errno> {
     sched_setaffinity(None, &set)
 }
 
+/// Builds the kernel's set of these CPUs.
 fn set_of(cpus: &[u32]) -> Result<CpuSet, Errno> {
     let mut set = CpuSet::new();
     for cpu in cpus {

@@ -66,6 +66,7 @@ pub fn processes_named(root: &Path, name: &str) -> Vec<i32> {
     found
 }
 
+/// Returns whether a process, or its program's file, has this name.
 fn is_named(root: &Path, pid: i32, name: &str) -> bool {
     let Some(stat) = stat_of(root, pid) else { return false };
     if stat.name() == name {

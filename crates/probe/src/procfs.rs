@@ -136,6 +136,7 @@ pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
     [1..4, 6..7, 7..8, 8..9].map(|columns| sum_columns_ns(text, cpus, columns))
 }
 
+/// Sums some columns of /proc/stat over some CPUs, in nanoseconds.
 fn sum_columns_ns(text: &str, cpus: &[u32], columns: Range<usize>) -> Option<u64> {
     let mut ticks = 0_u64;
     for cpu in cpus {

@@ -179,6 +179,7 @@ impl WatchedProcess {
         Ok(())
     }
 
+    /// Reads the start and the counts of a thread.
     fn thread(&self, tid: i32) -> Result<(u64, ThreadReading), WatchError> {
         let start = self.text(&format!("task/{tid}/stat"))?;
         let start = start.stat_field("starttime", |stat| stat.number(22))?;

@@ -98,6 +98,7 @@ impl NeighbourAccesses {
 }
 
 impl SampledAccesses {
+    /// Adds a sample of the program itself.
     fn add(&mut self, sample: &ThreadSample, next: NextStep) {
         *self.running.entry((sample.tid, sample.cpu)).or_default() += 1;
         match next {

@@ -12,6 +12,7 @@ use super::tree::{MachineTree, ReadError, Result, parse, reading};
 /// Version 1 writes "no limit" as the largest possible number of whole pages, of up to 64 KiB.
 const V1_UNLIMITED_BYTES: u64 = i64::MAX as u64 - 0xffff;
 
+/// Reads the limits that this process's control groups set.
 pub(super) fn read(tree: &MachineTree) -> Cgroup {
     let groups = &reading(CgroupMounts::read(tree));
     Cgroup {

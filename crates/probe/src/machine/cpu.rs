@@ -9,6 +9,7 @@ use super::tree::{MachineTree, ReadError, Result, cpu_list, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
+/// Reads the facts of all CPUs.
 pub(super) fn read(tree: &MachineTree) -> Cpu {
     Cpu {
         models: reading(models(tree)),
@@ -62,6 +63,7 @@ fn allowed(tree: &MachineTree) -> Result<CpuList> {
     cpu_list(path, value_of(path, &tree.text(path)?, "Cpus_allowed_list")?)
 }
 
+/// Reads the place of a CPU in the topology.
 fn logical_cpu(tree: &MachineTree, cpu: u32) -> LogicalCpu {
     let folder = format!("{CPUS}/cpu{cpu}");
     let topology = format!("{folder}/topology");
@@ -78,6 +80,7 @@ fn logical_cpu(tree: &MachineTree, cpu: u32) -> LogicalCpu {
     }
 }
 
+/// Reads all caches, each once, although several CPUs may share it.
 fn caches(tree: &MachineTree) -> Result<Vec<Cache>> {
     let mut distinct: Vec<Cache> = Vec::new();
     for (_, caches) in read_each(tree, |cpu| caches_of(tree, cpu))? {
@@ -100,6 +103,7 @@ fn caches_of(tree: &MachineTree, cpu: u32) -> Result<Vec<Cache>> {
     Ok(caches)
 }
 
+/// Reads a cache of a CPU from its folder.
 fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> Cache {
     Cache {
         of_cpu: cpu,
@@ -227,6 +231,7 @@ fn arm_name(code: &str) -> Option<&'static str> {
     names.find(|(known, _)| *known == code).map(|(_, name)| name)
 }
 
+/// Reads the drivers and settings of frequency and idle states.
 pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
     Frequency {
         policies: reading(policies(tree)),
@@ -242,6 +247,7 @@ pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
     }
 }
 
+/// Reads the frequency policies, each once with its CPUs.
 fn policies(tree: &MachineTree) -> Result<Vec<FrequencyPolicy>> {
     let by_cpu = read_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cpufreq");

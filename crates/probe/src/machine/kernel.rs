@@ -9,6 +9,7 @@ use super::tree::{MachineTree, ReadError, Result, parse, reading};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
+/// Reads the facts of the kernel.
 pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
     let mut kernel = Kernel {
         release: reading(tree.word("/proc/sys/kernel/osrelease")),
@@ -99,6 +100,7 @@ const VERSION: &str = "/proc/sys/kernel/version";
 /// kernels only.
 type ModelSource = Reading<(PreemptionModel, String)>;
 
+/// Reads the preemption model from the first source that states it.
 fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -> Preemption {
     let word = preemption_word(kernel);
     let dynamic = if config.is_known() {
@@ -167,6 +169,7 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> ModelSource {
     reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
 }
 
+/// Reads the model from the kernel's configuration.
 fn from_config(config: &KernelConfig) -> ModelSource {
     let found = MODELS.into_iter().find_map(|(_, option, model)| {
         let (path, value) = config.value(option).ok()?;

@@ -14,6 +14,7 @@ use super::tree::{MachineTree, ReadError, Result, bytes_of, parse, reading};
 
 const LIMITS: &str = "/proc/self/limits";
 
+/// Reads the limits of this process and of the machine.
 pub(super) fn limits(tree: &MachineTree) -> Limits {
     let text = reading(tree.text(LIMITS));
     Limits {
@@ -54,6 +55,7 @@ fn bound(item: Option<&str>, line: &str) -> Result<Bound> {
 const UPTIME: &str = "/proc/uptime";
 const LOAD: &str = "/proc/loadavg";
 
+/// Reads the load averages, the number of tasks and the uptime.
 pub(super) fn load(tree: &MachineTree) -> Load {
     let text = reading(tree.text(LOAD));
     let tasks = text.as_ref().and_then(|text| reading(load_tasks(text)));
@@ -101,6 +103,7 @@ const MEMORY: &str = "/proc/meminfo";
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
+/// Reads the sizes of memory and the settings of huge pages.
 pub(super) fn memory(tree: &MachineTree) -> Memory {
     let text = reading(tree.text(MEMORY));
     Memory {
@@ -125,6 +128,7 @@ pub(super) fn numa(tree: &MachineTree) -> Numa {
     Numa { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
 }
 
+/// Reads a NUMA node.
 fn node(tree: &MachineTree, node: u32) -> NumaNode {
     let folder = format!("{NODES}/node{node}");
     let memory = format!("{folder}/meminfo");
@@ -145,6 +149,7 @@ fn numbers(tree: &MachineTree, path: &str) -> Result<Vec<u32>> {
 
 const DEVICE_TREE: &str = "/proc/device-tree";
 
+/// Reads the signs of a hypervisor.
 pub(super) fn virtualization(tree: &MachineTree) -> Virtualization {
     Virtualization {
         cpu_flag: reading(hypervisor_flag(tree)),
@@ -158,6 +163,7 @@ pub(super) fn virtualization(tree: &MachineTree) -> Virtualization {
     }
 }
 
+/// Reads the state of each known CPU vulnerability.
 pub(super) fn mitigations(tree: &MachineTree) -> Result<Mitigations> {
     let folder = format!("{CPUS}/vulnerabilities");
     let mut mitigations = Mitigations::new();

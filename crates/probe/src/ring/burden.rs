@@ -32,6 +32,7 @@ pub fn take(burden: Burden, case: &Case) -> Result<HeldBurden, RingError> {
     take_or_explain(burden, case).map_err(|why| RingError::Other(format!("{burden}: {why}")))
 }
 
+/// Takes a burden. The error says why it is refused, and what helps.
 fn take_or_explain(burden: Burden, case: &Case) -> Result<HeldBurden, String> {
     match burden {
         Burden::Seccomp => match filter_nothing() {

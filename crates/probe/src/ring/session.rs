@@ -115,9 +115,9 @@ pub fn run_by_clock(
     // Before there is a member: members inherit the mask that it sets.
     let halts = halts::HaltWatch::start();
     let start_ns = monotonic_raw_ns();
-    sys::default_alarm();
+    sys::reset_alarm();
     let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
-    deadline(slow_lap_ns);
+    set_step_deadline(slow_lap_ns);
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| {
         RingError::Other(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
@@ -164,7 +164,7 @@ pub fn run_by_clock(
     // Closes the leader's ends: members that wait for a lost token notice it.
     drop(leader);
     sys::unwatch_members();
-    deadline(slow_lap_ns);
+    set_step_deadline(slow_lap_ns);
     match sampled {
         Ok(()) => others.finish(),
         Err(error) => Err(others.end_after(error, &area)),
@@ -185,6 +185,7 @@ struct RingSampler<'a, 'ring> {
 }
 
 impl RingSampler<'_, '_> {
+    /// Takes all samples of the round, and announces the end to the members.
     fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
@@ -219,7 +220,7 @@ impl RingSampler<'_, '_> {
 
     /// Announces the laps of the next batch, with a new deadline.
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        deadline((laps + 1) as f64 * self.ns_per_lap);
+        set_step_deadline((laps + 1) as f64 * self.ns_per_lap);
         self.leader.announce(laps)
     }
 
@@ -266,7 +267,7 @@ impl RingSampler<'_, '_> {
 
     /// Moves the members' memory to a place and times laps there.
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
-        deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
+        set_step_deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
         self.leader.move_to(place, PLACE_LAPS)
     }
 
@@ -361,7 +362,7 @@ impl RingSampler<'_, '_> {
             }
             triples.all.push(match pieces {
                 Some(pieces) => {
-                    deadline((ring_laps + 2 * solo_laps + 10) as f64 * self.ns_per_lap);
+                    set_step_deadline((ring_laps + 2 * solo_laps + 10) as f64 * self.ns_per_lap);
                     self.leader.measure_triple_in_pieces(pieces)?
                 }
                 None => self.measure_triple(ring_laps, solo_laps)?,
@@ -413,7 +414,7 @@ impl RingSampler<'_, '_> {
 
     /// Runs a phase of solos, whose times are added to `triple`.
     fn run_solos(&mut self, solo_laps: u64, triple: &mut Triple) -> Result<(), RingError> {
-        deadline((solo_laps + 3) as f64 * self.ns_per_lap);
+        set_step_deadline((solo_laps + 3) as f64 * self.ns_per_lap);
         self.leader.run_solos(solo_laps)?;
         for cell in self.leader.cells() {
             let solo = cell.solo();
@@ -493,8 +494,8 @@ fn own_task() -> TaskId {
 
 /// Sets the deadline of a step that should last `expected_ns`: it is taken for hung if it lasts far
 /// longer.
-fn deadline(expected_ns: f64) {
-    sys::deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
+fn set_step_deadline(expected_ns: f64) {
+    sys::set_deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
 }
 
 /// Takes the policy of the case for the worker and all that it forks or starts.

@@ -136,6 +136,8 @@ impl CommandStarter {
     }
 }
 
+/// Becomes the command, in the child: restores inherited state, and executes it. Ends the child if
+/// that fails.
 extern "C" fn become_command(start: *mut c_void) -> c_int {
     // SAFETY: `CommandStarter::start` passes the address of a StartRequest that lives on, and
     // waits.
@@ -222,7 +224,7 @@ pub fn in_own_session(command: &mut std::process::Command) {
 
 /// Makes the kernel kill the command's process when this one ends (PR_SET_PDEATHSIG), but not its
 /// own children.
-pub fn that_ends_with_us(command: &mut std::process::Command) {
+pub fn end_with_this_process(command: &mut std::process::Command) {
     let parent = getpid();
     let inherited = InheritedState::own();
     // SAFETY: between fork and exec the child makes some system calls and touches no memory.
@@ -271,6 +273,7 @@ static FOUND: AtomicU64 = AtomicU64::new(0);
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note_state;
 
+/// Notes the state that this process inherited, before anything changes it.
 extern "C" fn note_state() {
     let mut found = 0;
     for (place, signal) in SIGNALS.into_iter().enumerate() {

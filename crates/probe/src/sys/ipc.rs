@@ -130,6 +130,7 @@ impl PosixQueue {
     }
 }
 
+/// Creates a queue for one message of one byte, and removes its name.
 fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the attributes' remaining fields may be zero; the name ends with a zero; a descriptor

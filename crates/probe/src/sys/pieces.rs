@@ -111,6 +111,7 @@ impl WorkArray {
         }
     }
 
+    /// Touches each element of a piece.
     #[inline(always)]
     fn each_of(&mut self, piece: WalkPiece, touch: impl Fn(&mut f64) + Copy) {
         let (stride, walk) = (self.stride, self.walk);

@@ -90,7 +90,7 @@ pub fn end_with_parent(parent: Pid) -> bool {
 }
 
 /// Makes the command's addresses the same in every run (ADDR_NO_RANDOMIZE), if that is granted.
-pub fn at_fixed_addresses(command: &mut Command) {
+pub fn fix_addresses(command: &mut Command) {
     // SAFETY: between fork and exec the child makes two system calls and touches no memory.
     unsafe {
         command.pre_exec(|| {
@@ -185,7 +185,7 @@ pub fn exit_now(status: i32) -> ! {
 }
 
 /// Makes SIGALRM end the process: it may have been ignored or blocked when the process was started.
-pub fn default_alarm() {
+pub fn reset_alarm() {
     // SAFETY: the default action needs no handler.
     unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
     unblock(libc::SIGALRM);
@@ -193,7 +193,7 @@ pub fn default_alarm() {
 
 /// Lets SIGALRM end the calling process after `seconds`, unless this is called again before; 0
 /// removes the deadline. The members of a ring end with the process.
-pub fn deadline(seconds: u32) {
+pub fn set_deadline(seconds: u32) {
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
 }

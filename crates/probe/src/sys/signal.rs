@@ -376,6 +376,7 @@ impl Drop for EndNote {
     }
 }
 
+/// Handles SIGCHLD of a child's end, and of the timer: notes a loss, or starts the walks.
 extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: the kernel hands over a valid siginfo; for SIGCHLD from a child it has a status.
     let (code, status) = unsafe { ((*info).si_code, (*info).si_status()) };

@@ -90,6 +90,7 @@ struct SpawnTimer {
 }
 
 impl SpawnTimer {
+    /// Creates and starts the timer.
     fn start() -> Result<Self, Errno> {
         let mut timer = MaybeUninit::<libc::timer_t>::uninit();
         // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_THREAD_ID.

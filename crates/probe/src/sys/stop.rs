@@ -137,6 +137,7 @@ impl StopHandlers {
     }
 }
 
+/// Handles a signal: notes a request to stop, and passes on what another process sent to this one.
 extern "C" fn on_stop_signal(
     signal: c_int,
     info: *mut libc::siginfo_t,

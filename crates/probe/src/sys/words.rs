@@ -202,6 +202,7 @@ impl MappedCommand<'_> {
         if denied { Errno::ACCESS } else { last }
     }
 
+    /// Executes one path; returns the errno if that fails.
     fn exec_path(&self, path: *const c_char) -> Errno {
         // SAFETY: path, words and environment are C strings, their tables end with a null. The
         // table has room for the shell before the words, and at least one word.

@@ -22,6 +22,7 @@ const MAX_GAPS: usize = 16_384;
 /// Number of steps from which the threshold of a gap is learned: some milliseconds.
 const STEPS_LEARNED_FROM: usize = 200_000;
 
+/// Watches for a window of `duration_ns`; returns its gaps and counts.
 pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp().ok_or_else(TrialError::no_counter)?;
     if case.policy.is_realtime() {

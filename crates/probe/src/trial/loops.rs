@@ -137,6 +137,7 @@ fn count_kernel_entries(call: &RegisteredCall, sleeper: &ChildProcess) -> Option
     Some(with_batch - without_batch)
 }
 
+/// Counts how often a child enters the kernel that prepares the call, and makes a batch of it.
 fn count_entries_of_child(
     call: &RegisteredCall,
     sleeper: &ChildProcess,
@@ -177,7 +178,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     })
     .map_err(TrialError::at("fork"))?;
     let caught_before = sys::caught();
-    sys::deadline(BATCH_DEADLINE_S);
+    sys::set_deadline(BATCH_DEADLINE_S);
     let loop_ns = accounts.around(|| {
         warm_up(WARM_UP_CALLS, |loops| peer_signal.exchange(peer.pid(), loops).map_err(lost))
     })?;
@@ -186,7 +187,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     cut.run(&SliceMeters::clocks_only(MemberClocks::WithProcesses(vec![peer.pid()])), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
-                sys::deadline(BATCH_DEADLINE_S);
+                sys::set_deadline(BATCH_DEADLINE_S);
                 let start = stamp();
                 peer_signal.exchange(peer.pid(), BATCH_CALLS).map_err(lost)?;
                 ticks.push(stamp().wrapping_sub(start) as i64);

@@ -111,6 +111,7 @@ impl SlowCallWatch {
         }
     }
 
+    /// Adds the times of all calls, and the causes of slow ones, to the outcome.
     fn add_to(self, outcome: &mut TrialOutcome) {
         for (ticks, causes) in self.slow {
             outcome.count(self.call.slow, 1);
@@ -125,6 +126,7 @@ impl SlowCallWatch {
     }
 }
 
+/// Allocates and frees `trials` blocks of `bytes` bytes; `preload` is the allocator's library.
 pub(super) fn run(
     bytes: u64,
     preload: Option<&str>,

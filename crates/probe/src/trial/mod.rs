@@ -41,8 +41,8 @@ pub(crate) fn run(
     round: u32,
     trials: u32,
 ) -> Result<Sample, TrialError> {
-    sys::default_alarm();
-    sys::deadline(DEADLINE_S);
+    sys::reset_alarm();
+    sys::set_deadline(DEADLINE_S);
     harness::pin(case.cpu)?;
     // In a sampling trial only the sleeper has the policy, in an execution only the ring, in a
     // command only its neighbour.

@@ -65,6 +65,7 @@ const WAYS: u32 = 3;
 /// Number of the way by threadclock.
 const THREADCLOCK: u32 = 0;
 
+/// Computes the first `count` primes `trials` times in each way of timing.
 pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, TrialError> {
     let count = count as usize;
     let clock = harness::synchronised_clock();

@@ -226,6 +226,7 @@ fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock)
     }
 }
 
+/// Runs sleeper and burner for `duration_ns`; returns their CPU times by all clocks.
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     // Before any fork: the burner would take the CPU from the process that observes the ticks.
     // Under the sleeper's policy, if that is granted, no other task does.

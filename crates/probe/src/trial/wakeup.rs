@@ -21,6 +21,7 @@ const WARM_UP_WAKES: u32 = 8;
 /// Longest time that a real-time sleeper may run without sleeping.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 
+/// Sleeps and wakes as `wakeup` says; returns how late each wake was.
 pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<TrialOutcome, TrialError> {
     if policy.is_realtime() {
         limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);

@@ -14,8 +14,8 @@ use super::build::{BuiltRing, RingMaker, build_ring};
 use super::link::{CallError, RingError};
 use super::member::RingLeader;
 use crate::sys::{
-    ChildProcess, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, UringLink, deadline,
-    default_alarm,
+    ChildProcess, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, UringLink, reset_alarm,
+    set_deadline,
 };
 use coroutine::CoroutineLink;
 pub(super) use descriptors::PipeLink;
@@ -202,8 +202,8 @@ impl RegisteredLink {
 
     /// Passes a token round a ring of one, within [`DEADLINE_S`].
     fn pass_a_token(&self) -> Result<(), String> {
-        default_alarm();
-        deadline(DEADLINE_S);
+        reset_alarm();
+        set_deadline(DEADLINE_S);
         let case = Case {
             // The kind that every link supports.
             kind: Kind::Thread,

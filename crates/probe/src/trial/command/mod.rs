@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::harness::{TrialError, TrialOutcome, check_alive};
 use crate::placement;
 use crate::sys::{
-    ChildEnd, CpuTimer, QuantumTimes, at_fixed_addresses, monotonic_raw_ns, that_ends_with_us,
+    ChildEnd, CpuTimer, QuantumTimes, end_with_this_process, fix_addresses, monotonic_raw_ns,
     wait_for,
 };
 use neighbour::RunningNeighbours;
@@ -172,8 +172,8 @@ fn run_to_end(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, Trial
         words.split_first().ok_or_else(|| TrialError("the command has no words".to_string()))?;
     let mut command = programs::Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors());
-    that_ends_with_us(&mut command);
-    at_fixed_addresses(&mut command);
+    end_with_this_process(&mut command);
+    fix_addresses(&mut command);
     let child =
         command.spawn().map_err(|error| TrialError(format!("cannot run {program}: {error}")))?;
     wait_for(child.id() as i32).map_err(TrialError::at("wait4"))

@@ -13,7 +13,7 @@ use super::super::harness::TrialError;
 use super::{CommandRuns, RunTimes, to_i64};
 use crate::processes::descendants;
 use crate::program::{SwitchCounter, SwitchCounts, WatchError, WatchedProcess};
-use crate::sys::{TaskInstructions, monotonic_raw_ns, that_ends_with_us};
+use crate::sys::{TaskInstructions, end_with_this_process, monotonic_raw_ns};
 
 /// Number of times that a command may fail to print a number.
 const MAX_TRIES: usize = 5;
@@ -36,6 +36,7 @@ struct ProcessReading {
 }
 
 impl ProgramProcess {
+    /// Opens the instruction counters of a process, if they show its progress.
     fn find(process: WatchedProcess, progress: &Progress) -> Result<Self, String> {
         let tids = match progress {
             Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
@@ -162,10 +163,11 @@ fn printed_number(command: &str) -> Result<i64, String> {
     first_number(command).map_err(|why| format!("--progress '{command}': {why}"))
 }
 
+/// Runs a shell command and parses the first word of its output.
 fn first_number(command: &str) -> Result<i64, String> {
     let mut shell = programs::Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::null());
-    that_ends_with_us(&mut shell);
+    end_with_this_process(&mut shell);
     let output = shell.output().map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("it failed: {}", output.status));

@@ -83,15 +83,15 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_read_and_more_than_there_is_room_for_is_not() {
-        let looks = SharedValue::<SpeedLog>::new().expect("memory");
-        (1..=5_u32).for_each(|ns| looks.note((ns, 2 * ns).into()));
-        looks.note(QuantumTimes { latency_ns: 7, throughput_ns: u64::MAX });
+        let log = SharedValue::<SpeedLog>::new().expect("memory");
+        (1..=5_u32).for_each(|ns| log.note((ns, 2 * ns).into()));
+        log.note(QuantumTimes { latency_ns: 7, throughput_ns: u64::MAX });
         assert_eq!(
-            looks.between(3, looks.quanta()),
+            log.between(3, log.quanta()),
             [(4, 8), (5, 10), (7, u32::MAX)].map(QuantumTimes::from)
         );
-        (0..MAX_QUANTA).for_each(|_| looks.note((9, 9).into()));
-        let kept = (looks.quanta(), looks.between(0, usize::MAX).len());
+        (0..MAX_QUANTA).for_each(|_| log.note((9, 9).into()));
+        let kept = (log.quanta(), log.between(0, usize::MAX).len());
         assert_eq!(kept, (MAX_QUANTA, MAX_QUANTA));
     }
 }

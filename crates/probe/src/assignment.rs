@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use model::case::{Case, Sample};
-use model::plan::Batching;
-use model::ring::Work;
-use model::trial::Trial;
+use rundata::case::{Case, Sample};
+use rundata::plan::Batching;
+use rundata::ring::Work;
+use rundata::trial::Trial;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
 use serde::{Deserialize, Serialize};
@@ -180,7 +180,7 @@ impl Assignment {
     }
 
     /// Builds the work order of the case's ring.
-    fn ring_assignment(&self, case: &model::ring::Case) -> ring::Assignment {
+    fn ring_assignment(&self, case: &rundata::ring::Case) -> ring::Assignment {
         ring::Assignment {
             case_number: self.case_number,
             case: case.clone(),

@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::competing::{CompetingTasks, On, Task};
-use model::machine::Machine;
+use rundata::competing::{CompetingTasks, On, Task};
+use rundata::machine::Machine;
 
 use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
 use crate::procfs::{self, StatFile, ids_in, one_line, read_at_most};

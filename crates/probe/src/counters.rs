@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use model::ring::Counters;
+use rundata::ring::Counters;
 
 use crate::procfs::{self, FileText, UnreadableFile};
 use crate::sys::{TaskId, cpu_clocks_ns};

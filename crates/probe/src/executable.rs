@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use model::trial::command::Executable;
 use object::read::{Object, ReadCache};
+use rundata::trial::command::Executable;
 
 /// Reads the path of the file that a process or thread runs.
 pub fn read_path(id: i32) -> Option<String> {

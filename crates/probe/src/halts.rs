@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use model::ring::Halts;
+use rundata::ring::Halts;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::machine::{self, HaltCounter, HaltCounters};

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use model::machine::{CgroupLimit, Machine};
+use rundata::machine::{CgroupLimit, Machine};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -252,7 +252,7 @@ fn number_in(root: &Path, file: &str, field: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::reading::Reading;
+    use rundata::reading::Reading;
 
     use super::*;
 
@@ -297,7 +297,7 @@ mod tests {
         let why = check_tasks(&machine, 1 << 23).unwrap_err();
         assert!(why.contains(" in use); to raise it: "), "{why}");
         let available_bytes = Reading::Known(10 << 20);
-        let memory = model::machine::Memory { available_bytes, ..machine.memory.clone() };
+        let memory = rundata::machine::Memory { available_bytes, ..machine.memory.clone() };
         let machine = Machine { memory, ..machine };
         let why = check_tasks(&machine, 1000).unwrap_err();
         assert_eq!(why, "they need 31 MiB at least, and 10 MiB are free");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use model::machine::Machine;
+use rundata::machine::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -184,8 +184,8 @@ fn is_sibling_of(cpu: u32, ring: &[u32], machine: &Machine) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::machine::CpuInterrupts;
-    use model::reading::Reading;
+    use rundata::machine::CpuInterrupts;
+    use rundata::reading::Reading;
 
     fn machine(devices: &[u64], isolated: &str) -> Machine {
         let of =

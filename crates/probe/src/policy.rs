@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::ring::Policy;
+use rundata::ring::Policy;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};

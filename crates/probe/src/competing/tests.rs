@@ -1,9 +1,9 @@
 use std::fs;
 
-use model::competing::Interrupts;
-use model::machine::LogicalCpu;
-use model::reading::Reading;
 use proptest::prelude::*;
+use rundata::competing::Interrupts;
+use rundata::machine::LogicalCpu;
+use rundata::reading::Reading;
 use tempfile::TempDir;
 
 use super::*;

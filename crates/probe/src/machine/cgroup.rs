@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-use model::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
-use model::reading::Reading;
+use rundata::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
+use rundata::reading::Reading;
 
 use super::CpuGroup;
 use super::tree::{MachineTree, ReadError, Result, parse, reading};

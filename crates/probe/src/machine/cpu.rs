@@ -1,9 +1,9 @@
 //! Processors: models, sets of CPUs, topology, caches, frequency and idle states.
 
-use model::machine::{
+use rundata::machine::{
     Cache, CacheKind, Cpu, CpuList, CpuModel, Frequency, FrequencyPolicy, LogicalCpu,
 };
-use model::reading::Reading;
+use rundata::reading::Reading;
 
 use super::tree::{MachineTree, ReadError, Result, cpu_list, reading, value_of};
 

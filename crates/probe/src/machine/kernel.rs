@@ -1,9 +1,9 @@
 //! The kernel: release, command line, configuration, clock source, preemption model, and how it
 //! separates user from system time.
 
-use model::machine::CpuAccounting;
-use model::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
-use model::reading::Reading;
+use rundata::machine::CpuAccounting;
+use rundata::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
+use rundata::reading::Reading;
 
 use super::tree::{MachineTree, ReadError, Result, parse, reading};
 

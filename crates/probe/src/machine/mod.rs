@@ -13,9 +13,9 @@ mod tree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::competing::Interrupts;
-use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
-use model::reading::Reading;
+use rundata::competing::Interrupts;
+use rundata::machine::{Cpu, CpuAccounting, Kernel, Machine};
+use rundata::reading::Reading;
 
 pub(crate) use self::cgroup::{HaltCounter, HaltCounters};
 use self::kernel::KernelConfig;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::machine::{
+use rundata::machine::{
     Bound, CpuInterrupts, Limits, Load, Memory, Mitigations, Numa, NumaNode, ResourceLimit,
     Virtualization,
 };
-use model::reading::Reading;
+use rundata::reading::Reading;
 
 use super::InterruptCounts;
 use super::cpu::{CPUS, hypervisor_flag};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use model::machine::Tlb;
-use model::reading::Reading;
+use rundata::machine::Tlb;
+use rundata::reading::Reading;
 
 #[cfg(target_arch = "x86_64")]
 use raw_cpuid::{CpuId, CpuIdReader, DatType};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use flate2::read::GzDecoder;
-use model::machine::CpuList;
-use model::reading::Reading;
+use rundata::machine::CpuList;
+use rundata::reading::Reading;
 use thiserror::Error;
 
 use crate::procfs;

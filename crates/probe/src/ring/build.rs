@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use model::placement::Placement;
-use model::ring::{Case, Kind, State};
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind, State};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;

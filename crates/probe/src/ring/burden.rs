@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use model::ring::{Burden, Case};
+use rundata::ring::{Burden, Case};
 use rustix::io::Errno;
 
 use super::groups::CgroupLevels;
@@ -120,7 +120,7 @@ pub fn check(burden: Burden, case: &Case) -> Result<(), String> {
 mod tests {
     use std::fs;
 
-    use model::placement::Placement;
+    use rundata::placement::Placement;
 
     use super::*;
     use crate::ring::groups::PREFIX;

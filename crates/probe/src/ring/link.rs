@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::ring::Kind;
+use rundata::ring::Kind;
 
 pub use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 use crate::limits;

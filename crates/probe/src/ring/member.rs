@@ -28,7 +28,7 @@ use crate::sys::{
     member_lost, monotonic_raw_ns, own_thread_cpu_ns, reference_quantum, run_quantum,
     wait_uninterruptible,
 };
-use model::ring::Slices;
+use rundata::ring::Slices;
 use rustix::io::Errno;
 
 /// Repeats `act` if a signal interrupted it that was not a member's death: some waits end even when
@@ -479,7 +479,7 @@ mod tests {
     use super::*;
     use crate::ring::link::{ChannelPlace, Link};
     use crate::ring::links::PipeLink;
-    use model::ring::Kind;
+    use rundata::ring::Kind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;

@@ -1,7 +1,7 @@
 //! CPU time that the members of a ring on one CPU have used, read by the leader between two slices.
 //! If it is less than the time that passed, a competing task ran.
 
-use model::ring::{Case, MOST_ASKED_MEMBERS};
+use rundata::ring::{Case, MOST_ASKED_MEMBERS};
 
 use crate::sys::{CpuClock, TaskId, cpu_clock_ns, own_process_cpu_ns};
 
@@ -52,7 +52,7 @@ impl MemberClocks {
 
 #[cfg(test)]
 mod tests {
-    use model::placement::Placement;
+    use rundata::placement::Placement;
 
     use super::*;
 

@@ -25,7 +25,7 @@ mod slices;
 
 use std::path::Path;
 
-use model::ring::{Case, Sample};
+use rundata::ring::{Case, Sample};
 
 pub use build::check_state;
 pub use burden::check as check_burden;

@@ -15,7 +15,7 @@
 
 use std::sync::atomic::Ordering;
 
-use model::ring::{Slices, Triple, Work};
+use rundata::ring::{Slices, Triple, Work};
 
 use super::link::RingError;
 use super::member::{RingLeader, WARM_LAPS};
@@ -161,7 +161,7 @@ impl RingLeader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::ring::Op;
+    use rundata::ring::Op;
 
     #[test]
     fn a_hop_that_is_longer_than_a_slice_is_cut() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use model::ring::{Kind, State};
+use rundata::ring::{Kind, State};
 use testing::Need;
 
 use crate::placement;

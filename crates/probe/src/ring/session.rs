@@ -19,7 +19,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::ring::{
+use rundata::ring::{
     Batching, Case, Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, Sample,
     Slices, Triple, Triples,
 };
@@ -52,7 +52,7 @@ pub struct Assignment<C = Case, B = Batching> {
     pub round: u32,
     /// How samples are taken: laps, slices, triples.
     pub batching: B,
-    /// k0 of the measured CPU, if it is known (`model::plan::Reference`): samples wait for a core
+    /// k0 of the measured CPU, if it is known (`rundata::plan::Reference`): samples wait for a core
     /// with this ratio.
     #[serde(default)]
     pub unshared_ratio: Option<f64>,

@@ -15,7 +15,7 @@
 //! A worker need not take a shared core as it is: it waits, within a budget, until the core is
 //! unshared ([`WaitBudget`]), and it tries several places for the members' memory ([`best_place`]).
 
-use model::ring::{Places, Slices, Wait};
+use rundata::ring::{Places, Slices, Wait};
 
 use super::meters::SliceMeters;
 use crate::sys::{

@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use model::ring::{Op, Walk};
+use rundata::ring::{Op, Walk};
 
 use super::clock::monotonic_raw_ns;
 use super::notes::{MemberNotes, WalkCut, WalkPiece};
@@ -201,7 +201,7 @@ fn after_chase(elements: &mut [f64], piece: WalkPiece) -> WalkPiece {
 mod tests {
     use super::super::notes::{MAX_NOTES, NoteBook, PieceNote, PieceTimes};
     use super::*;
-    use model::ring::Work;
+    use rundata::ring::Work;
     use std::cell::RefCell;
 
     fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> WorkArray {

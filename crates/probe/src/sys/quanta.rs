@@ -18,8 +18,8 @@
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::asm;
 
-use model::reference::TOLERANCE;
-use model::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
+use rundata::reference::TOLERANCE;
+use rundata::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
 
 use super::clock::{UsageScope, monotonic_raw_ns, own_thread_cpu_ns, usage};
 

@@ -1,6 +1,6 @@
 //! Putting vector registers in use, or out of use, so that a switch has to save them or not.
 
-use model::ring::State;
+use rundata::ring::State;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 pub use arch::seen::in_use;

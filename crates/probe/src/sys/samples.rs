@@ -9,7 +9,7 @@ use rustix::param::page_size;
 
 use super::check;
 use super::mapping::MemoryMapping;
-use model::ring::Event;
+use rundata::ring::Event;
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;

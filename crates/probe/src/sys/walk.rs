@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::random::RandomSource;
-use model::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
+use rundata::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};

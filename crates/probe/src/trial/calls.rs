@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU32;
 
-use model::trial::loops::{GETUID, SIGACTION, SIGNAL_SELF};
-use model::trial::overhead::BATCH_CALLS;
+use rundata::trial::loops::{GETUID, SIGACTION, SIGNAL_SELF};
+use rundata::trial::overhead::BATCH_CALLS;
 use threadclock::{CoreClock, ThreadClock, Tier};
 
 use super::harness::TrialError;

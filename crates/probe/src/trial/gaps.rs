@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use model::trial::gaps::{
+use rundata::trial::gaps::{
     ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
     THRESHOLD_TICKS, TICK_NS, WINDOW_TICKS,
 };
-use model::trial::{Case, Gap};
+use rundata::trial::{Case, Gap};
 
 use super::harness::{TrialError, TrialOutcome, touched_room};
 use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hint::black_box;
 
-use model::ring::Policy;
-use model::trial::{Gap, Sliced, Tally};
+use rundata::ring::Policy;
+use rundata::trial::{Gap, Sliced, Tally};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 

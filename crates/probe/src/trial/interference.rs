@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use model::placement::Placement;
-use model::ring::{Batching, Case as RingCase, Policy, Sample as RingSample};
-use model::trial::Case;
-use model::trial::interference::{
+use rundata::placement::Placement;
+use rundata::ring::{Batching, Case as RingCase, Policy, Sample as RingSample};
+use rundata::trial::Case;
+use rundata::trial::interference::{
     EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
 
@@ -244,8 +244,8 @@ fn noise_random(execution: &Execution, round: u32) -> RandomSource {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::{Op, Work};
-    use model::trial::interference::Setting;
+    use rundata::ring::{Op, Work};
+    use rundata::trial::interference::Setting;
     use testing::Need;
 
     use super::*;

@@ -4,11 +4,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::trial::loops::{
+use rundata::trial::loops::{
     CALLS as MADE, CAUGHT, EMPTY_BATCH_TICKS, ENTERED_CALLS, KERNEL_ENTRIES, LOOP_SWITCHES,
     SIGNAL_SELF, TWO_PROCESS_SHARE,
 };
-use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
+use rundata::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 
 use super::calls::{CALLS, EmptyCall, LOOPS, RegisteredCall, TimedCall, stamp};
 use super::harness::{TrialError, TrialOutcome, touched_room};

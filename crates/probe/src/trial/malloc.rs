@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use model::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
+use rundata::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
 use super::harness::{self, TrialError, TrialOutcome, touch, touched_room};

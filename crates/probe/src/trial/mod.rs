@@ -20,7 +20,7 @@ mod sampling;
 mod timing;
 mod wakeup;
 
-use model::trial::{Case, Sample, Trial};
+use rundata::trial::{Case, Sample, Trial};
 
 pub use command::{check_fixed_addresses, check_process, check_timer, most_timer_hz, try_command};
 pub use harness::TrialError;

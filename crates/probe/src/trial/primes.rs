@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use model::trial::primes::{
+use rundata::trial::primes::{
     GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty,
 };
 use threadclock::ThreadClock;

@@ -4,9 +4,9 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use model::ring::Policy;
-use model::trial::Case;
-use model::trial::sampling::{Phase, TICK_NS, count};
+use rundata::ring::Policy;
+use rundata::trial::Case;
+use rundata::trial::sampling::{Phase, TICK_NS, count};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use model::ring::{SLICE_NS, Slices};
-use model::trial::Sliced;
-use model::trial::loops::{
+use rundata::ring::{SLICE_NS, Slices};
+use rundata::trial::Sliced;
+use rundata::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
 

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
-use model::ring::Policy;
-use model::trial::wakeup::{
+use rundata::ring::Policy;
+use rundata::trial::wakeup::{
     COMPANION_NS, CPU_LATENCY_US, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup,
 };
 use rustix::thread::{current_timer_slack, set_current_timer_slack};

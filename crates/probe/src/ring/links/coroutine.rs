@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use model::ring::Case;
+use rundata::ring::Case;
 use rustix::io::Errno;
 use rustix::thread::gettid;
 

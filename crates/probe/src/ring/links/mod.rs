@@ -6,8 +6,8 @@ mod shared_memory;
 mod signal;
 mod tcp;
 
-use model::placement::Placement;
-use model::ring::{Case, Kind};
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind};
 use rustix::io::Errno;
 
 use super::build::{BuiltRing, RingMaker, build_ring};

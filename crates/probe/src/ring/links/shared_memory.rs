@@ -6,7 +6,7 @@
 //!   while it is elsewhere. Only the counted switches show what the scheduler does;
 //! - the semaphore and the message queue of System V (semop(2), msgop(2)).
 
-use model::ring::Kind;
+use rundata::ring::Kind;
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, futex, sched_yield};
 

@@ -95,7 +95,7 @@ pub fn loopback_hint(errno: Errno) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::Kind;
+    use rundata::ring::Kind;
     use rustix::net::getpeername;
     use rustix::net::sockopt::tcp_nodelay;
 

@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{self as programs, ExitStatus, Stdio};
 
-use model::trial::Case;
-use model::trial::command::{
+use rundata::trial::Case;
+use rundata::trial::command::{
     CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, LOOKS, Neighbour, PREEMPTIONS, QUANTUM_RATIO,
     REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
 };

@@ -3,8 +3,8 @@
 
 use std::num::NonZeroU64;
 
-use model::ring::{Op, Policy, Work};
-use model::trial::command::{Command, Neighbour};
+use rundata::ring::{Op, Policy, Work};
+use rundata::trial::command::{Command, Neighbour};
 use rustix::process::nice;
 use rustix::thread::set_current_timer_slack;
 
@@ -184,7 +184,7 @@ fn run_neighbour(
 
 #[cfg(test)]
 mod tests {
-    use model::trial::command::{LOOKS_HZ, Subject};
+    use rundata::trial::command::{LOOKS_HZ, Subject};
 
     use super::*;
 

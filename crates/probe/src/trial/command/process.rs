@@ -6,7 +6,7 @@ use std::process::{self as programs, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use model::trial::command::Progress;
+use rundata::trial::command::Progress;
 use rustix::io::Errno;
 
 use super::super::harness::TrialError;

@@ -10,6 +10,8 @@ mod quantity;
 pub(crate) use quantity::{Clocked, RING_QUANTITIES, RingQuantity};
 pub use quantity::{GoUnits, Quantity};
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -280,6 +282,24 @@ pub struct MeasurePair {
     pub new: Option<f64>,
 }
 
+/// Returns what two cases have of each of these measures, by its id; measures of neither are left
+/// out.
+pub(crate) fn pairs(
+    base: Option<&CaseSummary>,
+    new: Option<&CaseSummary>,
+    measures: impl Iterator<Item = &'static Measure>,
+) -> BTreeMap<String, MeasurePair> {
+    let mut pairs = BTreeMap::new();
+    for measure in measures {
+        let number = |case: Option<&CaseSummary>| (measure.read)(case?).number();
+        let pair = MeasurePair { base: number(base), new: number(new) };
+        if pair.base.or(pair.new).is_some() {
+            pairs.insert(measure.id.to_string(), pair);
+        }
+    }
+    pairs
+}
+
 /// Returns the measures that have columns of their own in exports and comparisons.
 pub fn exported() -> impl Iterator<Item = &'static Measure> {
     MEASURES.iter().filter(|measure| measure.is_exported)
@@ -287,7 +307,10 @@ pub fn exported() -> impl Iterator<Item = &'static Measure> {
 
 #[cfg(test)]
 mod tests {
+    use rundata::run::Run;
+
     use super::*;
+    use crate::record::RingRecord;
 
     #[test]
     fn each_measure_is_declared_once_and_says_what_it_is() {
@@ -297,5 +320,19 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), count);
         assert!(MEASURES.iter().all(|measure| !measure.meaning.is_empty()));
+    }
+
+    #[test]
+    fn pairs_have_what_one_side_knows() {
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
+        let record = RingRecord::of(&Run::parse(text).unwrap());
+        let (solo, two) = (&record.cases[0], &record.cases[1]);
+        let both = || [&NS_PER_SWITCH, &ROUNDS].into_iter();
+        let found = pairs(Some(solo), Some(two), both());
+        let cost = two.ns_per_switch_above_solo.map(|cost| cost.value);
+        assert_eq!(found[NS_PER_SWITCH.id], MeasurePair { base: None, new: cost });
+        let rounds = [solo, two].map(|case| Some(f64::from(case.rounds)));
+        assert_eq!(found[ROUNDS.id], MeasurePair { base: rounds[0], new: rounds[1] });
+        assert!(pairs(None, Some(solo), [&NS_PER_SWITCH].into_iter()).is_empty());
     }
 }

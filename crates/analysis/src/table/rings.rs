@@ -633,16 +633,11 @@ mod tests {
         Sample {
             case,
             round,
-            sample: 0,
             laps: hops / if case % 2 == 0 { 1 } else { 2 },
             hops,
             elapsed_ns,
             counters: Counters { voluntary, involuntary, ..Counters::default() },
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     }
 

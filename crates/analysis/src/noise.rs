@@ -490,16 +490,12 @@ mod tests {
         let sample = |case: usize, round: u32| Sample {
             case,
             round,
-            sample: 0,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 10_000_000,
             counters: Counters { cpu_ns: 10_200_000, ..Counters::default() },
             steal_ns: Some(0),
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
@@ -521,16 +517,11 @@ mod tests {
         let one = |round| Sample {
             case: 0,
             round,
-            sample: 0,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 10_000_000,
             counters: Counters::default(),
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
         let unusable = judge(&Table::of(&plan, &samples, []));
@@ -547,16 +538,12 @@ mod tests {
             Sample {
                 case,
                 round,
-                sample: 0,
                 laps: 1000,
                 hops: 1000,
                 elapsed_ns,
                 counters: Counters { cpu_ns, ..Counters::default() },
                 steal_ns: Some(0),
-                setup_ns: 0,
-                slices: None,
-                triples: None,
-                huge_page_bytes: None,
+                ..Sample::default()
             }
         };
         let samples: Vec<Sample> =
@@ -591,16 +578,12 @@ mod tests {
             let sample = Sample {
                 case: 0,
                 round,
-                sample: 0,
                 laps: 1000,
                 hops: 2000,
                 elapsed_ns: 10_000_000,
                 counters,
                 steal_ns: Some(0),
-                setup_ns: 0,
-                slices: None,
-                triples: None,
-                huge_page_bytes: None,
+                ..Sample::default()
             };
             let mut sample = cut(sample, 20, |_| true);
             sample.elapsed_ns += stood_ns;

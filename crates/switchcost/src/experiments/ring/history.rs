@@ -52,16 +52,16 @@ fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRin
     };
     let case = machine.cases.iter().find(is_same)?;
     let costs = [
-        (Quantity::NsPerSwitchAboveSolo, "switch", own.ns_per_switch_above_solo),
-        (Quantity::NsPerHop, "hop", own.ns_per_hop),
+        (Quantity::NsPerSwitchAboveSolo, own.ns_per_switch_above_solo),
+        (Quantity::NsPerHop, own.ns_per_hop),
     ];
-    for (quantity, cost, own) in costs {
+    for (quantity, own) in costs {
         if let Some(published_ns) = case.figures.get(&quantity) {
             let own: Option<Answer> = own.and_then(|own| own.answer_cost().ok());
             return Some(PublishedRing {
                 machine: machine.machine.clone(),
                 year: machine.year,
-                cost,
+                cost: quantity.in_words(),
                 published_ns: *published_ns,
                 times: own.map(|own| published_ns / own.value()),
             });

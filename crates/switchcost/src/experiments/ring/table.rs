@@ -3,10 +3,13 @@
 use std::cmp::Ordering;
 
 use analysis::marked::MarkedText;
+use analysis::measures::{
+    MEASURES, Measure, NS_PER_HOP, NS_PER_SWITCH, ROUNDS, Shown, Unit, Value,
+};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::NotQuotable;
 use analysis::record::RingRecord;
-use analysis::summary::{CaseSummary, Spread, Totals};
+use analysis::summary::{CaseSummary, NoCost, Spread};
 use rundata::ring::Case;
 use rundata::run::unfinished;
 use rundata::words;
@@ -17,12 +20,7 @@ use super::history;
 use crate::experiments::events;
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
-use crate::report::terminal::{
-    CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
-};
-
-/// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
-const SLOAN_LAPS: f64 = 1e6;
+use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, estimate_words, figure, interval};
 
 const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices)\n\
      ns/switch: what a hop costs above the ring of one / counted switches, 95 % interval \
@@ -86,38 +84,96 @@ fn table(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
 }
 
 fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
-    let mut columns = comparison.header();
-    columns.push("members".to_string());
-    if view.wide {
-        columns.extend(["real s", "CPU s", "user s", "system s", "projected s"].map(String::from));
+    let cases = comparison.in_order(record);
+    let columns = measure_columns(&cases, view.wide);
+    let mut heads = comparison.header();
+    heads.push("members".to_string());
+    for measure in &columns {
+        heads.extend(measure_heads(measure).into_iter().map(String::from));
     }
-    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
-    columns.extend(["ns/switch", "interval"].map(String::from));
-    if view.wide {
-        columns.extend(["cycles/switch", GHZ].map(String::from));
-    }
-    columns.extend(["ns/hop", "switches/hop"].map(String::from));
-    columns.extend(disagrees.then(String::new));
-    columns.extend(view.wide.then(|| "clean %".to_string()));
-    columns.push("rounds".to_string());
-    let row = |case: &CaseSummary| {
+    let mut rows = Vec::new();
+    for case in cases {
         let mut cells = texts(comparison.cells(&case.case));
         cells.push(case.case.members.to_string().into());
-        if view.wide {
-            cells.extend(sloan(case).map(MarkedText::from));
+        for measure in &columns {
+            cells.extend(measure_cells(measure, case));
         }
-        cells.extend(cost_words(case));
-        if view.wide {
-            cells.extend(at_clock(case.cycles_per_switch, case.clock_ghz));
-        }
-        cells.extend([value(case.ns_per_hop), switches_words(case).into()]);
-        cells.extend(disagrees.then(|| mark(case).into()));
-        let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
-        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string()).into()));
-        cells.push(case.rounds.to_string().into());
-        cells
+        rows.push(cells);
+    }
+    Table::new(heads, rows).first_to_go(&order_of_leaving(&columns))
+}
+
+/// Returns the measures that have columns in the table of these cases.
+fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static Measure> {
+    let is_set =
+        |measure: &Measure| cases.iter().any(|case| (measure.read)(case) == Value::Flag(true));
+    let mut columns = Vec::new();
+    for measure in MEASURES {
+        let is_shown = match measure.shown {
+            Shown::Always => true,
+            Shown::Wide => is_wide,
+            Shown::WhereSet => is_set(measure),
+        };
+        columns.extend(is_shown.then_some(measure));
+    }
+    columns
+}
+
+/// Returns what stands above the columns of a measure.
+fn measure_heads(measure: &Measure) -> Vec<&'static str> {
+    if measure.has_interval { vec![measure.title, "interval"] } else { vec![measure.title] }
+}
+
+/// Returns the heads of these measures in the order in which a narrow table loses them: the least
+/// important first, of equals the last.
+fn order_of_leaving(columns: &[&'static Measure]) -> Vec<&'static str> {
+    let mut leaving: Vec<&Measure> = columns.iter().copied().rev().collect();
+    leaving.sort_by_key(|measure| measure.priority);
+    leaving.into_iter().flat_map(|measure| measure_heads(measure).into_iter().rev()).collect()
+}
+
+/// Returns what a case has of a measure: its value, and the interval where that has a column.
+fn measure_cells(measure: &Measure, case: &CaseSummary) -> Vec<MarkedText> {
+    let value = (measure.read)(case);
+    if measure.has_interval { cost_cells(value).into() } else { vec![cell(measure.unit, value)] }
+}
+
+/// Returns a value in the digits of its unit; a dash for what is not known.
+fn cell(unit: Unit, value: Value) -> MarkedText {
+    let number = match value {
+        Value::Number(number) => number,
+        Value::Cost(estimate) => return terminal::value(Some(estimate)),
+        Value::Flag(is_set) => return if is_set { "!" } else { "" }.into(),
+        Value::NoCost(_) | Value::Unknown => return figure(None).into(),
     };
-    Table::new(columns, comparison.in_order(record).into_iter().map(row))
+    let text = match unit {
+        Unit::PerHop => format!("{number:.3}"),
+        Unit::Gigahertz => format!("{number:.2}"),
+        Unit::Share => format!("{:.0}", number * 100.0),
+        Unit::Whole => format!("{number:.0}"),
+        Unit::Nanoseconds | Unit::Seconds | Unit::Cycles | Unit::Flag => figure(number),
+    };
+    text.into()
+}
+
+/// Returns a cost and its interval, or a dash and why there is none.
+fn cost_cells(value: Value) -> [MarkedText; 2] {
+    match value {
+        Value::Cost(cost) => cells![terminal::value(Some(cost)), interval(Some(cost))],
+        Value::NoCost(why) => cells!["-", no_cost_words(why)],
+        Value::Number(_) | Value::Flag(_) | Value::Unknown => cells![figure(None), figure(None)],
+    }
+}
+
+/// Returns why a case has no cost of a switch, in words.
+fn no_cost_words(why: NoCost) -> &'static str {
+    match why {
+        NoCost::Solo => "(solo)",
+        NoCost::DoesNotSwitch => "does not switch",
+        NoCost::NotMeasured => "not measured",
+        NoCost::NoSwitchCounted => "no switch counted",
+        NoCost::NoSoloRing => "no solo ring beside it",
+    }
 }
 
 /// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
@@ -133,24 +189,32 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
         sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
     });
     let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
-    let disagrees = rings.iter().any(|of| of.counts_disagree);
-    let mut columns = comparison.header();
-    columns.extend(has_sizes.then(|| "members".to_string()));
-    columns.extend(["ns/hop", "ns/switch", "switches/hop"].map(String::from));
-    columns.extend(disagrees.then(String::new));
-    columns.extend((!has_sizes).then(|| "rounds".to_string()));
-    let row = |of: &CaseSummary| {
-        let mut cells = texts(comparison.cells(&of.case));
-        cells.extend(has_sizes.then(|| of.case.members.to_string().into()));
-        cells.extend([hop_words(of), switch_words(of)]);
-        cells.push(switches_words(of).into());
-        cells.extend(disagrees.then(|| mark(of).into()));
-        cells.extend((!has_sizes).then(|| of.rounds.to_string().into()));
-        cells
-    };
-    // What others were measured for stays the longer.
-    let first_to_go = ["rounds", "switches/hop"];
-    Table::new(columns, rings.iter().map(|of| row(of))).first_to_go(&first_to_go)
+    let mut columns = measure_columns(&rings, false);
+    columns.retain(|measure| !has_sizes || measure.id != ROUNDS.id);
+    // What they are ranked by stands first, and goes last.
+    columns.sort_by_key(|measure| measure.id != NS_PER_HOP.id);
+    let mut leaving = order_of_leaving(&columns);
+    leaving.sort_by_key(|head| *head == NS_PER_HOP.title);
+    let mut heads = comparison.header();
+    heads.extend(has_sizes.then(|| "members".to_string()));
+    heads.extend(columns.iter().map(|measure| measure.title.to_string()));
+    let mut rows = Vec::new();
+    for case in rings {
+        let mut cells = texts(comparison.cells(&case.case));
+        cells.extend(has_sizes.then(|| case.case.members.to_string().into()));
+        cells.extend(columns.iter().map(|measure| cell_with_interval(measure, case)));
+        rows.push(cells);
+    }
+    Table::new(heads, rows).first_to_go(&leaving)
+}
+
+/// Returns what a case has of a measure in one cell, a cost with its interval.
+fn cell_with_interval(measure: &Measure, case: &CaseSummary) -> MarkedText {
+    match (measure.read)(case) {
+        _ if measure.id == NS_PER_HOP.id => hop_words(case),
+        _ if measure.id == NS_PER_SWITCH.id => switch_words(case),
+        value => cell(measure.unit, value),
+    }
 }
 
 /// The time of a hop with its interval, or why there is none.
@@ -189,26 +253,6 @@ pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
     hop(one).total_cmp(&hop(other))
 }
 
-fn mark(case: &CaseSummary) -> String {
-    if case.counts_disagree { "!" } else { "" }.to_string()
-}
-
-/// Sloan's columns: real, CPU, user and system time, and what his formula projects.
-fn sloan(case: &CaseSummary) -> [String; 5] {
-    let seconds = |ns_per_lap: Option<f64>| figure(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9));
-    let total = |of: fn(&Totals) -> Option<u64>| {
-        let per_lap = |totals: &Totals| Some(of(totals)? as f64 / totals.laps as f64);
-        seconds(case.totals.as_ref().and_then(per_lap))
-    };
-    [
-        total(|totals| Some(totals.real_ns)),
-        total(|totals| Some(totals.cpu_ns)),
-        total(|totals| totals.user_ns),
-        total(|totals| totals.system_ns),
-        seconds(case.projected_cpu_ns_per_lap),
-    ]
-}
-
 /// Returns cells that are words.
 fn texts(cells: Vec<String>) -> Vec<MarkedText> {
     cells.into_iter().map(MarkedText::from).collect()
@@ -221,15 +265,7 @@ pub(crate) fn switches_words(case: &CaseSummary) -> String {
 
 /// Cost of a switch and its interval, or why there is none.
 pub(crate) fn cost_words(case: &CaseSummary) -> [MarkedText; 2] {
-    let why = match (&case.ns_per_switch_above_solo, &case.totals) {
-        _ if case.case.members == 1 => "(solo)",
-        _ if case.does_not_switch => "does not switch",
-        (None, None) => "not measured",
-        (None, Some(totals)) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
-        (None, Some(_)) => "no solo ring beside it",
-        (cost, _) => return cells![value(*cost), interval(*cost)],
-    };
-    cells!["-", why]
+    cost_cells((NS_PER_SWITCH.read)(case))
 }
 
 fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<MarkedText> {

@@ -7,6 +7,7 @@ use analysis::comparison::{
     Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
 };
 use analysis::marked::{MarkedText, SpanRole};
+use analysis::measures::{self, MeasurePair};
 use analysis::subject::{Origin, Quantity, Side};
 use anyhow::{Context, Result};
 use rundata::machine::Difference;
@@ -20,7 +21,7 @@ use crate::base::values::Destination;
 use crate::report::output::columns::Columns;
 use crate::report::output::{print_fitted, put_json, say_fitted};
 use crate::report::printout::{Printout, printout};
-use crate::report::terminal::{self, counted};
+use crate::report::terminal::{self, counted, figure};
 
 /// Differences that --verbose prints; the JSON form has all.
 const MOST_DIFFERENCES: usize = 12;
@@ -106,7 +107,9 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
         let names = column_names(found);
         let table = columns(found, &names).table(rows);
         // The answer stays.
-        parts.push(table.first_to_go(&[names[1], names[0]]).into());
+        let mut leaving: Vec<&str> = measures::exported().map(|measure| measure.title).collect();
+        leaving.extend([names[1], names[0]]);
+        parts.push(table.first_to_go(&leaving).into());
     }
     let mut lines = Vec::new();
     if rows_are_left_out {
@@ -321,7 +324,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
         format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
     };
     let mark = |change: &Change| if change.is_seen_only() { "~" } else { "" };
-    Columns::<&Change>::new()
+    let mut columns = Columns::<&Change>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
         .left("case", |change| match (name(change, &found.changes), change.of) {
             (name, Quantity::NsPerSwitchAboveSolo) => name,
@@ -343,7 +346,15 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
             let is_factor = change.ratio.value.is_some_and(is_factor);
             Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
         })
-        .marked("answer", |change| answer(change))
+        .marked("answer", |change| answer(change));
+    for measure in measures::exported() {
+        columns = columns.or_dash(measure.title, |change| {
+            let MeasurePair { base, new } = *change.measures.get(measure.id)?;
+            let [base, new] = [base, new].map(figure);
+            Some(format!("{base}, {new}"))
+        });
+    }
+    columns
 }
 
 /// The title; where several have the same, with the labels in which they differ.

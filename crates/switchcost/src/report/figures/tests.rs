@@ -57,16 +57,11 @@ pub(crate) fn sample(
     rundata::case::Sample::Ring(Sample {
         case,
         round,
-        sample: 0,
         laps: 1000,
         hops,
         elapsed_ns,
         counters: Counters { voluntary: switches, cpu_ns, ..Counters::default() },
-        steal_ns: None,
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..Sample::default()
     })
 }
 
